@@ -472,6 +472,7 @@ class AsyncMemoriesGroup(Group):
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
         limit: int | None = None,
+        min_score: float | None = None,
         everything: bool | None = None,
     ) -> models.MemoriesFound:
         """As `MemoriesGroup.search`."""
@@ -708,6 +709,7 @@ class AsyncSearchGroup(Group):
         levels: str | None = None,
         max_results: int | None = None,
         min_score: float | None = None,
+        everything: bool | None = None,
         include_turns: bool | None = None,
         topic: str | None = None,
         entity: str | None = None,
@@ -725,6 +727,7 @@ class AsyncSearchGroup(Group):
         levels: str | None = None,
         max_results: int | None = None,
         min_score: float | None = None,
+        everything: bool | None = None,
         include_turns: bool | None = None,
         topic: str | None = None,
         entity: str | None = None,
@@ -765,7 +768,14 @@ class AsyncSearchGroup(Group):
         return await self._invoke("load_memory_context", locals())
 
     async def rooms(
-        self, space_id: str, *, q: str, room: str | None = None, limit: int | None = None
+        self,
+        space_id: str,
+        *,
+        q: str,
+        room: str | None = None,
+        limit: int | None = None,
+        min_score: float | None = None,
+        everything: bool | None = None,
     ) -> models.RoomAnswer:
         """As `SearchGroup.rooms`."""
         return await self._invoke("search_rooms", locals())
@@ -786,6 +796,8 @@ class AsyncSearchGroup(Group):
         until: datetime | str | None = None,
         recency: float | None = None,
         conversation_id: str | None = None,
+        min_score: float | None = None,
+        everything: bool | None = None,
         explain: bool | None = None,
         why_not: str | None = None,
         cursor: str | None = None,
@@ -809,6 +821,8 @@ class AsyncSearchGroup(Group):
         until: datetime | str | None = None,
         recency: float | None = None,
         conversation_id: str | None = None,
+        min_score: float | None = None,
+        everything: bool | None = None,
         explain: bool | None = None,
         cursor: str | None = None,
     ) -> models.SearchAnswer:

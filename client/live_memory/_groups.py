@@ -1060,14 +1060,15 @@ class MemoriesGroup(Group):
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
         limit: int | None = None,
+        min_score: float | None = None,
         everything: bool | None = None,
     ) -> models.MemoriesFound:
         """Search memories.
 
         The memories that answer a question, the most similar first, with their scores. Those that share only common
         words with it, are no nearer in meaning than others, or say that they no longer hold are left out, so there
-        may be none (`nothing`). With `everything` there is no such limit. Without a question, the newest memories are
-        returned. Expired memories are never returned.
+        may be none (`nothing`). With `everything`, or 0 as `min_score`, there is no such limit. Without a question,
+        the newest memories are returned. Expired memories are never returned.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1075,7 +1076,9 @@ class MemoriesGroup(Group):
             kind: Only memories of this kind. Default: all kinds.
             subject: Only memories about this subject, in at most 50 characters.
             limit: Maximum number of memories.
-            everything: Whether to return the most similar memories even if they do not answer the question.
+            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
+                without a vector. 0: everything, as with `everything`.
+            everything: Whether to return what is nearest even if it does not answer the question.
         """
         return self._invoke("search_memories", locals())
 
@@ -1609,6 +1612,7 @@ class SearchGroup(Group):
         levels: str | None = None,
         max_results: int | None = None,
         min_score: float | None = None,
+        everything: bool | None = None,
         include_turns: bool | None = None,
         topic: str | None = None,
         entity: str | None = None,
@@ -1625,7 +1629,8 @@ class SearchGroup(Group):
             levels: The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.
             max_results: Maximum number of results, 1 to 50.
             min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
-                without a vector.
+                without a vector. 0: everything, as with `everything`.
+            everything: Whether to return what is nearest even if it does not answer the question.
             include_turns: Whether to search turns. False: only summaries.
             topic: Only summaries that name this topic, as a summary spells it, in any case.
             entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
@@ -1642,6 +1647,7 @@ class SearchGroup(Group):
         levels: str | None = None,
         max_results: int | None = None,
         min_score: float | None = None,
+        everything: bool | None = None,
         include_turns: bool | None = None,
         topic: str | None = None,
         entity: str | None = None,
@@ -1660,7 +1666,8 @@ class SearchGroup(Group):
             levels: The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.
             max_results: Maximum number of results, 1 to 50.
             min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
-                without a vector.
+                without a vector. 0: everything, as with `everything`.
+            everything: Whether to return what is nearest even if it does not answer the question.
             include_turns: Whether to search turns. False: only summaries.
             topic: Only summaries that name this topic, as a summary spells it, in any case.
             entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
@@ -1742,7 +1749,16 @@ class SearchGroup(Group):
         """
         return self._invoke("load_memory_context", locals())
 
-    def rooms(self, space_id: str, *, q: str, room: str | None = None, limit: int | None = None) -> models.RoomAnswer:
+    def rooms(
+        self,
+        space_id: str,
+        *,
+        q: str,
+        room: str | None = None,
+        limit: int | None = None,
+        min_score: float | None = None,
+        everything: bool | None = None,
+    ) -> models.RoomAnswer:
         """Search rooms.
 
         The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait
@@ -1755,6 +1771,9 @@ class SearchGroup(Group):
                 words that begin so. All other characters are plain text.
             room: Only messages in this room. Default: all rooms of the space.
             limit: Maximum number of results.
+            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
+                without a vector. 0: everything, as with `everything`.
+            everything: Whether to return what is nearest even if it does not answer the question.
         """
         return self._invoke("search_rooms", locals())
 
@@ -1774,6 +1793,8 @@ class SearchGroup(Group):
         until: datetime | str | None = None,
         recency: float | None = None,
         conversation_id: str | None = None,
+        min_score: float | None = None,
+        everything: bool | None = None,
         explain: bool | None = None,
         why_not: str | None = None,
         cursor: str | None = None,
@@ -1804,6 +1825,9 @@ class SearchGroup(Group):
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
             conversation_id: Only documents of this conversation.
+            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
+                without a vector. 0: everything, as with `everything`.
+            everything: Whether to return what is nearest even if it does not answer the question.
             explain: Whether to return the parts of each score, and the floor.
             why_not: The id of a document, as searches and starts show it. The answer tells why it was not found.
             cursor: The `next_cursor` of the previous page. Default: the first page.
@@ -1826,6 +1850,8 @@ class SearchGroup(Group):
         until: datetime | str | None = None,
         recency: float | None = None,
         conversation_id: str | None = None,
+        min_score: float | None = None,
+        everything: bool | None = None,
         explain: bool | None = None,
         cursor: str | None = None,
     ) -> models.SearchAnswer:
@@ -1855,6 +1881,9 @@ class SearchGroup(Group):
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
             conversation_id: Only documents of this conversation.
+            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
+                without a vector. 0: everything, as with `everything`.
+            everything: Whether to return what is nearest even if it does not answer the question.
             explain: Whether to return the parts of each score, and the floor.
             cursor: The `next_spaces` of the previous answer. Default: the first spaces. Not with `spaces`.
         """

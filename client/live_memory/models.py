@@ -3432,8 +3432,10 @@ class RoomAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor", "unread"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds."""
+    nothing: Literal["no_match", "below_floor", "unread", "elsewhere"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was not searched holds these words, see `elsewhere`."""
+    elsewhere: list[str] | None = None
+    """Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as this environment knows them."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[RoomHitView]
@@ -3519,8 +3521,10 @@ class SearchAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor", "unread"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds."""
+    nothing: Literal["no_match", "below_floor", "unread", "elsewhere"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was not searched holds these words, see `elsewhere`."""
+    elsewhere: list[str] | None = None
+    """Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as this environment knows them."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[HitView]
@@ -3892,8 +3896,10 @@ class TalkAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor", "unread"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds."""
+    nothing: Literal["no_match", "below_floor", "unread", "elsewhere"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was not searched holds these words, see `elsewhere`."""
+    elsewhere: list[str] | None = None
+    """Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as this environment knows them."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[TalkHitView]

@@ -83,7 +83,8 @@ class Session:
     def end_if_nothing(self, answer: Any) -> None:
         """End the command with its exit code if the answer is that of a search that found nothing."""
         if isinstance(answer, Mapping) and answer.get("nothing"):
-            self.out.say("Nothing was found.")
+            others = answer.get("elsewhere")
+            self.out.say(f"Nothing was found.{f' Look with --scope {chr(44).join(others)}.' if others else ''}")
             raise typer.Exit(exits.NOTHING)
 
     def confirm(

@@ -38,6 +38,17 @@ Since = Annotated[
         examples=["2026-02-20T00:00:00Z"],
     ),
 ]
+Least = Annotated[
+    float | None,
+    Query(
+        description="Only results with at least this `relevance`, 0 to 1. The limit does not apply to results "
+        "without a vector. 0: everything, as with `everything`.",
+        examples=[0.2],
+    ),
+]
+Everything = Annotated[
+    bool, Query(description="Whether to return what is nearest even if it does not answer the question.")
+]
 Until = Annotated[
     views.Moment | None,
     Query(description="Only documents of this time or earlier, ISO 8601, by default UTC."),

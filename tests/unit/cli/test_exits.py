@@ -92,6 +92,13 @@ def test_how_a_run_ended_is_the_exit_code(desk: CliHarness, status: str, code: i
     assert (said.code, said.json["status"]) == (code, status)
 
 
+def test_a_search_that_found_nothing_names_the_scopes_that_have_it(desk: CliHarness):
+    desk.answers = {"search_space": {"items": [], "nothing": "elsewhere", "elsewhere": ["rooms", "tools"]}}
+    said = desk.say("search", "x", "--everything")
+    assert (said.code, said.err) == (7, "Nothing was found. Look with --scope rooms,tools.\n")
+    assert desk.asked[-1][1]["everything"] == "true"
+
+
 def test_nothing_found_is_7_as_for_grep(desk: CliHarness):
     commands = {
         "search_space": ("search", "x"),

@@ -10,15 +10,19 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.conversations import removal
+from livemem.conversations.turn import ToolCall
 from livemem.errors import Forbidden, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
 from livemem.jobs import lease
 from livemem.jobs.lease import LeaseTaken
 from livemem.llm.embeddings import EmbeddingError
+from livemem.memories import reading
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.process import Process
-from livemem.recall import indexing, search
+from livemem.recall import indexing, message_context, search
 from livemem.recall.search_request import SearchRequest
+from livemem.rooms import posting
+from livemem.rooms.message import MessageDraft
 from livemem.search.segments import Segments
 from livemem.search.vectors import decode, encode
 from livemem.store import keys
@@ -26,6 +30,7 @@ from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.memories import store
 from tests.support.searching import MODEL, find, ids, refuse, run_indexer, searching_world, texts
+from tests.support.talk import Talk
 from tests.support.world import EVERYONE, START, World
 
 INVOCATION_END = START + timedelta(days=1)
@@ -877,6 +882,84 @@ def test_a_note_that_shares_nothing_and_fits_worse_than_the_average_is_no_answer
     world.note("The automobile is red.")
     world.note("An auto came.")
     assert {*texts(find(world.process, "car"))} == {"The automobile is red.", "An auto came."}
+
+
+@pytest.mark.parametrize("lifted", [{"min_score": 0.0}, {"everything": True}])
+def test_the_floor_can_be_lifted_in_every_search(lifted):
+    world, _ = garage()
+    talked = Talk(world=world)
+    talked.say("The crane is red.", "The pier is long.")
+    posting.post(world.process, "demo", "salon", MessageDraft("Ann", "The ferry is late."))
+    store(world.process, "The gate is open.")
+    run_indexer(world)
+    query, process = "blorf quintazzle vrenk", world.process
+
+    def everywhere(**asked):
+        return [
+            find(process, query, scope="all", **asked),
+            *search.several(process, EVERYONE, "demo", SearchRequest.of(query, scope="all", **asked)).answers,
+            search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk(query, **asked)),
+            search.in_conversations(process, "demo", SearchRequest.of_talk(query, **asked)),
+            search.in_rooms(process, "demo", SearchRequest.of_rooms(query, **asked)),
+            search.search(process, "demo", SearchRequest.of_part(query, kind="fact", **asked)),
+        ]
+
+    assert [len(one.hits) for one in everywhere()] == [0] * 6
+    assert [len(one.hits) for one in everywhere(**lifted)] == [7, 7, 2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("by_meaning", [False, True])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who owns billing, and what about the logo?",
+        "Who owns billing and what about the logo?",
+        "Who owns billing? What about the logo?",
+        "À qui est le billing et où est le logo ?",
+    ],
+)
+def test_a_question_with_two_subjects_finds_both(question, by_meaning):
+    world = searching_world()[0] if by_meaning else World()
+    world.create_space()
+    both = ["Billing belongs to Zoe of the finance team.", "Version three of the logo is green."]
+    for text in both:
+        store(world.process, text)
+    for number in range(12):
+        store(world.process, f"Ferry {number} carries cargo {number * 7} to Kiel.")
+    run_indexer(world)
+
+    assert sorted(texts(find(world.process, question, scope="memories"))) == both
+    assert sorted(one.memory.content for one in reading.answers(world.process, "demo", question).found) == both
+    for text in both:
+        world.note(text)
+    run_indexer(world)
+    assert {*both} <= {*texts(find(world.process, question))}
+    items = message_context.context(world.process, "demo", question).items
+    assert {*both} <= {item.text for item in items}
+
+
+def test_a_search_that_finds_nothing_names_the_scopes_that_hold_the_words():
+    world, _ = garage()
+    talked = Talk(world=world)
+    call = ToolCall(name="grep", arguments={"pattern": "zeitgeist"}, result="zeitgeist in mushroom.py")
+    talked.say("Look for it.", "Done.", tool_calls=[call])
+    run_indexer(world)
+
+    def elsewhere(query, **asked):
+        before = len(world.client.requests)
+        found = find(world.process, query, **asked)
+        assert not found.hits
+        assert len(world.client.requests) - before <= 8
+        return found.elsewhere
+
+    find(world.process, "oil", scope="all")
+    assert elsewhere("zeitgeist mushroom", scope="all") == ("tools",)
+    assert elsewhere("zeitgeist", scope="bank") == ("tools",)
+    assert elsewhere("bread oven", scope="conversations") == ("live",)
+    assert elsewhere("bread oven", scope="tools") == ("live",)
+    assert elsewhere("blorf quintazzle", scope="all") == ()
+    # A filter is what leaves them out.
+    assert elsewhere("bread oven", scope="all", author="nobody") == ()
 
 
 def test_a_search_tells_why_a_document_was_not_found():

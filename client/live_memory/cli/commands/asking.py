@@ -131,6 +131,9 @@ def search(
         str | None, typer.Option(help="Only documents of this time or later, such as 2026-02-20T14:00:00Z.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Only documents of this time or earlier.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Show what is nearest even if it does not answer the question.")
+    ] = False,
     why_not: Annotated[
         str | None, typer.Option(help="The id of a document: also tell why it was not found. Not with --all.")
     ] = None,
@@ -146,6 +149,8 @@ def search(
     with opened(ctx, json=json, space=space) as session:
         filters = {"author": author, "category": category, "tag": tag, "since": since, "until": until}
         arguments: dict[str, Any] = {"q": q, "scope": scope, "limit": limit, **filters}
+        if everything:
+            arguments["everything"] = True
         if why_not is not None:
             if everywhere:
                 raise Refused("--why-not goes with one space: leave --all out.")

@@ -113,9 +113,6 @@ export function together(pages) {
   return { ...first, items, floor };
 }
 
-/** A query of the same words without a floor, which finds what is nearest though it is no answer. */
-export const withoutFloor = (floor) => floor.words.map((word) => `${word}*`).join(' ');
-
 const dayStart = (day) => new Date(`${day}T00:00:00`);
 
 /** What the address says, as the API's parameters. A day means the whole of it, on the reader's clock. */

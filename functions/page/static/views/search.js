@@ -1,6 +1,6 @@
 /** One search over everything of a space, or of several: what was found, why, and why something was not. */
 import { at, get } from '../core/api.js';
-import { apart, byFloor, parametersOf, scopes, together, withNext, withScope, withoutFloor } from '../core/found.js';
+import { apart, byFloor, parametersOf, scopes, together, withNext, withScope } from '../core/found.js';
 import { useAction, useLive } from '../core/live.js';
 import { changeQuery, href } from '../core/router.js';
 import { number, t } from '../core/texts.js';
@@ -97,9 +97,10 @@ function Hits({ space, placed, most, near }) {
 function Nothing({ space, answer, path, parameters }) {
   const [near, setNear] = useState(false);
   const words = answer.floor?.words ?? [];
-  const nearest = useLive(near ? path : undefined, { query: { ...parameters, q: withoutFloor(answer.floor ?? { words }), limit: 10 } });
+  const nearest = useLive(near ? path : undefined, { query: { ...parameters, everything: true, limit: 10 } });
   return html`<${Empty} title=${t(`search.nothing.${answer.nothing ?? 'no_match'}`)}>
       <p>${t(`search.nothing.${answer.nothing ?? 'no_match'}.do`)}</p>
+      ${answer.elsewhere?.length > 0 && html`<p>${answer.elsewhere.map((scope) => html`<button key=${scope} onClick=${() => changeQuery({ scope })}>${t(`scope.${scope}`)}</button> `)}</p>`}
       ${words.length > 0 && html`<p class="quiet">${t('search.words')} ${words.map((word) => html`<code key=${word}>${word}</code> `)}</p>`}
       ${!near && words.length > 0 && html`<p><button onClick=${() => setNear(true)}>${t('search.nearest')}</button></p>`}
     </${Empty}>

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from livemem.memories.state import State
 from livemem.process import Process, Timer
 from livemem.search import evidence, words
 from livemem.search.evidence import Baseline, QuestionTerms, Statement
+from livemem.search.sought import questions
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import memory_keys as keys
@@ -71,6 +73,13 @@ class FoundMemories:
     below_floor: bool = False
     """Whether memories were compared, and none of them answers the question."""
 
+    def at_least(self, score: float | None) -> "FoundMemories":
+        """Those with at least this cosine; all where letters were compared, or for None."""
+        if score is None or self.by != "vector":
+            return self
+        found = [one for one in self.found if one.score >= score]
+        return replace(self, found=found, below_floor=self.below_floor or len(found) < len(self.found))
+
 
 def search(
     process: Process,
@@ -118,32 +127,38 @@ def answers(
     limit: int = FOUND_DEFAULT,
     missing: list[str] | None = None,
 ) -> FoundMemories:
-    """As `ask`, but only the memories that answer the question (search/evidence.py). That may be none.
+    """As `ask`, but only the memories that answer the question (search/evidence.py), or one of those that it joins.
+    That may be none.
 
     It compares with all memories of the kinds asked, also with those about other subjects.
     """
     compared = _compared(process, space_id, query, kind, subject, missing, None)
-    question, terms = QuestionTerms.of(query), process.cache(_Terms)
+    terms, asked = process.cache(_Terms), compared.asked.tolist()
     # The similarity of letters is no cosine.
     cosines = compared.scores if compared.by == "vector" else None
     texts = terms.of([" ".join((memory.content, *memory.subjects)) for memory in compared.memories])
-    baseline = Baseline.of(question, texts, cosines)
-    asked = compared.asked.tolist()
-    places = evidence.worth_judging(
-        question, baseline, [texts[at] for at in asked], None if cosines is None else cosines[compared.asked]
-    )
-    statements = [
-        Statement(
-            compared.memories[at].content,
-            texts[at],
-            frozenset[str]().union(*terms.of(compared.memories[at].subjects)),
-            None if cosines is None else float(cosines[at]),
+
+    def answering(question: QuestionTerms) -> list[int]:
+        baseline = Baseline.of(question, texts, cosines)
+        places = evidence.worth_judging(
+            question, baseline, [texts[at] for at in asked], None if cosines is None else cosines[compared.asked]
         )
-        for at in (asked[place] for place in places)
-    ]
+        statements = [
+            Statement(
+                compared.memories[at].content,
+                texts[at],
+                frozenset[str]().union(*terms.of(compared.memories[at].subjects)),
+                None if cosines is None else float(cosines[at]),
+            )
+            for at in (asked[place] for place in places)
+        ]
+        return [places[one] for one in evidence.answers(question, baseline, statements)]
+
+    found_by_each = [answering(QuestionTerms.of(question)) for question in questions(query)]
+    # In turn, so that no question takes the place of the others.
+    best = [place for places in zip_longest(*found_by_each) for place in places if place is not None]
     scores = compared.scores[compared.asked]
-    answering = [places[one] for one in evidence.answers(question, baseline, statements)[:limit]]
-    kept = [(place, float(scores[place])) for place in answering]
+    kept = [(place, float(scores[place])) for place in list(dict.fromkeys(best))[:limit]]
     found = _found(process, compared, sorted(kept, key=lambda one: one[1], reverse=True))
     return replace(found, below_floor=bool(asked) and not kept)
 

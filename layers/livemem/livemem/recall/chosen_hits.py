@@ -87,7 +87,7 @@ class HitList:
         for begin in range(0, MOST, WINDOW):
             hits = self._matches.first(begin + WINDOW)[begin:]
             if begin == 0:
-                best = hits = [*current_first(hits[:LOOKED_AT], self._query), *hits[LOOKED_AT:]]
+                best = hits = current_first(hits, self._query)
             self._judge(best, hits)
             for place, hit in enumerate(hits, begin):
                 original = above.original(hit.document)

@@ -16,6 +16,7 @@ from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
 from livemem.search.evidence import LIKELY
+from livemem.search.sought import questions
 from livemem.search.words import Query
 
 ENOUGH_WORDS, ENOUGH_SHARE = 2, 1 / 3
@@ -56,10 +57,17 @@ class RelevanceFloor:
     """Names that have the term of a word that says nothing, without accents: Léa (le), Sam (same)."""
     unlikely: float = UNLIKELY
     """The cosine below which one shared word of several is chance."""
+    parts: tuple["RelevanceFloor", ...] = ()
+    """Those of the questions that the message joins. A text that is relevant to one of them is enough."""
 
     @classmethod
     def of(cls, message: str) -> "RelevanceFloor":
         """The floor for a message."""
+        whole, *parts = (cls._of(one) for one in questions(message))
+        return replace(whole, parts=tuple(part for part in parts if not part.small_talk))
+
+    @classmethod
+    def _of(cls, message: str) -> "RelevanceFloor":
         asked = words.parse(words.plain(message))
         unsaid = words.stop_terms() | words.asking_terms() | words.small_talk_terms()
         # A smiley is a term too.
@@ -74,7 +82,12 @@ class RelevanceFloor:
         """
         if query.phrases or query.excluded or query.prefixes:
             return None
-        floor = replace(cls.of(text), unlikely=UNLIKELY_FOUND)
+        floor = cls.of(text)
+        floor = replace(
+            floor,
+            unlikely=UNLIKELY_FOUND,
+            parts=tuple(replace(part, unlikely=UNLIKELY_FOUND) for part in floor.parts),
+        )
         if floor.small_talk and filtered:
             return None
         return replace(floor, wanted=frozenset(query.words)) if floor.small_talk else floor
@@ -93,6 +106,8 @@ class RelevanceFloor:
         """Whether a text is relevant: by its words, or by its `relevance`, a cosine where there is one."""
         if self.small_talk:
             return False
+        if any(part.admits(text, relevance) for part in self.parts):
+            return True
         asked = len(self.wanted) + len(self.names)
         shared = len(self._shared(text))
         if shared >= self.least_words or (relevance is not None and relevance >= LIKELY):
@@ -121,7 +136,10 @@ class RelevanceFloor:
 
     def enough_together(self, texts: Iterable[str]) -> bool:
         """Whether the texts of the first hits hold enough words of the message, where only words speak for them."""
+        texts = list(texts)
         held = frozenset[str]().union(*map(self._shared, texts))
+        if any(part.enough_together(texts) for part in self.parts):
+            return True
         return len(held) >= min(self.least_words, TOGETHER_SHARE * (len(self.wanted) + len(self.names)))
 
     def _shared(self, text: str) -> frozenset[str]:

@@ -32,14 +32,16 @@ from livemem.recall import conversation_documents, memory_documents, reading_ids
 from livemem.recall.chosen_hits import HitList
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
-from livemem.recall.search_request import SearchRequest
+from livemem.recall.search_request import KINDS, SearchRequest
 from livemem.search import engine, evidence, words
 from livemem.search import view as views
+from livemem.search.documents import TOOLS
 from livemem.search.engine import Hit, Matches, Meaning, SpaceQuery, WhyNot
 from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelled
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
 from livemem.search.shape import IndexShape
+from livemem.search.sought import questions
 from livemem.search.vectors import Pool
 from livemem.search.view import SearchView, Views
 from livemem.spaces import directory
@@ -52,6 +54,7 @@ from livemem.store.vector_file import BadVectors
 logger = logging.getLogger(__name__)
 
 SPACES = 20
+ALL_KINDS = tuple(kind for kinds in KINDS.values() for kind in kinds)
 UNSEARCHABLE = "The space can't be searched. The log of the service names the error."
 
 READING = timedelta(seconds=18)
@@ -102,6 +105,10 @@ class SpaceHits:
     """Documents that match. Some may be copies, or memories that don't answer: the pages leave them out."""
     after: int | None = None
     """Where the next page begins (SearchRequest.skip); None if there is none."""
+    elsewhere: tuple[str, ...] = ()
+    """Where nothing was found: the scopes that were not searched, and hold words of the question, as this process knows
+    them.
+    """
 
 
 @dataclass(frozen=True)
@@ -363,6 +370,7 @@ def answering(
                     view.left,
                     len(hits) if behind is None and not one.skip else matches.count,
                     behind,
+                    () if hits or one.skip else _elsewhere(view, one, as_of),
                 )
             )
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
@@ -384,7 +392,14 @@ def _answer(
 def _answering(
     view: SearchView, whole: IndexShape, meaning: Meaning | None, text: str, memories: Sequence[Hit]
 ) -> frozenset[str]:
-    """The ids of those memories that answer a question, beside all memories of the space."""
+    """The ids of those memories that answer one of the questions in a text, beside all memories of the space."""
+    some = (_answering_one(view, whole, meaning, question, memories) for question in questions(text))
+    return frozenset[str]().union(*some)
+
+
+def _answering_one(
+    view: SearchView, whole: IndexShape, meaning: Meaning | None, text: str, memories: Sequence[Hit]
+) -> frozenset[str]:
     asked = QuestionTerms.of(text)
     texts = [frozenset(words.terms(" ".join((hit.document.text, *hit.document.tags)))) for hit in memories]
     all_of_them = whole.of_kinds((memory_documents.MEMORY,))
@@ -403,6 +418,18 @@ def _answering(
         for hit, terms in zip(memories, texts, strict=True)
     ]
     return frozenset(memories[place].document.id for place in evidence.answers(asked, baseline, statements))
+
+
+def _elsewhere(view: SearchView, asked: SearchRequest, moment: str) -> tuple[str, ...]:
+    """The scopes that a search of a whole space did not look into, and of which a document holds enough words of the
+    question. No request.
+    """
+    if asked.floor is None or asked.conversations is not None or asked.filter.is_narrow:
+        return ()
+    searched = (asked.aside,) if asked.aside else asked.kinds or ALL_KINDS
+    holding = view.index.holding(asked.floor.wanted, asked.floor.least_words, moment)
+    there = {aside or kind for kind, aside in holding}.difference(searched)
+    return tuple(name for name, kinds in {**KINDS, TOOLS: (TOOLS,)}.items() if not there.isdisjoint(kinds))
 
 
 def _why_not(

@@ -90,9 +90,11 @@ class SearchRequest:
         conversation_id: str | None = None,
         topic: str | None = None,
         entity: str | None = None,
+        min_score: float | None = None,
+        everything: bool = False,
     ) -> "SearchRequest":
-        """The request's texts. Summaries alone have a `topic` or an `entity`. Raises InvalidRequest or InvalidName,
-        naming the field.
+        """The request's texts. Summaries alone have a `topic` or an `entity`. With `everything`, or 0 as `min_score`,
+        there is no floor. Raises InvalidRequest or InvalidName, naming the field.
         """
         some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
@@ -100,6 +102,8 @@ class SearchRequest:
         query = words.parse(text)
         if not query.words and not query.prefixes:
             raise InvalidRequest.of("q", "has no word to search for")
+        if min_score is not None and not 0 <= min_score <= 1:
+            raise InvalidRequest.of("min_score", "must be from 0 to 1")
         # The same rules, and the same words when they are broken, as for pages of notes.
         checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None:
@@ -128,8 +132,11 @@ class SearchRequest:
             recency,
             kinds,
             some if alone else None,
+            least=0.0 if everything else min_score,
             aside=aside,
-            floor=RelevanceFloor.of_search(
+            floor=None
+            if everything or min_score == 0
+            else RelevanceFloor.of_search(
                 text,
                 query,
                 filtered=any(one is not None for one in (author, category, tag, since, until, topic, entity)),
@@ -143,29 +150,32 @@ class SearchRequest:
         *,
         levels: str | None = None,
         max_results: int = RESULTS_DEFAULT,
-        min_score: float | None = None,
         include_turns: bool = True,
-        topic: str | None = None,
-        entity: str | None = None,
+        **more: Any,
     ) -> "SearchRequest":
-        """A search in conversations, which `within` names later. Raises InvalidRequest."""
+        """A search in conversations, which `within` names later. `more`: a topic, an entity, and what lifts the
+        floor, as of `of`. Raises InvalidRequest.
+        """
         if not 1 <= max_results <= RESULTS_MOST:
             raise InvalidRequest.of("max_results", f"must be from 1 to {RESULTS_MOST}")
-        _check_share(min_score)
         wanted = tuple(level for level in _levels(levels) if level or include_turns)
         if not wanted:
             raise InvalidRequest.of("include_turns", "can't be false if `levels` is only 0: nothing would be searched")
-        found = cls.of(text, scope=OF_CONVERSATION, limit=max_results, topic=topic, entity=entity)
-        return replace(found, levels=wanted, least=min_score)
+        found = cls.of(text, scope=OF_CONVERSATION, limit=max_results, **more)
+        return replace(found, levels=wanted)
 
     @classmethod
-    def of_rooms(cls, text: str, *, room: str | None = None, limit: int = LIMIT_DEFAULT) -> "SearchRequest":
-        """A search in rooms, or in one. Raises InvalidRequest, InvalidName."""
+    def of_rooms(
+        cls, text: str, *, room: str | None = None, limit: int = LIMIT_DEFAULT, **floor: Any
+    ) -> "SearchRequest":
+        """A search in rooms, or in one. `floor`: `min_score` and `everything`, as of `of`. Raises InvalidRequest,
+        InvalidName.
+        """
         if room is not None:
             room_keys.check_room(room)
         if not 1 <= limit <= LIMIT_MOST:
             raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
-        found = cls.of(text, scope=OF_ROOMS, limit=limit)
+        found = cls.of(text, scope=OF_ROOMS, limit=limit, **floor)
         if room is None:
             return found
         return _in_room(found, room)
@@ -181,7 +191,6 @@ class SearchRequest:
         levels: str | None = None,
         room: str | None = None,
         kind: str | None = None,
-        min_score: float | None = None,
         **filters: Any,
     ) -> "SearchRequest":
         """The request in which any filters come together: those of `of`, and those of one part of a space, which then
@@ -196,10 +205,9 @@ class SearchRequest:
         named = [part for part, wanted in parts.items() if wanted]
         if len(named) > 1 or (named and scope not in (None, ALL, *named)):
             raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(named)} alone")
-        _check_share(min_score)
         if conversation_id is not None:
             conversation_keys.check_conversation_id(conversation_id)
-        found = replace(cls.of(text, scope=named[0] if named else scope or ALL, **filters), least=min_score)
+        found = cls.of(text, scope=named[0] if named else scope or ALL, **filters)
         if room is not None:
             room_keys.check_room(room)
             return _in_room(found, room)
@@ -264,11 +272,6 @@ def _named(field: str, name: str | None) -> str | None:
     if not wanted or len(name) > answer.ITEM_CHARACTERS:
         raise InvalidRequest.of(field, f"must have 1 to {answer.ITEM_CHARACTERS} characters")
     return wanted
-
-
-def _check_share(min_score: float | None) -> None:
-    if min_score is not None and not 0 <= min_score <= 1:
-        raise InvalidRequest.of("min_score", "must be from 0 to 1")
 
 
 def _levels(levels: str | None) -> tuple[int, ...]:

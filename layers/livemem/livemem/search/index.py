@@ -6,6 +6,7 @@ thread uses it (view.py).
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,11 @@ class DocumentFilter:
     """Of memories: `fact`, `self` or `goal`."""
     groups: tuple[str, ...] | None = None
     """`kinds` and `groups` are checked by the shape of all documents (engine.py), which has them at hand."""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it asks for more than kinds."""
+        return self != DocumentFilter(self.kinds)
 
 
 class Columns(NamedTuple):
@@ -296,6 +302,25 @@ class Index:
         ).get
         packed = np.fromstring(told or "", dtype=np.int64, sep=" ")
         return np.stack((packed // _PLACES, packed % _PLACES), axis=1)
+
+    def holding(self, terms: Collection[str], least: int, moment: str) -> set[tuple[str, str]]:
+        """The kind, and the name of what is aside (documents.Document.aside), of all documents that hold at least
+        `least` of these words, and have not expired at a moment.
+        """
+        held = Counter(
+            number
+            for term in terms
+            for (number,) in self._all(
+                "SELECT DISTINCT n FROM instances JOIN passages ON p = doc WHERE term = ?", (term,)
+            )
+        )
+        numbers = [number for number, count in held.items() if count >= least]
+        found = self._all(
+            "SELECT DISTINCT kind, aside FROM documents WHERE n IN (SELECT value FROM json_each(?)) "
+            "AND (expires = '' OR expires > ?)",
+            (json.dumps(numbers), moment),
+        )
+        return {(kind, aside) for kind, aside in found}
 
     def completions(self, beginning: str, most: int) -> list[str]:
         """The words of the index with this beginning, up to `most` of them."""

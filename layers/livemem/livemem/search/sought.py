@@ -56,6 +56,26 @@ _OF_MODEL = re.compile(
 )
 
 
+_ASKS = (
+    r"(?:what|who|whom|whose|when|where|why|how|which|is|are|was|were|do|does|did|can|should|will|"
+    r"qui|que|quoi|quand|où|comment|combien|pourquoi|est-ce|"
+    r"(?:à|a|de|avec|pour) (?:qui|quoi|quel(?:le)?s?)|quel(?:le)?s?)\b|qu['’]"
+)
+_NEXT_QUESTION = re.compile(
+    rf"\?+\s+|(?:\s*[,;])?\s+(?:and|but|or|et|mais|ou)\s+(?={_ASKS})|\s*[,;]\s+(?={_ASKS})", re.IGNORECASE
+)
+MOST_QUESTIONS = 4
+"""In a text. One with more is no question, but a longer text that holds some."""
+
+
+def questions(text: str) -> list[str]:
+    """The questions that a text joins ("Who owns billing, and what about the logo?"), the whole text first. Each may
+    have a subject of its own, and an answer that shares nothing with the others.
+    """
+    parts = [part for part in _NEXT_QUESTION.split(text) if part.strip()] if "?" in text else []
+    return [text, *(parts if 1 < len(parts) <= MOST_QUESTIONS else [])]
+
+
 def sought(question: str) -> int:
     """The kind of answer that a text asks for, 0 for none or for any other. Of several it is the first of TIME, NUMBER,
     NAME and CONSENT: "which day" asks for a time.

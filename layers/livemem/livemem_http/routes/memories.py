@@ -20,6 +20,7 @@ from livemem.store import cursors, timing
 from livemem_http import remembered, views
 from livemem_http.api import Api
 from livemem_http.environment import process
+from livemem_http.filters import Everything, Least
 from livemem_http.paging import Cursor
 from livemem_http.views.memories import (
     BatchItem,
@@ -66,10 +67,6 @@ Most = Annotated[
 NewestMost = Annotated[
     int,
     Query(ge=1, le=reading.RECENT_MOST, description="Maximum number of memories.", examples=[reading.RECENT_DEFAULT]),
-]
-Everything = Annotated[
-    bool,
-    Query(description="Whether to return the most similar memories even if they do not answer the question."),
 ]
 ChangesMost = Annotated[
     int,
@@ -138,19 +135,20 @@ def search_memories(
     kind: KindOnly = None,
     subject: About = None,
     limit: Most = reading.FOUND_DEFAULT,
+    min_score: Least = None,
     everything: Everything = False,
 ) -> MemoriesFound:
     """The memories that answer a question, the most similar first, with their scores. Those that share only common
     words with it, are no nearer in meaning than others, or say that they no longer hold are left out, so there may be
-    none (`nothing`). With `everything` there is no such limit. Without a question, the newest memories are returned.
-    Expired memories are never returned.
+    none (`nothing`). With `everything`, or 0 as `min_score`, there is no such limit. Without a question, the newest
+    memories are returned. Expired memories are never returned.
     """
     missing: list[str] = []
     wanted: dict[str, Any] = {"kind": kind, "subject": subject, "limit": limit, "missing": missing}
     if q is None:
         return MemoriesFound.newest(reading.recent(process(), space_id, **wanted), missing)
-    search = reading.ask if everything else reading.answers
-    return MemoriesFound.of(search(process(), space_id, q, **wanted), missing)
+    search = reading.ask if everything or min_score == 0 else reading.answers
+    return MemoriesFound.of(search(process(), space_id, q, **wanted).at_least(min_score), missing)
 
 
 @api.route(

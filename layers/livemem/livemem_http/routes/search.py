@@ -15,7 +15,7 @@ from livemem.recall.start import StartRequest
 from livemem.store import cursors
 from livemem_http.api import Api
 from livemem_http.environment import process
-from livemem_http.filters import OfCategory, OfEntity, OfSpeaker, OfTopic, Since, Tagged, Until
+from livemem_http.filters import Everything, Least, OfCategory, OfEntity, OfSpeaker, OfTopic, Since, Tagged, Until
 from livemem_http.paging import Cursor
 from livemem_http.past import TOO_FAR_BACK, At
 from livemem_http.views.read import ReadView, read_as_markdown
@@ -109,14 +109,6 @@ Results = Annotated[
     Query(
         description=f"Maximum number of results, 1 to {search_request.RESULTS_MOST}.",
         examples=[search_request.RESULTS_DEFAULT],
-    ),
-]
-Least = Annotated[
-    float | None,
-    Query(
-        description="Only results with at least this `relevance`, 0 to 1. The limit does not apply to results "
-        "without a vector.",
-        examples=[0.2],
     ),
 ]
 WithTurns = Annotated[bool, Query(description="Whether to search turns. False: only summaries.", examples=[True])]
@@ -376,6 +368,8 @@ def search_space(
     until: Until = None,
     recency: Recency = 0.0,
     conversation_id: OfConversation = None,
+    min_score: Least = None,
+    everything: Everything = False,
     explain: Explain = False,
     why_not: WhyNotFound = None,
     cursor: Cursor = None,
@@ -385,7 +379,22 @@ def search_space(
     Only notes and memories have a category or tags (the subjects of a memory). Sections and summaries have no
     author.
     """
-    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id, topic, entity)
+    wanted = SearchRequest.of(
+        q,
+        scope=scope,
+        limit=limit,
+        author=author,
+        category=category,
+        tag=tag,
+        since=since,
+        until=until,
+        recency=recency,
+        conversation_id=conversation_id,
+        topic=topic,
+        entity=entity,
+        min_score=min_score,
+        everything=everything,
+    )
     wanted = wanted.asking_why_not(why_not).from_rank(cursors.decode_number(cursor))
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain, floor=wanted.floor)
 
@@ -413,6 +422,8 @@ def search_spaces(
     until: Until = None,
     recency: Recency = 0.0,
     conversation_id: OfConversation = None,
+    min_score: Least = None,
+    everything: Everything = False,
     explain: Explain = False,
     cursor: FurtherSpaces = None,
 ) -> SearchAnswer:
@@ -420,7 +431,22 @@ def search_spaces(
     Scores of different spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and
     the others still return hits. With `next_spaces` there are further spaces that were not searched.
     """
-    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id, topic, entity)
+    wanted = SearchRequest.of(
+        q,
+        scope=scope,
+        limit=limit,
+        author=author,
+        category=category,
+        tag=tag,
+        since=since,
+        until=until,
+        recency=recency,
+        conversation_id=conversation_id,
+        topic=topic,
+        entity=entity,
+        min_score=min_score,
+        everything=everything,
+    )
     found = search.several(process(), api.principal(), spaces, wanted, cursors.decode_name(cursor))
     return SearchAnswer.of_several(found, limit, explain=explain, floor=wanted.floor)
 
@@ -440,6 +466,7 @@ def search_conversation(
     levels: Levels = None,
     max_results: Results = search_request.RESULTS_DEFAULT,
     min_score: Least = None,
+    everything: Everything = False,
     include_turns: WithTurns = True,
     topic: OfTopic = None,
     entity: OfEntity = None,
@@ -450,6 +477,7 @@ def search_conversation(
         levels=levels,
         max_results=max_results,
         min_score=min_score,
+        everything=everything,
         include_turns=include_turns,
         topic=topic,
         entity=entity,
@@ -473,6 +501,7 @@ def search_conversations(
     levels: Levels = None,
     max_results: Results = search_request.RESULTS_DEFAULT,
     min_score: Least = None,
+    everything: Everything = False,
     include_turns: WithTurns = True,
     topic: OfTopic = None,
     entity: OfEntity = None,
@@ -485,6 +514,7 @@ def search_conversations(
         levels=levels,
         max_results=max_results,
         min_score=min_score,
+        everything=everything,
         include_turns=include_turns,
         topic=topic,
         entity=entity,
@@ -528,12 +558,18 @@ def load_conversation_context(
     summary="Search rooms",
 )
 def search_rooms(
-    space_id: str, q: Question, room: OfRoom = None, limit: RoomResults = search_request.LIMIT_DEFAULT
+    space_id: str,
+    q: Question,
+    room: OfRoom = None,
+    limit: RoomResults = search_request.LIMIT_DEFAULT,
+    min_score: Least = None,
+    everything: Everything = False,
 ) -> RoomAnswer:
     """The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait for
     a digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
     """
-    return RoomAnswer.of(search.in_rooms(process(), space_id, SearchRequest.of_rooms(q, room=room, limit=limit)))
+    wanted = SearchRequest.of_rooms(q, room=room, limit=limit, min_score=min_score, everything=everything)
+    return RoomAnswer.of(search.in_rooms(process(), space_id, wanted))
 
 
 @api.route(
@@ -574,33 +610,3 @@ def load_context(
     best match first, each with its time. Items that are not relevant enough are left out. No item is shown twice.
     """
     return MessageContextView.of(message_context.context(process(), space_id, q, kinds=kinds, max_chars=max_chars))
-
-
-def _wanted(
-    q: str,
-    scope: str | None,
-    limit: int,
-    author: str | None,
-    category: str | None,
-    tag: str | None,
-    since: str | None,
-    until: str | None,
-    recency: float,
-    conversation_id: str | None,
-    topic: str | None,
-    entity: str | None,
-) -> SearchRequest:
-    return SearchRequest.of(
-        q,
-        scope=scope,
-        limit=limit,
-        author=author,
-        category=category,
-        tag=tag,
-        since=since,
-        until=until,
-        recency=recency,
-        conversation_id=conversation_id,
-        topic=topic,
-        entity=entity,
-    )

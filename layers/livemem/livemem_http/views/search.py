@@ -275,11 +275,19 @@ class Ranked(View):
         ),
     ] = None
     nothing: Annotated[
-        Literal["no_match", "below_floor", "unread"] | None,
+        Literal["no_match", "below_floor", "unread", "elsewhere"] | None,
         described(
             "The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents "
             "share too few words with the query and are too far from it in meaning to be an answer. `unread`: many "
-            "objects are new and not read yet. Send the request again in a few seconds."
+            "objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was "
+            "not searched holds these words, see `elsewhere`."
+        ),
+    ] = None
+    elsewhere: Annotated[
+        list[str] | None,
+        described(
+            "Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as "
+            "this environment knows them."
         ),
     ] = None
     view: Annotated[Seen, described("The documents that were searched, over all searched spaces.")]
@@ -439,8 +447,11 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
     empty = not any(answer.hits for answer in answers)
     unread = sum(answer.unread for answer in answers)
     below = any(answer.below_floor for answer in answers)
+    elsewhere = sorted({scope for answer in answers for scope in answer.elsewhere}) if empty else []
+    why = "unread" if unread else "elsewhere" if elsewhere else "below_floor" if below else "no_match"
     return {
-        "nothing": ("unread" if unread else "below_floor" if below else "no_match") if empty else None,
+        "nothing": why if empty else None,
+        "elsewhere": elsewhere or None,
         "ranking": "hybrid" if hybrid else "bm25",
         "unembedded": sum(answer.unembedded for answer in answers),
         "failure": failures[0] if failures else None,
@@ -602,7 +613,8 @@ def as_markdown(
     answer: SearchAnswer | TalkAnswer, *, where: Callable[[HitView | TalkHitView], str] = lambda hit: hit.source["href"]
 ) -> str:
     """The hits one below the other, ready for a prompt. `where` gives the path of the whole document."""
-    found = [_hit(hit, where(hit)) for hit in answer.items] or ["Nothing was found."]
+    others = f" The words stand in the scope {', '.join(answer.elsewhere)}." if answer.elsewhere else ""
+    found = [_hit(hit, where(hit)) for hit in answer.items] or [f"Nothing was found.{others}"]
     failed = answer.failed_spaces or [] if isinstance(answer, SearchAnswer) else []
     why = answer.why_not if isinstance(answer, SearchAnswer) else None
     told = [f"Why not {why.id}: {_why(why)}."] if why else []

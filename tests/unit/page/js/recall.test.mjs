@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 const core = new URL('../../../../functions/page/static/core/', import.meta.url);
-const { byFloor, idIn, linkOf, marked, parametersOf, reasons, sectionOf, together, withNext, withScope, withoutFloor } = await import(new URL('found.js', core));
+const { byFloor, idIn, linkOf, marked, parametersOf, reasons, sectionOf, together, withNext, withScope } = await import(new URL('found.js', core));
 const { correctionOf, openMerges, stateOf, subjectsIn } = await import(new URL('memories.js', core));
 const { byHand, dueAt, firstsOfDays, knownZone, lateBy } = await import(new URL('digests.js', core));
 const { askedOf, isFinal, lookups } = await import(new URL('asked.js', core));
@@ -97,7 +97,6 @@ test('what misses the floor is told apart, and keeps its place', () => {
   const { answers, near } = byFloor(hits, { passed_by: ['a', 'c'] });
   assert.deepEqual([answers.map((one) => one.place), near.map((one) => one.place)], [[1, 3], [2]]);
   assert.equal(byFloor(hits, undefined).answers.length, 3);
-  assert.equal(withoutFloor({ words: ['halcyon', 'zebr'] }), 'halcyon* zebr*');
 });
 
 test('scopes go on and off, all of them is everything, and what is searched apart is alone', () => {

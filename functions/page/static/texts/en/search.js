@@ -44,6 +44,8 @@ export default {
   'search.nothing.below_floor.do': 'What is nearest shares too few words with the question, and is too far from it in meaning. So nobody is told it.',
   'search.nothing.unread': 'Not everything is read yet',
   'search.nothing.unread.do': 'Much is new. The newest is read first. Ask again in a few seconds.',
+  'search.nothing.elsewhere': 'Nothing here',
+  'search.nothing.elsewhere.do': 'The words stand in what was not searched:',
   'search.words': 'Stems of the words that were looked for:',
   'search.nearest': 'Show what is nearest all the same',
   'search.near': 'Near misses',

@@ -44,6 +44,8 @@ export default {
   'search.nothing.below_floor.do': 'Le plus proche a trop peu de mots en commun avec la question, et son sens en est trop loin. On ne le dit donc à personne.',
   'search.nothing.unread': 'Tout n’est pas encore lu',
   'search.nothing.unread.do': 'Beaucoup de textes sont nouveaux. Les plus récents sont lus d’abord. Redemandez dans quelques secondes.',
+  'search.nothing.elsewhere': 'Rien ici',
+  'search.nothing.elsewhere.do': 'Les mots se trouvent dans ce qui n’a pas été cherché :',
   'search.words': 'Racines des mots cherchés :',
   'search.nearest': 'Afficher quand même le plus proche',
   'search.near': 'Manqués de peu',
