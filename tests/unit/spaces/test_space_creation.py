@@ -113,6 +113,17 @@ def test_a_templates_name_as_rules_is_refused_with_the_field_that_takes_it(text:
     assert world.client.counts == {}
 
 
+def test_a_space_keeps_its_rules_when_a_newer_version_has_another_template(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    create(world, rules=None)
+    before = world.text("demo/_rules.md")
+
+    monkeypatch.setattr(rules, "template", lambda name: "# Rules: another\n")
+
+    assert rules.read(world.process, "demo") == before
+    assert before.startswith("# Rules: standard\n")
+
+
 def test_without_rules_the_standard_template_is_taken():
     world = World()
 

@@ -13,6 +13,8 @@ from local.offline_llm.outline import NOTHING_HERE
 from tests.support.cases import each
 from tests.unit.local.offline_llm.support import (
     CATEGORIES,
+    CONTENTS,
+    FRENCH,
     JOURNAL,
     RESEARCH,
     STANDARD,
@@ -31,6 +33,7 @@ RULES = st.sampled_from(
         JOURNAL,
         RESEARCH,
         SUPPORT,
+        FRENCH,
         "Keep it short.",
         "- `todo.md`: open tasks\n- `log.md`: everything else",
         "## book.md\n\n### Characters\n\n### Plot\n\n### World\n",
@@ -102,6 +105,22 @@ def test_lines_of_the_bank_stay_unless_a_note_closes_them(rules: str, first: lis
             if line.strip("\r ") not in ("", NOTHING_HERE) and line not in kept
         ]
         assert not missing
+
+
+@SETTINGS
+@given(
+    st.sampled_from([STANDARD, JOURNAL, FRENCH]),
+    st.lists(CONTENTS, min_size=1, max_size=4),
+    st.lists(st.sampled_from(["- {}", "* [ ] {}", "1. {}", "{}", "> {}", "| {} |"]), max_size=4),
+)
+def test_entries_of_any_text_leave_by_edits_that_apply(rules: str, contents: list[str], forms: list[str]) -> None:
+    bank = fold_into({}, rules, [make_note(number, "todo", text) for number, text in enumerate(contents, 1)])
+    # A person may have written the same below, in another form.
+    more = "\n".join(form.format(text) for form, text in zip(forms, contents, strict=False))
+    bank = {name: f"{text}\n{more}\n" for name, text in bank.items()}
+    done = [make_note(number, "progress", f"Done: {text}") for number, text in enumerate(contents, 1)]
+    assert accounted(fold(rules, bank, done)) == [note.number for note in done]
+    fold_into(bank, rules, done)
 
 
 @SETTINGS
@@ -250,7 +269,7 @@ def test_any_present_file_takes_the_notes_and_keeps_its_lines(lines: list[str], 
         ]
 
 
-@each("rules", [STANDARD, JOURNAL, RESEARCH, SUPPORT])
+@each("rules", [STANDARD, JOURNAL, RESEARCH, SUPPORT, FRENCH])
 def test_notes_of_all_categories_spread_over_sections(rules: str) -> None:
     notes = [
         make_note(number, category, f"Subject {number} of its own") for number, category in enumerate(CATEGORIES, 1)
