@@ -1247,8 +1247,8 @@ class NotesGroup(Group):
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"] | None = None,
         agent: str | None = None,
         tag: str | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         ids: str | None = None,
         status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
@@ -1265,8 +1265,9 @@ class NotesGroup(Group):
             category: Only notes of this category.
             agent: Only notes of this agent.
             tag: Only notes with this tag.
-            since: Only documents of this time or later, ISO 8601, by default UTC.
-            until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            since: Only documents of this time or later: ISO 8601, by default UTC, or a day in the space's time zone.
+            until: Only documents of this time or earlier: ISO 8601, by default UTC, or a day in the space's time
+                zone, to its end.
             ids: Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be given
                 with it. Notes that no longer exist are left out.
             status: `live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo
@@ -1789,8 +1790,8 @@ class SearchGroup(Group):
         tag: str | None = None,
         topic: str | None = None,
         entity: str | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         recency: float | None = None,
         conversation_id: str | None = None,
         min_score: float | None = None,
@@ -1820,8 +1821,9 @@ class SearchGroup(Group):
             tag: Only notes with this tag.
             topic: Only summaries that name this topic, as a summary spells it, in any case.
             entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
-            since: Only documents of this time or later, ISO 8601, by default UTC.
-            until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            since: Only documents of this time or later: ISO 8601, by default UTC, or a day in the space's time zone.
+            until: Only documents of this time or earlier: ISO 8601, by default UTC, or a day in the space's time
+                zone, to its end.
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
             conversation_id: Only documents of this conversation.
@@ -1846,8 +1848,8 @@ class SearchGroup(Group):
         tag: str | None = None,
         topic: str | None = None,
         entity: str | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         recency: float | None = None,
         conversation_id: str | None = None,
         min_score: float | None = None,
@@ -1876,8 +1878,9 @@ class SearchGroup(Group):
             tag: Only notes with this tag.
             topic: Only summaries that name this topic, as a summary spells it, in any case.
             entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
-            since: Only documents of this time or later, ISO 8601, by default UTC.
-            until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            since: Only documents of this time or later: ISO 8601, by default UTC, or a day in the space's time zone.
+            until: Only documents of this time or earlier: ISO 8601, by default UTC, or a day in the space's time
+                zone, to its end.
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
             conversation_id: Only documents of this conversation.

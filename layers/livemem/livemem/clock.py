@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
 from ulid import ULID
@@ -36,6 +36,27 @@ def parse(text: str) -> datetime:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:
         raise ValueError("a time outside of the years 1 to 9999") from None
+
+
+def parse_bound(text: str, *, last: bool = False) -> datetime:
+    """The moment of an ISO 8601 text (`parse`). Of a day its first or `last` one, without a time zone, which `in_zone`
+    gives it. Raises ValueError.
+    """
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return parse(text)
+    # Where clocks are set back at midnight, a day ends with the second one.
+    return datetime.combine(day, time.max, None).replace(fold=1) if last else datetime.combine(day, time.min, None)
+
+
+def in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """The moment in UTC. One without a time zone is of this one."""
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+    except OverflowError:
+        # On the first or the last day that there is.
+        return moment.replace(tzinfo=UTC)
 
 
 def new_id() -> str:

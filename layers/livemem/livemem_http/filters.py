@@ -32,9 +32,10 @@ OfEntity = Annotated[
     ),
 ]
 Since = Annotated[
-    views.Moment | None,
+    str | None,
     Query(
-        description="Only documents of this time or later, ISO 8601, by default UTC.",
+        description="Only documents of this time or later: ISO 8601, by default UTC, or a day in the space's time "
+        "zone.",
         examples=["2026-02-20T00:00:00Z"],
     ),
 ]
@@ -50,6 +51,10 @@ Everything = Annotated[
     bool, Query(description="Whether to return what is nearest even if it does not answer the question.")
 ]
 Until = Annotated[
-    views.Moment | None,
-    Query(description="Only documents of this time or earlier, ISO 8601, by default UTC."),
+    str | None,
+    Query(
+        description="Only documents of this time or earlier: ISO 8601, by default UTC, or a day in the space's time "
+        "zone, to its end.",
+        examples=["2026-02-28"],
+    ),
 ]

@@ -1,6 +1,7 @@
 """One search: filters before ranking, meaning beside words, and what it says of itself when something is missing."""
 
 import json
+import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from livemem import clock
 from livemem.access.principal import Principal
+from livemem.bank import folded_notes
 from livemem.conversations import removal
 from livemem.conversations.turn import ToolCall
 from livemem.errors import Forbidden, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
@@ -16,7 +19,7 @@ from livemem.jobs import lease
 from livemem.jobs.lease import LeaseTaken
 from livemem.llm.embeddings import EmbeddingError
 from livemem.memories import reading
-from livemem.notes import appending
+from livemem.notes import appending, pages
 from livemem.notes.appending import NoteDraft
 from livemem.process import Process
 from livemem.recall import indexing, message_context, search
@@ -25,6 +28,7 @@ from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search.segments import Segments
 from livemem.search.vectors import decode, encode
+from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -882,6 +886,54 @@ def test_a_note_that_shares_nothing_and_fits_worse_than_the_average_is_no_answer
     world.note("The automobile is red.")
     world.note("An auto came.")
     assert {*texts(find(world.process, "car"))} == {"The automobile is red.", "An auto came."}
+
+
+def test_a_day_is_the_whole_day_in_the_time_zone_of_the_space():
+    world = World(default_timezone="UTC")
+    world.create_space()
+    heads.patch(world.process, "demo", timezone="America/New_York")
+    world.process = world.new_process()
+    # The 28th of November there: from 05:00 UTC of that day to 05:00 of the next one.
+    for moment in ("2026-11-28T04:59:59Z", "2026-11-28T05:00:00Z", "2026-11-29T04:59:59Z", "2026-11-29T05:00:00Z"):
+        world.clock.moment = clock.parse(moment)
+        world.note(f"The crane of {moment} needs oil.")
+
+    def found(**asked):
+        return sorted(text[13:33] for text in texts(find(world.process, "crane", **asked)))
+
+    def listed(**asked):
+        wanted = pages.NotesFilter.of(**{"category": None, "agent": None, "tag": None, "since": None, **asked})
+        return sorted(note.content[13:33] for note in pages.page(world.process, "demo", wanted, limit=9).items)
+
+    for which in (found, listed):
+        day = ["2026-11-28T05:00:00Z", "2026-11-29T04:59:59Z"]
+        assert which(since="2026-11-28", until="2026-11-28") == day
+        assert len(which(until="2026-11-28")) == 3
+        assert which(until="2026-11-28T00:00:00Z") == []
+        # With an offset it is a moment, as before.
+        assert which(since="2026-11-29", until=None) == ["2026-11-29T05:00:00Z"]
+        assert len(which(since="0001-01-01", until="9999-12-31")) == 4
+    world.consolidate()
+    wanted = pages.NotesFilter.of(category=None, agent=None, tag=None, since="2026-11-28", until="2026-11-28")
+    assert len(folded_notes.page(world.process, "demo", wanted, limit=9).items) == 2
+
+
+def test_authors_and_tags_are_equal_in_any_case_and_any_form_of_their_letters():
+    world = World()
+    world.create_space()
+    draft = NoteDraft("todo", "The crane needs oil.", ("Café  Öl",), author="Zoé Martin")
+    appending.append(world.process, "demo", "Ann", draft)
+    store(world.process, "The crane is red.", subjects=["café öl"])
+
+    for tag in ("Café  Öl", "café öl", "CAFÉ ÖL", unicodedata.normalize("NFD", "café öl")):
+        assert len(find(world.process, "crane", tag=tag, scope="all").hits) == 2, tag
+        wanted = pages.NotesFilter.of(category=None, agent="ann", tag=tag, since=None, until=None)
+        assert len(pages.page(world.process, "demo", wanted, limit=9).items) == 1, tag
+        assert len(reading.recent(world.process, "demo", subject=tag)) == 1, tag
+    for author in ("Zoé Martin", "zoé martin", unicodedata.normalize("NFD", "ZOÉ MARTIN")):
+        assert len(find(world.process, "crane", author=author).hits) == 1, author
+    assert not find(world.process, "crane", author="Zoe Martin").hits
+    assert not find(world.process, "crane", tag="cafe").hits
 
 
 @pytest.mark.parametrize("lifted", [{"min_score": 0.0}, {"everything": True}])

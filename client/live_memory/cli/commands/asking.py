@@ -128,9 +128,11 @@ def search(
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only notes of this category.")] = None,
     tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only notes with this tag.")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only documents of this time or later, such as 2026-02-20T14:00:00Z.")
+        str | None, typer.Option(help="Only documents of this time or later: 2026-02-20T14:00:00Z, or a day.")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Only documents of this time or earlier.")] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Only documents of this time or earlier, or up to the end of a day.")
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--everything", help="Show what is nearest even if it does not answer the question.")
     ] = False,

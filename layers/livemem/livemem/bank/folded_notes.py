@@ -61,6 +61,7 @@ def page(
     of at most 64 changes. So a page may hold fewer than `limit` notes and still have a next one. Raises NotFound.
     """
     meta = heads.load(process, space_id).meta
+    wanted = wanted.in_zone(heads.zone_of(process, meta))
     top = meta.changes if after is None else min(after.number if after.note_id else after.number - 1, meta.changes)
     first = max(top - CHANGES_MOST + 1, 1)
     listed = records.names(process, space_id, since=first, limit=CHANGES_MOST)
@@ -77,7 +78,7 @@ def page(
                 if len(found) == limit or (found and size > limits.PAGE_BYTES):
                     return FoldedPage(found, FoldedAfter(found[-1].consolidation or 0, found[-1].note_id))
                 note = pages.recorded(space_id, name, source.body(), record.number)
-                if wanted.tag is None or wanted.tag in note.tags:
+                if wanted.has_tag(note.tags):
                     found.append(note)
     more = first > 1 and history.any_before(process, space_id, first)
     return FoldedPage(found, FoldedAfter(first) if more else None)

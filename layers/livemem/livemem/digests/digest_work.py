@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from livemem import clock
 from livemem.digests import chunks, current_digest, digest_input, digest_progress, digest_times
@@ -99,25 +98,16 @@ def carry_out(process: Process, space_id: str, order: DigestOrder, deadline: dat
     return done or [Worked("nothing")]
 
 
-def zone_of(process: Process, meta: Meta) -> ZoneInfo:
-    """The time zone in which the digests of a space have their hours."""
-    try:
-        return clock.zone(meta.timezone or process.settings.default_timezone)
-    except ValueError:
-        # A person wrote it into the bucket, or the zone's name no longer exists.
-        return clock.zone(process.settings.default_timezone)
-
-
 def latest_slot(process: Process, meta: Meta) -> str:
     """The slot of the space that was due last."""
     hours = digest_times.hours(process.settings.digest_hours)
-    return all_keys.compact_time(digest_times.latest(process.clock(), zone_of(process, meta), hours))
+    return all_keys.compact_time(digest_times.latest(process.clock(), heads.zone_of(process, meta), hours))
 
 
 def next_due(process: Process, meta: Meta) -> datetime:
     """When the next digest of the space is due."""
     hours = digest_times.hours(process.settings.digest_hours)
-    return digest_times.following(process.clock(), zone_of(process, meta), hours)
+    return digest_times.following(process.clock(), heads.zone_of(process, meta), hours)
 
 
 def _wanted(process: Process, meta: Meta, order: DigestOrder) -> str:
@@ -188,7 +178,7 @@ def _step(work: Work[CurrentDigest]) -> End:
 
 def _digest(work: Work[CurrentDigest]) -> End:
     process, space_id, slot = work.process, work.job.space_id, work.job.job_id
-    task = DigestTask(work, zone_of(process, heads.load_recent(process, space_id).meta))
+    task = DigestTask(work, heads.zone_of(process, heads.load_recent(process, space_id).meta))
     given = digest_input.ensure(process, space_id, slot)
     seen = digest_progress.look(process, space_id, slot)
     done = digest_progress.find_done(process, space_id, slot) if seen.done else None

@@ -23,6 +23,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
+from livemem.text.items import folded
 
 QUERY_BYTES = 16_000
 FOUND_DEFAULT, FOUND_MOST = 10, 50
@@ -191,7 +192,7 @@ def _compared(
     some = [known] if known else _states(process, space_id, kind, missing)
     alive = [found.alive(process.clock()) for _, found in some]
     memories = [memory for among in alive for memory in among]
-    about = [place for place, memory in enumerate(memories) if tag is None or tag in memory.subjects]
+    about = [place for place, memory in enumerate(memories) if _is_about(memory, tag)]
     asked = np.array(about, dtype=np.int64)
     degraded = None
     if process.embed and len(asked):
@@ -334,4 +335,8 @@ def _tag(subject: str | None) -> str | None:
 
 def _about(process: Process, found: State, tag: str | None) -> list[Memory]:
     alive = found.alive(process.clock())
-    return alive if tag is None else [memory for memory in alive if tag in memory.subjects]
+    return [memory for memory in alive if _is_about(memory, tag)]
+
+
+def _is_about(memory: Memory, tag: str | None) -> bool:
+    return tag is None or folded(tag) in map(folded, memory.subjects)

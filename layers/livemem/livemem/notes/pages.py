@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from livemem import clock, limits
 from livemem.changes import late_duplicates, records
@@ -14,6 +14,7 @@ from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Entry, Object
+from livemem.text.items import folded
 
 TAG_SCAN = 500
 """Most notes read for one page with a filter by tag. Tags are in the notes, all other filters are about names."""
@@ -28,7 +29,9 @@ NAMES_SCAN = 5_000
 
 @dataclass(frozen=True)
 class NotesFilter:
-    """Which notes a page shows; None is any. `since` and `until` are inclusive."""
+    """Which notes a page shows; None is any. `since` and `until` are inclusive, and without a time zone where they name
+    a day (clock.parse_bound). Agents and tags are compared as items.folded gives them.
+    """
 
     category: str | None = None
     agent: str | None = None
@@ -45,24 +48,33 @@ class NotesFilter:
             raise InvalidRequest.of("category", f"must be one of {', '.join(keys.CATEGORIES)}")
         if agent is not None:
             keys.check_agent(agent)
-        return cls(category, agent, tag, _moment("since", since), _moment("until", until))
+        return cls(category, agent, tag, _moment("since", since), _moment("until", until, last=True))
+
+    def in_zone(self, zone: tzinfo) -> "NotesFilter":
+        """The same, whose days are those of a time zone."""
+        since, until = (one and clock.in_zone(one, zone) for one in (self.since, self.until))
+        return replace(self, since=since, until=until)
+
+    def has_tag(self, tags: Sequence[str]) -> bool:
+        """Whether a note with these tags may be shown."""
+        return self.tag is None or folded(self.tag) in map(folded, tags)
 
     def admits(self, name: keys.NoteName) -> bool:
         """Whether a note of this name may be shown, as far as its name shows."""
         return (
             (self.category is None or name.category == self.category)
-            and (self.agent is None or name.agent == self.agent)
+            and (self.agent is None or folded(name.agent) == folded(self.agent))
             and (self.since is None or name.timestamp >= self.since.replace(microsecond=0))
             and (self.until is None or name.timestamp <= self.until)
         )
 
 
-def _moment(field: str, text: str | None) -> datetime | None:
+def _moment(field: str, text: str | None, *, last: bool = False) -> datetime | None:
     try:
         # A plus sign that a client did not escape arrives as a space.
-        return clock.parse(text.replace(" ", "+")) if text is not None else None
+        return clock.parse_bound(text.replace(" ", "+"), last=last) if text is not None else None
     except ValueError:
-        raise InvalidRequest.of(field, "must be a time in ISO 8601, such as 2026-02-20T14:00:00Z") from None
+        raise InvalidRequest.of(field, "must be a time in ISO 8601, such as 2026-02-20T14:00:00Z, or a day") from None
 
 
 @dataclass(frozen=True)
@@ -143,7 +155,7 @@ def page(
     A note that this process has read before costs no GET. A page may hold fewer than `limit` notes and still have a
     next one: with large notes, a filter by tag, or a filter that few notes pass. Raises NotFound.
     """
-    heads.load_recent(process, space_id)
+    wanted = wanted.in_zone(heads.zone_of(process, heads.load_recent(process, space_id).meta))
     scan, end = _chosen(
         _behind(process, space_id, wanted, after, oldest_first=oldest_first),
         wanted,
@@ -151,7 +163,7 @@ def page(
     )
     live = late_duplicates.without(process, space_id, [entry for entry, _ in scan])
     notes = [note for note in read_all(process, space_id, live) if note]
-    shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags]
+    shown = [note for note in notes if wanted.has_tag(note.tags)]
     if len(shown) > limit or (len(shown) == limit and scan[-1][1].note_id != shown[-1].note_id):
         return NotesPage(shown[:limit], shown[limit - 1].note_id)
     return NotesPage(shown, end)

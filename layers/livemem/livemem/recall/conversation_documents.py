@@ -16,11 +16,12 @@ from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
 from livemem.search import view as views
-from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS, Document, Reading, folded, storable
+from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS, Document, Reading, storable
 from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
 from livemem.store.objects import Entry, Object
+from livemem.text.items import folded
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The context of an agent before it answers a person: messages of rooms on the same subject, and the nearest facts."""
 
 from dataclasses import dataclass
-from datetime import timedelta, tzinfo
+from datetime import timedelta
 from typing import get_args
 
 from livemem import clock
@@ -87,7 +87,7 @@ def context(
     said: list[ShownMessage] = sorted(found, key=_order)
     facts: list[ShownFact] = results.get(FACTS, [])
     text = render_memory.markdown(
-        said, facts, lang or render_memory.language_of(meta.language), _zone(process, meta), room
+        said, facts, lang or render_memory.language_of(meta.language), heads.zone_of(process, meta), room
     )
     return MemoryContext(said, facts, text, tuple(name for name in SECONDS if name in failures), unread)
 
@@ -96,10 +96,6 @@ def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | N
     """The search for `query`, which is text, never syntax. None if it holds no word."""
     text = words.plain(storable(query or ""))[:QUERY_CHARACTERS]
     return SearchRequest.of_rooms(text, room=room, limit=limit) if words.parse(text).words else None
-
-
-def _zone(process: Process, meta: Meta) -> tzinfo:
-    return clock.zone(meta.timezone or process.settings.default_timezone)
 
 
 def _order(one: ShownMessage) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, Literal
 
 import numpy as np
@@ -321,7 +321,7 @@ def answering(
     """The same, with the view for as long as the context lasts. `looks` are the shared requests about the conversation
     of the questions.
     """
-    space_id = meta.space_id
+    space_id, zone = meta.space_id, heads.zone_of(process, meta)
     asked = replace(questions[0], levels=tuple(sorted({level for one in questions for level in one.levels})))
     end = until or process.clock() + READING
     with viewing(process, meta) as view:
@@ -351,7 +351,7 @@ def answering(
         for one in questions:
             compared = None if one.aside else meaning
             whole = view.apart(one.aside) if one.aside else view.shape()
-            matches = Matches(view.index, whole, compared, _question(view, space_id, one, as_of))
+            matches = Matches(view.index, whole, compared, _question(view, space_id, one, zone, as_of))
             answer = _answer(view, whole, compared, matches, one)
             hits, behind = answer.page(one.skip, one.limit)
             answers.append(
@@ -424,7 +424,7 @@ def _elsewhere(view: SearchView, asked: SearchRequest, moment: str) -> tuple[str
     """The scopes that a search of a whole space did not look into, and of which a document holds enough words of the
     question. No request.
     """
-    if asked.floor is None or asked.conversations is not None or asked.filter.is_narrow:
+    if asked.floor is None or asked.conversations is not None or asked.is_narrow:
         return ()
     searched = (asked.aside,) if asked.aside else asked.kinds or ALL_KINDS
     holding = view.index.holding(asked.floor.wanted, asked.floor.least_words, moment)
@@ -469,8 +469,10 @@ def _follow(
     return conversation_documents.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
 
 
-def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str) -> SpaceQuery:
-    wanted = _filter(view, space_id, asked)
+def _question(view: SearchView, space_id: str, asked: SearchRequest, zone: tzinfo, moment: str) -> SpaceQuery:
+    wanted = replace(
+        _filter(view, space_id, asked), since=_iso_in_zone(asked.since, zone), until=_iso_in_zone(asked.until, zone)
+    )
     # A summary says again what its turns say.
     fill = (conversation_documents.SUMMARY,) if asked.has_turns else ()
     return SpaceQuery(
@@ -481,6 +483,10 @@ def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str
         fill=fill,
         moment=moment,
     )
+
+
+def _iso_in_zone(moment: datetime | None, zone: tzinfo) -> str | None:
+    return clocks.iso(clocks.in_zone(moment, zone)) if moment else None
 
 
 def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFilter:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
-from livemem import clock as clocks
 from livemem.conversations import answer
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
@@ -12,11 +12,12 @@ from livemem.recall import chosen_hits, conversation_documents, memory_documents
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
-from livemem.search.documents import QUESTIONS, TOOLS, folded, storable
+from livemem.search.documents import QUESTIONS, TOOLS, storable
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
 from livemem.store import conversation_keys, room_keys
 from livemem.text import items
+from livemem.text.items import folded
 from livemem.text.speakers import check_speaker
 
 KINDS = {
@@ -60,6 +61,9 @@ class SearchRequest:
     """The only conversations to search; None for no such limit."""
     room: str | None = None
     """The only room to search; None for no such limit."""
+    since: datetime | None = None
+    until: datetime | None = None
+    """The first and the last moment of documents, without a time zone where they name a day (clock.parse_bound)."""
     levels: tuple[int, ...] = conversation_documents.LEVELS
     least: float | None = None
     """The least relevance, a cosine. It does not apply to documents without one."""
@@ -114,7 +118,6 @@ class SearchRequest:
         wanted = OF_CONVERSATION if aside else scope
         kinds = _kinds(wanted or (OF_CONVERSATION if of_talk else DEFAULT))
         alone = some is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
-        moments = {"since": checked.since, "until": checked.until}
         return cls(
             text,
             query,
@@ -126,12 +129,13 @@ class SearchRequest:
                 tag,
                 groups=None if some is None else conversation_documents.groups(some),
                 **named,
-                **{name: clocks.iso(moment) if moment else None for name, moment in moments.items()},
             ),
             limit,
             recency,
             kinds,
             some if alone else None,
+            since=checked.since,
+            until=checked.until,
             least=0.0 if everything else min_score,
             aside=aside,
             floor=None
@@ -239,6 +243,11 @@ class SearchRequest:
         """Whether turns may be found."""
         of_kind = self.kinds is None or conversation_documents.TURN in self.kinds
         return of_kind and 0 in self.levels and not self.aside
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether more than the scope leaves documents out."""
+        return self.filter != DocumentFilter(self.filter.kinds) or bool(self.since or self.until)
 
     def of_kinds(self, kinds: tuple[str, ...] | None) -> "SearchRequest":
         """The same among documents of some kinds alone; None for all."""

@@ -43,7 +43,7 @@ class Document:
     tags: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
-    """Of a summary, both as `folded` gives them. A document that was read back from an index has none."""
+    """Of a summary, both as items.folded gives them. A document that was read back from an index has none."""
     source: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The values that a request needs to get the whole, by the names of the API's parameters."""
     aside: str = ""
@@ -82,11 +82,6 @@ class Reading:
     rank: int = 0
     gives_back: tuple[str, ...] = ()
     confirmed: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
-
-
-def folded(name: str) -> str:
-    """A topic or an entity as filters compare it: without case, and with single blanks."""
-    return storable(" ".join(name.casefold().split()))
 
 
 def storable(text: str) -> str:

@@ -20,6 +20,7 @@ from livemem.search.database import Unusable
 from livemem.search.documents import SPOKEN, WORDLESS, Document, Reading
 from livemem.search.traits import traits
 from livemem.store import vector_file
+from livemem.text.items import folded
 
 _PLACES = 1 << 20
 """More than a passage has words."""
@@ -37,18 +38,13 @@ class DocumentFilter:
     tag: str | None = None
     topic: str | None = None
     entity: str | None = None
-    """Of summaries, both as documents.folded gives them."""
+    """Of summaries, both as items.folded gives them."""
     since: str | None = None
     until: str | None = None
     memory_kind: str | None = None
     """Of memories: `fact`, `self` or `goal`."""
     groups: tuple[str, ...] | None = None
     """`kinds` and `groups` are checked by the shape of all documents (engine.py), which has them at hand."""
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether it asks for more than kinds."""
-        return self != DocumentFilter(self.kinds)
 
 
 class Columns(NamedTuple):
@@ -340,15 +336,18 @@ class Index:
     def admitted(self, wanted: DocumentFilter) -> list[int] | None:
         """The numbers of the documents that pass the filter, its kinds and groups aside. None if all do."""
         tests = {
-            "author = ?": wanted.author,
             "category = ?": wanted.category,
-            "n IN (SELECT n FROM tags WHERE tag = ?)": wanted.tag,
             "n IN (SELECT n FROM names WHERE kind = 'topic' AND name = ?)": wanted.topic,
             "n IN (SELECT n FROM names WHERE kind = 'entity' AND name = ?)": wanted.entity,
             "time >= ?": wanted.since,
             "time <= ? AND time <> ''": wanted.until,
             "json_extract(source, '$.kind') = ?": wanted.memory_kind,
         }
+        if wanted.author is not None:
+            tests["author IN (SELECT value FROM json_each(?))"] = self._alike("author", "documents", wanted.author)
+        if wanted.tag is not None:
+            some = "n IN (SELECT n FROM tags WHERE tag IN (SELECT value FROM json_each(?)))"
+            tests[some] = self._alike("tag", "tags", wanted.tag)
         given = {test: value for test, value in tests.items() if value is not None}
         values: list[str] = list(given.values())
         conditions = list(given)
@@ -356,6 +355,11 @@ class Index:
             return None
         found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
         return [row[0] for row in found]
+
+    def _alike(self, column: str, table: str, name: str) -> str:
+        """The values of a column that are the same name (items.folded), as JSON."""
+        there = self._all(f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608
+        return json.dumps([one for (one,) in there if folded(one) == folded(name)])
 
     def expired(self, moment: str) -> list[int]:
         """The numbers of the documents that have expired by then (documents.Document.expires)."""

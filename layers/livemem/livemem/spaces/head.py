@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Literal, Self
+from zoneinfo import ZoneInfo
 
 from cachetools import TTLCache
 from pydantic import NonNegativeInt, model_validator
@@ -216,6 +217,15 @@ class _KnownHeads:
     def drop(self, space_id: str) -> None:
         with self._lock:
             self._heads.pop(space_id, None)
+
+
+def zone_of(process: Process, meta: Meta) -> ZoneInfo:
+    """The time zone of a space: its own, or else that of the service."""
+    try:
+        return clock.zone(meta.timezone or process.settings.default_timezone)
+    except ValueError:
+        # A person wrote it into the bucket, or the zone's name no longer exists.
+        return clock.zone(process.settings.default_timezone)
 
 
 def find(process: Process, space_id: str) -> Head | None:

@@ -1,6 +1,7 @@
 """Markdown put together of parts, and lists whose items hold any text."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 
@@ -20,6 +21,16 @@ def joined(*parts: str) -> str:
 def names(text: str) -> list[str]:
     """The names that a text has between commas. Callers write them with blanks and capitals, too."""
     return [name.strip().lower() for name in text.split(",")]
+
+
+def folded(name: str) -> str:
+    """A tag, an author, a topic or an entity as all filters compare it: in one case and one form of each letter, with
+    single blanks. Accents stay, because they tell names apart.
+    """
+    if not name.isascii():
+        # Case folding takes some letters apart again.
+        name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(name.lower().split()).encode(errors="replace").decode()
 
 
 def _stripped(parts: Iterable[str]) -> Iterable[str]:
