@@ -7,12 +7,15 @@ import pytest
 from livemem.access import principal
 from livemem.access import registry as registries
 from livemem.bank import files, review
+from livemem.consolidation import tidying
 from livemem.notes import appending, idempotency, pages
 from livemem.notes.appending import NoteDraft
 from livemem.notes.pages import NotesFilter
 from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
 from livemem.store.capability_check import has_conditional_writes
+from livemem.store.objects import MARKDOWN
+from tests.support.space_fixtures import put
 from tests.support.world import EVERYONE, World, several_files
 
 
@@ -117,6 +120,24 @@ def test_a_consolidation_keeps_its_budget(world, rounds, count):
     assert made["DeleteObjects"] == 1
     # Single deletions are free of charge: the plan and the lease.
     assert made["DELETE"] == 2
+
+
+@pytest.mark.parametrize("files", [1, 20])
+def test_a_tidy_run_keeps_its_budget(world, files):
+    items = "".join(f"- The crane K{number} lifts {number + 40} tons.\n" for number in range(80))
+    for number in range(files):
+        put(world, f"bank/port-{number}.md", f"# Port {number}\n\n{items}".encode(), MARKDOWN)
+    heads.patch(world.process, "demo", bank_chars=2_000)
+    world.order(tidy=True)
+    world.new_process()
+    world.client.reset()
+    run = world.work()
+    assert run is not None
+    made, written = world.client.counts, run.metrics["files_tidied"]
+    assert written == min(files, tidying.FILES)
+    assert made["GET"] + made["LIST"] <= 10 + files
+    assert made["PUT"] <= written + 9
+    assert (made["DELETE"], made["DeleteObjects"]) == (2, 0)
 
 
 @pytest.mark.parametrize("count", [3, 40])
