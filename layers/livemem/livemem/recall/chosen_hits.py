@@ -11,6 +11,7 @@ from typing import NamedTuple
 from livemem.recall.folded_hits import current_first
 from livemem.recall.found_copies import Above
 from livemem.recall.memory_documents import MEMORY
+from livemem.recall.newer_first import newer_first
 from livemem.recall.relevance import LOOKED_AT, RelevanceFloor
 from livemem.search.engine import Hit, Matches
 from livemem.search.words import Query
@@ -87,7 +88,7 @@ class HitList:
         for begin in range(0, MOST, WINDOW):
             hits = self._matches.first(begin + WINDOW)[begin:]
             if begin == 0:
-                best = hits = current_first(hits, self._query)
+                best = hits = current_first(newer_first(hits, self._query), self._query)
             self._judge(best, hits)
             for place, hit in enumerate(hits, begin):
                 original = above.original(hit.document)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import words
+from livemem.search.sought import asks_past
 
 ENOUGH = 1.5
 """Evidence that is enough, in rare words: one rare word is chance, two are not. A rare name is enough."""
@@ -85,12 +86,6 @@ _FORMER = re.compile(
     re.IGNORECASE,
 )
 """By which a statement tells of what held before."""
-_ASKS_FOR_PAST = re.compile(
-    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|histor\w+|earlier|before|old|past|switched|replaced|superseded"
-    r"|auparavant|ancien\w*|autrefois|avant|remplacée?s?)\b",
-    re.IGNORECASE,
-)
-"""Not the past tense: "what did we decide" asks for what holds."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ class QuestionTerms:
         # The first word has a capital letter anyway.
         capitals = [match[0] for match in _NAME.finditer(text) if match.start()]
         named = {term for name in capitals if name.lower() not in _CALENDAR.split() for term in words.terms(name)}
-        return cls(terms, frozenset(named.intersection(terms)), bool(_ASKS_FOR_PAST.search(text)))
+        return cls(terms, frozenset(named.intersection(terms)), asks_past(text))
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""What a question asks for: a time, a number, a name, a yes or no, or what a model said.
+"""What a question asks for: a time, a number, a name, a yes or no, what a model said, or what held before.
 
 A text that holds no time does not say when. The kinds are bits, so that a text can hold several.
 """
@@ -54,6 +54,12 @@ _OF_MODEL = re.compile(
     r"\b(?:ton|ta|tes|votre|vos) (?:conseil|recommandation|suggestion|r[ée]ponse|explication|proposition)s?\b",
     re.IGNORECASE,
 )
+_PAST = re.compile(
+    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|histor\w+|earlier|old|past|switched|replaced|superseded"
+    r"|auparavant|ancien\w*|autrefois|remplacée?s?|(?:before|avant)(?=\s*(?:[?!.,;:]|$)))\b",
+    re.IGNORECASE,
+)
+"""Not the past tense: "what did we decide" asks for what holds. Nor "before a release", which is a time."""
 
 
 _ASKS = (
@@ -93,3 +99,8 @@ def _asks_consent(part: str) -> bool:
 def asks_model(question: str) -> bool:
     """Whether it asks what the one who is asked, a model, said before ("what did you recommend")."""
     return bool(_OF_MODEL.search(question))
+
+
+def asks_past(question: str) -> bool:
+    """Whether it asks for what held before ("who owned it before?")."""
+    return bool(_PAST.search(question))

@@ -18,7 +18,7 @@ from functools import lru_cache
 import Stemmer
 
 from livemem.search.dates import Date, dates
-from livemem.search.sought import asks_model, sought
+from livemem.search.sought import asks_model, asks_past, sought
 
 LONGEST = 64
 """Characters of a term. A longer word keeps its beginning, so that a prefix finds it, and a hash for the rest."""
@@ -118,6 +118,8 @@ class Query:
     """Terms that ask here, and may tell elsewhere."""
     asks_model: bool = False
     """It asks what a model said (search/sought.py). Models' messages rank higher, else persons'."""
+    asks_past: bool = False
+    """It asks for what held before (search/sought.py)."""
 
 
 def terms(text: str) -> list[str]:
@@ -167,6 +169,7 @@ def parse(query: str) -> Query:
         sought(query),
         tuple(terms("comment")) if _COMMENT.search(query) else (),
         asks_model(query),
+        asks_past(query),
     )
 
 
