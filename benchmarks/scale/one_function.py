@@ -186,7 +186,7 @@ def _ask(process: Any, until: datetime) -> str:
     from livemem.ask.question import AskRequest  # noqa: PLC0415
 
     wanted = AskRequest("What is the port of the server?")
-    worked = question_work.ask(_with_vectors(process), SPACE, "ann", wanted, may_write=True, until=until)
+    worked = question_work.ask(_with_vectors(process), SPACE, "ann", wanted, may_write=True, until=until, alone=True)
     return worked.outcome
 
 

@@ -265,7 +265,7 @@ class Trial:
         _expect(outcome, case.expect)
         until = self._process.clock() + timedelta(seconds=5 * self._settings.llm_timeout_seconds)
         asked = AskRequest(case.message, user=ASKER)
-        worked = question_work.ask(self._process, space_id, ASKER, asked, may_write=True, until=until)
+        worked = question_work.ask(self._process, space_id, ASKER, asked, may_write=True, until=until, alone=True)
         assert worked.stored
         question = worked.stored.value
         if question.answer is None:

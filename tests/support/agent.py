@@ -6,11 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from livemem.ask.pace import Pace
 from livemem.llm.client import LlmError
 from livemem.llm.tool_calling import Call, Thread, Tool, ToolReply
+from livemem.process import Process
 
 Answerer = Callable[[Thread], ToolReply]
 USED = {"prompt_tokens": 100, "completion_tokens": 20}
+
+
+def asks_itself(process: Process) -> Process:
+    """The process as after a quick answer: its requests ask the model themselves (ask/pace.py)."""
+    process.cache(Pace).add(0)
+    return process
 
 
 def calls(*wanted: tuple[str, Any], text: str = "") -> ToolReply:

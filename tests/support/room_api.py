@@ -7,7 +7,7 @@ import pytest
 
 from livemem.process import Process
 from livemem_http import environment
-from tests.support.agent import ScriptedAgent
+from tests.support.agent import ScriptedAgent, asks_itself
 from tests.support.chatter import Listener
 from tests.support.service import Service
 
@@ -29,7 +29,7 @@ class Rooms:
         self.service = service
         self.listener, self.agent = Listener(), ScriptedAgent()
         models: dict[str, Any] = {"ask": self.listener, "converse": self.agent}
-        patch.setattr(environment, "Process", lambda **parts: Process(**parts | models))
+        patch.setattr(environment, "Process", lambda **parts: asks_itself(Process(**parts | models)))
         service.http("admin", "POST", "/v1/spaces", body={"space_id": "mine", "consolidation_threshold": 0})
 
     def call(self, method: str, route: str, *, markdown: bool = False, **rest: Any) -> Any:

@@ -20,6 +20,8 @@ from livemem import background
 from livemem.outbound.secret_parameter import parameter_provider
 from livemem.settings import Settings
 from livemem.store import clients
+from livemem_http import environment
+from tests.support.agent import asks_itself
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient
 from tests.support.functions import Context, LambdaApi, forget, fresh, request
@@ -51,6 +53,8 @@ class Service:
         elif self.cold:
             forget()
         with self.recorder.acting_as(role_of(function, event)):
+            if function in ("ask", "mcp"):
+                asks_itself(environment.process())
             answer = self.modules[function].handler(event, Context())
             _wait_for_background()
             return answer

@@ -50,7 +50,7 @@ from livemem.store.due_keys import Kind as DueKind
 from livemem.store.objects import Store
 from livemem.upkeep import backup_work
 from livemem.upkeep import sweep as sweeping
-from tests.support.agent import ScriptedAgent
+from tests.support.agent import ScriptedAgent, asks_itself
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient, Request
 
@@ -427,7 +427,7 @@ class World:
             "every": self.every,
             "in_background": self.background.append,
         }
-        return Process(**{**usual, **parts})
+        return asks_itself(Process(**{**usual, **parts}))
 
     def _ask(self, *asked: Any) -> Reply:
         # Tests put another model in the place of `llm`.

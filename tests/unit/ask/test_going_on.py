@@ -227,14 +227,14 @@ def test_what_takes_longer_than_there_is_time_is_handed_over_and_goes_on_by_itse
 
     outcome = scene.wanted()
 
-    assert (outcome.outcome, outcome.job.status, len(outcome.job.steps)) == ("unfinished", "running", 2)
+    assert (outcome.outcome, outcome.job.status, len(outcome.job.steps)) == ("unfinished", "running", 1)
     assert [dict(one) for one in scene.world.queued] == [question_work.KIND.payload("demo", outcome.job.job_id)]
     scene.world.settle()
     scene.check()
     assert scene.answered == [0, 1, 2]
 
 
-def test_a_model_that_is_too_slow_for_the_request_is_asked_again_with_more_time():
+def test_a_model_that_is_slow_all_of_a_sudden_is_asked_again_with_more_time():
     asking = Asking()
 
     asking.script(LlmError("llm_timeout", "Not within 20 s."), responds("Slowly."))

@@ -110,6 +110,8 @@ class Question(Job):
     opening: str | None = None
     """The first message to the model."""
     steps: list[Step] = []
+    slowest: Finite = 0
+    """Seconds that the model took for its slowest answer."""
     answer: Answer | None = None
 
     def calls(self) -> Iterator[Called]:

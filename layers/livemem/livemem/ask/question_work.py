@@ -15,6 +15,7 @@ from typing import Any
 
 from livemem import limits
 from livemem.ask import question, sessions, starting_context, tools, turns
+from livemem.ask.pace import Pace
 from livemem.ask.question import AskRequest, Question
 from livemem.errors import (
     Busy,
@@ -60,12 +61,16 @@ def ask(
     until: datetime,
     idempotency_key: str | None = None,
     pause: Callable[[float], None] = time.sleep,
+    alone: bool = False,
 ) -> Worked[Question]:
-    """Answer a question as far as the time until `until` allows. Another invocation does the rest.
+    """Answer a question as far as the time until `until` allows. Another invocation does the rest, and the answer is
+    waited for until then. It does all of it where the model can't be expected to answer in that time (pace.py).
+    `alone`: there is no other invocation.
 
     In a process that knows the space 27 requests, of which 4 are LISTs, where the model answers at once; without
     `may_write` 17. In a session that goes on 1 GET more for each turn so far. With `session` 2 GETs more. `room` as in
-    `starting_context.opening`. Each further answer of the model 3 PUTs, and the requests of its tools.
+    `starting_context.opening`. Each further answer of the model 3 PUTs, and the requests of its tools. While it waits
+    2 GETs a second.
 
     A repeat with the same key returns the state of the first question. A failed question resumes where it failed.
     Without `may_write` (of the token named `author`) no session is read or kept. Raises NotConfigured without an LLM,
@@ -80,17 +85,52 @@ def ask(
     request_id = found.value.job_id
     if found.value.ended():
         return Worked("ended", found)
+    if not (alone or _fits(process, until)):
+        _queue(process, found)
+        return _awaited(process, Worked("unfinished", found), until, pause)
     try:
         worked = worker.work(
-            process, KIND, space_id, request_id, until, by_hand=True, brief=True, found=found, wait=Wait(until, pause)
+            process,
+            KIND,
+            space_id,
+            request_id,
+            until,
+            by_hand=True,
+            brief=not alone,
+            found=found,
+            wait=Wait(until, pause),
         )
     except (Busy, StillAtWork):
-        # Where the question can't be queued, the sweep finds it in the due index.
-        with suppress(LiveMemoryError):
-            worker.queue(process, KIND, space_id, request_id)
+        _queue(process, found)
         return Worked("unfinished", found)
     # The question is gone where somebody deletes the space right now.
-    return replace(worked, stored=worked.stored or found)
+    return _awaited(process, replace(worked, stored=worked.stored or found), until, pause)
+
+
+def _fits(process: Process, until: datetime) -> bool:
+    return process.cache(Pace).fits((until - process.clock()).total_seconds())
+
+
+def _queue(process: Process, found: Stored[Question]) -> None:
+    # Where the question can't be queued, the sweep finds it in the due index.
+    with suppress(LiveMemoryError):
+        worker.queue(process, KIND, found.value.space_id, found.value.job_id)
+
+
+def _awaited(
+    process: Process, worked: Worked[Question], until: datetime, pause: Callable[[float], None]
+) -> Worked[Question]:
+    """The question when another invocation has answered it, if that is before `until`."""
+    while worked.result == "unfinished" and process.clock() + timedelta(seconds=worker.PAUSE) < until:
+        pause(worker.PAUSE)
+        assert worked.job
+        found = question.find(process, worked.job.space_id, worked.job.job_id)
+        if not found:
+            break
+        worked = replace(worked, result="ended" if found.value.ended() else "unfinished", stored=found)
+        if found.value.ended():
+            process.cache(Pace).add(found.value.slowest)
+    return worked
 
 
 def carry_on(
@@ -222,12 +262,22 @@ def _turn(work: Work[Question]) -> None:
             raise RunError("llm_no_answer", NO_ANSWER)
         work.save(answer=salvaged)
     else:
+        if work.brief and not _fits(process, work.deadline):
+            raise OutOfTime("Another invocation has the time in which the model answers.")
+        begun = process.timer()
         with budget.metered(process, asked.space_id, LATER) as meter:
             try:
                 step = turns.ask(process, meter, asked, work.deadline)
+            except NoAnswer as error:
+                if error.code == OUT_OF_TIME:
+                    process.cache(Pace).add(process.timer() - begun)
+                raise
             finally:
                 work.used += meter.used
-            work.save(steps=[*asked.steps, step], usage=asked.usage + meter.used)
+            took = process.timer() - begun
+            process.cache(Pace).add(took)
+            slowest = max(asked.slowest, took)
+            work.save(steps=[*asked.steps, step], usage=asked.usage + meter.used, slowest=slowest)
 
 
 def _is_final(error: LiveMemoryError) -> bool:
