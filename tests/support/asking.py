@@ -56,6 +56,7 @@ class Asking:
         """Ask, by the API."""
         author, may_write = more.pop("author", "ann"), more.pop("may_write", True)
         process = more.pop("process", self.process)
+        pause = more.pop("pause", self.world.pass_time)
         until = process.clock() + timedelta(seconds=more.pop("seconds", INLINE))
         return question_work.ask(
             process,
@@ -65,7 +66,7 @@ class Asking:
             may_write=may_write,
             until=until,
             idempotency_key=key,
-            pause=self.world.pass_time,
+            pause=pause,
         )
 
     def ask(self, message: str = "Who looks after it?", **more: Any) -> Question:

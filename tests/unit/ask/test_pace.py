@@ -34,11 +34,12 @@ class Strange(Asking):
 
     def while_somebody_works(self, message="Who?", **more):
         """Ask beside a worker that takes the queue at once."""
-        pause, self.world.pass_time = self.world.pass_time, lambda seconds: (self.world.settle(), pause(seconds))[1]
-        try:
-            return self.order(message, **more)
-        finally:
-            self.world.pass_time = pause
+
+        def pause(seconds):
+            self.world.settle()
+            self.world.pass_time(seconds)
+
+        return self.order(message, pause=pause, **more)
 
 
 def test_a_model_that_is_slower_than_the_request_is_asked_once():
@@ -96,10 +97,8 @@ def test_a_request_that_dies_while_it_waits_changes_nothing():
     def dies(_):
         raise Killed
 
-    pause, asking.world.pass_time = asking.world.pass_time, dies
     with suppress(Killed):
-        asking.order(key="k")
-    asking.world.pass_time = pause
+        asking.order(key="k", pause=dies)
     asking.world.settle()
 
     assert asking.order(key="k").outcome == "done"
