@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from livemem.bank import corrections, history
 from livemem.changes.bank_warnings import BankWarning
-from livemem.consolidation import rules_files
+from livemem.consolidation import asked_files, rules_files
 from tests.support.world import World
 from tests.unit.consolidation.test_pipeline_notes import record_of
 
@@ -90,6 +90,6 @@ def test_a_file_for_which_the_window_has_no_room_is_named_and_the_notes_are_fold
 
 @given(st.text(max_size=400) | st.lists(st.sampled_from(RULES.splitlines())).map("\n".join))
 def test_any_text_can_be_the_rules(text: str):
-    for asked in rules_files.asked_for(text):
+    for asked in asked_files.asked_for(text):
         assert asked.path.endswith(".md")
         assert asked.text().endswith("\n")

@@ -86,7 +86,7 @@ def test_the_question_for_uncited_notes_costs_less_than_a_tenth_of_the_first():
 
     world.consolidate()
 
-    first, second = world.llm.prompts[1:]
+    first, second = world.llm.prompts[-2:]
     assert window.size(second) * 10 < window.size(first)
 
 

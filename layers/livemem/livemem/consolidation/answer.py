@@ -5,7 +5,7 @@ set apart in `AnswerDraft.broken` with its fault. All other entries stand.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self
 
@@ -95,6 +95,15 @@ class FileAnswer(Part):
         elif self.content is None or not self.content.strip():
             raise ValueError(f"a {self.action} file needs its whole content")
         return self
+
+    def texts(self) -> list[str]:
+        """All text that it writes into the file."""
+        return [self.content or "", *(edit.content for edit in self.edits)]
+
+    def mapped(self, change: Callable[[str], str]) -> Self:
+        """The same with each of its texts changed."""
+        edits = [edit.model_copy(update={"content": change(edit.content)}) for edit in self.edits]
+        return self.model_copy(update={"content": self.content and change(self.content), "edits": edits})
 
     def numbers(self) -> set[int]:
         """The numbers of all notes that it cites."""

@@ -1,15 +1,17 @@
 """Checks of an answer beyond the contract's form: they need the rules, bank and notes of the space."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from livemem.bank.files import BankFile
 from livemem.changes.bank_warnings import READING, BankWarning
-from livemem.consolidation import answer, placeholders, planning, prompt
+from livemem.consolidation import answer, findings, line_ends, losses, omissions, placeholders, planning, prompt
 from livemem.consolidation.answer import AnswerDraft, ConsolidationAnswer, ContractError, FileAnswer
 from livemem.consolidation.collecting import Collected
+from livemem.consolidation.losses import LostDetails
 from livemem.consolidation.planning import DrawnUp
 from livemem.llm.answering import Contract, Flaw
+from livemem.notes.note import Note
 from livemem.settings import Settings
 
 
@@ -20,6 +22,8 @@ class Folded:
     outcome: DrawnUp
     synthesis: str
     draft: AnswerDraft
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    """Why the model left out details of notes that it cites, as far as it says so."""
 
 
 def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
@@ -32,6 +36,7 @@ def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
 
 def fold(settings: Settings, collected: Collected, draft: AnswerDraft) -> Folded:
     """The changes that a draft makes. Entries of files that must not be written are set apart. Raises ContractError."""
+    draft = _with_line_ends(draft, [file.content for file in collected.bank], collected.notes)
     previous = [collected.synthesis.content] if collected.synthesis else []
     bank = [file.content for file in collected.bank]
     known = [collected.rules, *previous, *bank, *(note.content for note in collected.notes)]
@@ -40,9 +45,12 @@ def fold(settings: Settings, collected: Collected, draft: AnswerDraft) -> Folded
     except ContractError as error:
         draft = replace(draft, synthesis="", readings=(*draft.readings, f"{error} The former one stays."))
 
+    headings = omissions.heading_words(bank)
+
     def check(entry: FileAnswer) -> None:
-        texts = [entry.content or "", *(edit.content for edit in entry.edits)]
-        placeholders.check(f"The content of {entry.filename[:80]!r}", texts, known)
+        texts, place = entry.texts(), f"The content of {entry.filename[:80]!r}"
+        placeholders.check_omissions(place, texts, known, headings)
+        placeholders.check(place, texts, known)
 
     ids = [note.note_id for note in collected.notes]
     refused: dict[str, str] = {}
@@ -52,6 +60,15 @@ def fold(settings: Settings, collected: Collected, draft: AnswerDraft) -> Folded
         if not too_large:
             return Folded(outcome, draft.synthesis, draft)
         refused |= too_large
+
+
+def _with_line_ends(draft: AnswerDraft, bank: Sequence[str], notes: Sequence[Note]) -> AnswerDraft:
+    """The draft with line ends in place of the two letters that a model wrote for them (line_ends.py)."""
+    known = [*bank, *(note.content for note in notes)]
+    entries = [entry.mapped(lambda text: line_ends.read(text, known)) for entry in draft.entries]
+    read = [entry.filename for entry, former in zip(entries, draft.entries, strict=True) if entry != former]
+    readings = [f"{name}: \\n as two letters was read as a line end." for name in read]
+    return replace(draft, entries=tuple(entries), readings=(*draft.readings, *readings))
 
 
 def check_room(settings: Settings, collected: Collected, outcome: DrawnUp, synthesis: str) -> None:
@@ -86,8 +103,39 @@ def _too_large(settings: Settings, collected: Collected, outcome: DrawnUp, synth
     return {largest.path: sentence}
 
 
-def warnings(folded: Folded) -> list[BankWarning]:
-    """The warnings about an answer that was taken though a part of it is not as asked for."""
+def file_findings(collected: Collected, folded: Folded) -> list[BankWarning]:
+    """What the answer may have lost, or holds though it should not, file by file (findings.py)."""
+    outcome = folded.outcome
+    used = _used(collected, outcome) | set(outcome.discarded)
+    return findings.of_bank(
+        {file.path: file.content for file in collected.bank},
+        {file.path: file.content for file in _bank_after(collected.bank, outcome)},
+        [collected.notes[number - 1].content for number in sorted(used)],
+        collected.rules,
+        collected.language,
+    )
+
+
+def lost_details(collected: Collected, folded: Folded) -> list[LostDetails]:
+    """The notes that the answer uses, and of whose details none stands in the new bank."""
+    outcome = folded.outcome
+    if not outcome.files:
+        return []
+    return losses.lost_details(
+        {file.path: file.content for file in collected.bank},
+        {file.path: file.content for file in _bank_after(collected.bank, outcome)},
+        {number: collected.notes[number - 1].content for number in sorted(_used(collected, outcome))},
+    )
+
+
+def _used(collected: Collected, outcome: DrawnUp) -> set[int]:
+    """The notes that the answer uses: all that it does not discard, if it cites none."""
+    everything = set(range(1, len(collected.notes) + 1))
+    return set(outcome.cited) or everything - set(outcome.discarded)
+
+
+def warnings(collected: Collected, folded: Folded) -> list[BankWarning]:
+    """The warnings about an answer that was taken though a part of it is not as asked for, or may have been lost."""
     length, outcome = len(folded.synthesis), folded.outcome
     found: list[BankWarning] = []
     if length > prompt.SYNTHESIS_CHARACTERS:
@@ -98,6 +146,13 @@ def warnings(folded: Folded) -> list[BankWarning]:
     for entry in outcome.broken:
         text = f"What the answer says of {entry.filename or 'a file'} was left out: {entry.fault}"
         found.append(BankWarning(kind="entry_left_out", text=text, file=entry.filename or None))
+    found += file_findings(collected, folded)
+    for lost in lost_details(collected, folded):
+        words = ", ".join(lost.words)[: findings.SHOWN]
+        text = f"The bank holds nothing of this in the note {collected.notes[lost.note - 1].note_id}: {words}."
+        if lost.note in folded.left_out:
+            text += f" The model left it out: {folded.left_out[lost.note]}"
+        found.append(BankWarning(kind="lost_detail", text=text, word=words))
     return [*found, *(BankWarning(kind=READING, text=text) for text in outcome.readings)]
 
 

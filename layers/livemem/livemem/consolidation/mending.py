@@ -1,11 +1,13 @@
 """Flaws of an answer, each asked for by itself: a second question costs what it concerns, not the whole answer again.
 
-There are two questions at most. The first shows the entries of files that can't be used, with those files and their
-notes alone. The second shows the notes that are neither cited nor discarded, and a synthesis that is too long. A flaw
-that is left after that does no harm: such a file stays as it was, and notes that stand nowhere stay live.
+There are two questions at most. The first shows the entries of files that can't be used, or that may lose something
+(findings.py), with those files and their notes alone. The second shows the notes that are neither cited nor discarded,
+those of which nothing stands in the new bank, and a synthesis that is too long. A flaw that is left after that does no
+harm: a file that can't be used stays as it was, notes that stand nowhere stay live, and the record names the others.
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,9 +16,11 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 
+from livemem.bank import files
+from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import FileChange
-from livemem.consolidation import answer, checks, prompt
-from livemem.consolidation.answer import BrokenEntry, ConsolidationAnswer, Name, Numbers, Reason
+from livemem.consolidation import answer, checks, planning, prompt
+from livemem.consolidation.answer import BrokenEntry, ConsolidationAnswer, ContractError, Name, Numbers, Reason
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.consolidation.planning import DrawnUp
@@ -29,24 +33,32 @@ from livemem.llm.contract import Part
 from livemem.llm.templates import json_line
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
+from livemem.markdown.edits import Edit, Op, apply_edits
 from livemem.notes.note import Note
 from livemem.text import text_tokens
 
 T = TypeVar("T")
+Content = Annotated[str, Field(max_length=2_000)]
 
 SHOWN_NOTES = 50
 """Notes that the second question shows. Any others wait for the next run."""
+MOST_FAULT = 2_000
+"""Characters of what is found about one entry that may lose something."""
 SHOWN_ENTRIES = 8_000
 """Characters of all entries together that the first question shows."""
 CONFIRMS = "confirm_section"
 
 
 class LooseEnd(Part):
-    """Where the answer holds what a note says, or why the note was left out."""
+    """Where the answer holds what a note says, or why the note was left out. With `content` a line that is added there,
+    or takes the place of the one that begins with `line`.
+    """
 
     note: Numbers
     file: Name | None = None
     heading: Name | None = None
+    line: Name | None = None
+    content: Content | None = None
     discard: Reason | None = None
 
 
@@ -54,6 +66,7 @@ class LooseEnds(Part):
     """The answer to the second question."""
 
     uncited: Annotated[list[LooseEnd], Field(max_length=10_000)] = []
+    lost: Annotated[list[LooseEnd], Field(max_length=10_000)] = []
     synthesis: str | None = None
 
 
@@ -82,12 +95,13 @@ class _Mending:
     until: datetime
 
     def with_files(self, folded: Folded) -> Folded:
-        """The answer with the entries that the model corrected, if that leaves fewer of them aside."""
-        broken = folded.outcome.broken
-        if not broken:
+        """The answer with the entries that the model corrected, if that leaves fewer of them aside, or loses less."""
+        broken, doubtful = folded.outcome.broken, self._doubtful(folded)
+        if not broken and not doubtful:
             return folded
         names = {entry.filename for entry in broken}
-        others = tuple(entry for entry in folded.draft.entries if entry.filename not in names)
+        asked = names | {entry.filename for entry in doubtful}
+        others = tuple(entry for entry in folded.draft.entries if entry.filename not in asked)
 
         def read(text: str) -> Folded:
             second = answer.parse(text)
@@ -95,11 +109,32 @@ class _Mending:
             entries = tuple(entry for entry in second.entries if entry.filename not in standing)
             named = {entry.filename for entry in entries} | {entry.filename for entry in second.broken}
             still = tuple(entry for entry in broken if entry.filename not in named and "" not in names)
-            draft = replace(folded.draft, entries=(*others, *entries), broken=(*still, *second.broken))
+            # What the model does not correct stands as it is.
+            left = asked - names - named
+            meant = tuple(entry for entry in folded.draft.entries if entry.filename in left)
+            draft = replace(folded.draft, entries=(*others, *meant, *entries), broken=(*still, *second.broken))
             return checks.fold(self.process.settings, self.collected, draft)
 
-        second = self._ask(self._file_question(broken), Contract(ConsolidationAnswer, read), unless=folded)
-        return min(second, folded, key=lambda one: len(one.outcome.broken))
+        question = self._file_question((*broken, *doubtful))
+        second = self._ask(question, Contract(ConsolidationAnswer, read), unless=folded)
+        return folded if second is folded else min(second, folded, key=self._flaws)
+
+    def _doubtful(self, folded: Folded) -> list[BrokenEntry]:
+        """The entries whose files may lose something, with what is found."""
+        found: dict[str, list[BankWarning]] = {}
+        for warning in checks.file_findings(self.collected, folded):
+            found.setdefault(warning.file or "", []).append(warning)
+        return [
+            BrokenEntry(entry.filename, entry.model_dump(exclude_defaults=True), _fault(warnings))
+            for entry in folded.draft.entries
+            if (warnings := found.get(planning.same_file(entry.filename)))
+        ]
+
+    def _flaws(self, folded: Folded) -> tuple[int, int]:
+        """The entries that can't be used, and all else that may be lost."""
+        outcome = folded.outcome
+        found, lost = (look(self.collected, folded) for look in (checks.file_findings, checks.lost_details))
+        return len(outcome.broken), len(found) + len(lost) + len(outcome.uncited)
 
     def _ask(self, messages: Messages, contract: Contract[T], *, unless: T) -> T:
         """The answer to a second question. `unless` there is none: a value that will do."""
@@ -141,20 +176,38 @@ class _Mending:
         outcome = folded.outcome
         aside = set().union(*(_numbers(entry.entry) for entry in outcome.broken))
         asked = sorted(outcome.uncited - aside)[:SHOWN_NOTES]
+        lost = {one.note: one.words for one in checks.lost_details(self.collected, folded)[:SHOWN_NOTES]}
         long = len(folded.synthesis) > prompt.SYNTHESIS_CHARACTERS
-        if not asked and not long:
+        if not asked and not lost and not long:
             return folded
         question = prompt.loose_ends(
             {number: self.collected.notes[number - 1] for number in asked},
+            {number: (self.collected.notes[number - 1], words) for number, words in lost.items()},
             {change.path: _headings(change) for change in outcome.files},
             folded.synthesis if long else "",
         )
         contract = Contract(LooseEnds, lambda text: contracts.parse(text, LooseEnds))
         ends = self._ask(question, contract, unless=LooseEnds())
-        filed = self._filed(outcome, ends, set(asked))
+        filed = self._inserted(self._filed(outcome, ends, set(asked)), folded.synthesis, ends, set(lost))
+        left_out = {number: end.discard for end in ends.lost if end.discard for number in set(end.note) & set(lost)}
         shorter = (ends.synthesis or "").strip()
         better = long and shorter and len(shorter) < len(folded.synthesis)
-        return replace(folded, outcome=filed, synthesis=shorter if better else folded.synthesis)
+        synthesis = shorter if better else folded.synthesis
+        return replace(folded, outcome=filed, synthesis=synthesis, left_out=left_out)
+
+    def _inserted(self, outcome: DrawnUp, synthesis: str, ends: LooseEnds, asked: set[int]) -> DrawnUp:
+        """The changes with the lines that the second answer adds for notes of which nothing stands in the bank."""
+        for end in ends.lost:
+            notes = [self.collected.notes[number - 1].note_id for number in sorted(asked.intersection(end.note))]
+            change = next((change for change in outcome.files if change.path == end.file), None)
+            if not notes or not change or not (added := _added(change, end, notes)):
+                continue
+            files = [added if one is change else one for one in outcome.files]
+            with suppress(ContractError):
+                wanted = replace(outcome, files=files, edits_applied=outcome.edits_applied + 1)
+                checks.check_room(self.process.settings, self.collected, wanted, synthesis)
+                outcome = wanted
+        return outcome
 
     def _filed(self, outcome: DrawnUp, ends: LooseEnds, asked: set[int]) -> DrawnUp:
         """The changes with the notes that the second answer files or discards. Others stay uncited."""
@@ -178,6 +231,14 @@ class _Mending:
         )
 
 
+def _fault(found: Sequence[BankWarning]) -> str:
+    """The findings about one file as a sentence for the model."""
+    lines = [warning.line for warning in found if warning.kind == "lost_line" and warning.line]
+    gone = [f"These lines go, and no note that is cited says why: {json_line(lines)}."] if lines else []
+    others = [warning.text for warning in found if warning.kind != "lost_line"]
+    return " ".join([*others, *gone])[:MOST_FAULT]
+
+
 def _numbers(entry: object) -> set[int]:
     """The numbers of notes that an entry cites, as far as they can be read."""
     if not isinstance(entry, dict):
@@ -186,6 +247,23 @@ def _numbers(entry: object) -> set[int]:
     parts = [entry, *(edit for edit in edits if isinstance(edit, dict))] if isinstance(edits, list) else [entry]
     read = [answer.read_numbers(part.get("notes")) for part in parts]
     return {number for numbers in read if isinstance(numbers, list) for number in numbers if type(number) is int}
+
+
+def _added(change: FileChange, end: LooseEnd, notes: list[str]) -> FileChange | None:
+    """The change with the line that the second answer adds, or puts in the place of another one. None if it can't."""
+    if not end.heading or not end.content or not end.content.strip():
+        return None
+    op: Op = "replace_line" if end.line else "append_to_section"
+    edit = Edit(op, end.heading, end.content, line=end.line or "")
+    try:
+        after = apply_edits(change.after or "", [edit])
+    except SectionError:
+        return None
+    if files.content_problem(after):
+        return None
+    shown = {"op": op, "heading": end.heading, "line": end.line, "content": end.content, "notes": notes}
+    told = {name: value for name, value in shown.items() if value is not None}
+    return change.model_copy(update={"after": after, "edits": [*change.edits, told]})
 
 
 def _headings(change: FileChange) -> list[str]:

@@ -21,7 +21,7 @@ def record(
 ) -> Record:
     """The record of the run, the next one after `head`."""
     folded, missing = rules_files.complete(process.settings, collected, answered.value)
-    warnings = [*checks.warnings(folded), *missing]
+    warnings = [*checks.warnings(collected, folded), *missing]
     outcome, synthesis = folded.outcome, folded.synthesis
     ids = [note.note_id for note in collected.notes]
     # A note that two runs in a row leave out is taken and listed as uncited. It must not wait for ever.

@@ -1,15 +1,16 @@
 """Texts that small models copy from the prompt, or write in place of omitted content."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from livemem.consolidation import prompt
+from livemem.consolidation import omissions, prompt
 from livemem.consolidation.answer import ConsolidationAnswer, ContractError
 
 SHORTEST_LINE = 20
 """From this length on a line of the example counts as copied. A short one such as `## Import` may be real."""
+IN_PLACE = "it would take the place of what it stands for. Write those lines, or edit just the ones that change."
 MARKS = ("<the whole file>", "<whole file>", "<the whole content>", "<Markdown>")
 ELISIONS = frozenset({"...", "…"})
 
@@ -28,6 +29,17 @@ def check(place: str, texts: Iterable[str], known: Iterable[str]) -> None:
                     f"{place} holds {found!r}, a placeholder or copied from the prompt's example: write what notes say."
                 )
             quoted.add(found)
+
+
+def check_omissions(place: str, texts: Iterable[str], known: Sequence[str], headings: frozenset[str]) -> None:
+    """Raise ContractError for a line that stands for content which was left out (omissions.py), unless a `known` text
+    has it. `headings`: the words of the bank's headings.
+    """
+    for text in texts:
+        for line in text.splitlines():
+            bare = _bare(line)
+            if omissions.is_omission(bare, headings) and not any(_has_line(other, bare) for other in known):
+                raise ContractError(f"{place} holds {bare!r}: {IN_PLACE}")
 
 
 @lru_cache(maxsize=1)

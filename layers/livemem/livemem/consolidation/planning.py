@@ -1,20 +1,28 @@
 """From an answer to the changes of the bank, in memory, with the last checks before anything is written."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Literal
 
 from livemem.bank import files, paths
 from livemem.bank.files import BankFile
 from livemem.changes.records import Before, FileChange
-from livemem.consolidation.answer import AnswerDraft, BrokenEntry, ContractError, FileAnswer
+from livemem.consolidation.answer import AnswerDraft, AnswerEdit, BrokenEntry, ContractError, FileAnswer
+from livemem.llm.templates import json_line
 from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
 
 SHRINK_FACTOR = 2
 """A file that shrinks to less than half needs a stated reason (docs/consolidation.md)."""
+GONE_LINE = 200
+"""Characters of each line that would go which a refusal shows."""
+GONE_CHARACTERS = 1_000
+"""The same of all of them together: a refusal is cut at 1,500 (llm/contract.py)."""
+_WORD = re.compile(r"\w{4,}")
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ def draw_up(
     cite ids, because numbers mean nothing later.
     """
     planner = _Planner(bank, note_ids, check, refused)
-    entries, contradictory = _joined(draft.entries)
+    entries, contradictory, repeated = _joined(draft.entries)
     for entry in entries:
         planner.add(entry)
     everything = set(range(1, len(note_ids) + 1))
@@ -65,7 +73,7 @@ def draw_up(
         discarded=discarded,
         uncited=frozenset(everything - cited - set(discarded)) if cited else frozenset(),
         broken=broken,
-        readings=(*draft.readings, *planner.readings, *_odd_discards(draft.discarded, cited, everything)),
+        readings=(*draft.readings, *repeated, *planner.readings, *_odd_discards(draft.discarded, cited, everything)),
     )
 
 
@@ -127,38 +135,56 @@ class _Planner:
             raise ContractError(f"filename {filename[:80]!r}: {error}") from None
 
 
-def _joined(entries: Sequence[FileAnswer]) -> tuple[list[FileAnswer], list[BrokenEntry]]:
+def _joined(entries: Sequence[FileAnswer]) -> tuple[list[FileAnswer], list[BrokenEntry], list[str]]:
     """The entries, with several that edit one file as one: their edits in their order mean the same. Other entries of
-    one file contradict each other, and are set apart.
+    one file contradict each other, and are set apart. An edit that comes twice is done once, and named.
     """
     groups: dict[str, list[FileAnswer]] = {}
     for entry in entries:
-        groups.setdefault(_same(entry.filename), []).append(entry)
+        groups.setdefault(same_file(entry.filename), []).append(entry)
     joined: list[FileAnswer] = []
     broken: list[BrokenEntry] = []
+    repeated: list[str] = []
     for path, (first, *rest) in groups.items():
         if rest and any(entry.action != "edited" for entry in (first, *rest)):
             broken += [_broken(entry, f"Two entries for one file: {path}.") for entry in (first, *rest)]
             continue
+        edits = [edit for entry in (first, *rest) for edit in entry.edits]
+        once = _once(edits)
+        if len(once) < len(edits):
+            repeated.append(f"{path}: an edit that stands twice in the answer was done once.")
         more = {
-            "edits": [edit for entry in (first, *rest) for edit in entry.edits],
+            "edits": once,
             "notes": [number for entry in (first, *rest) for number in entry.notes],
             "reason": next((entry.reason for entry in (first, *rest) if entry.reason), None),
         }
         joined.append(first.model_copy(update=more))
-    return joined, broken
+    return joined, broken, repeated
+
+
+def _once(edits: Iterable[AnswerEdit]) -> list[AnswerEdit]:
+    """The edits without those that come a second time. Which notes they name makes no difference: the first one keeps
+    them all.
+    """
+    found: dict[str, AnswerEdit] = {}
+    for edit in edits:
+        key = edit.model_dump_json(exclude={"notes", "reason"})
+        first = found.setdefault(key, edit)
+        if first is not edit:
+            found[key] = first.model_copy(update={"notes": [*first.notes, *edit.notes]})
+    return list(found.values())
 
 
 def _broken(entry: FileAnswer, fault: str) -> BrokenEntry:
     return BrokenEntry(entry.filename, entry.model_dump(exclude_defaults=True), fault)
 
 
-def _same(filename: str) -> str:
+def same_file(filename: str) -> str:
     """What the spellings of one file's name have in common."""
-    try:
-        return paths.normalise_bank_path(filename)
-    except paths.BankPathError:
-        return filename
+    for name in (filename, f"{filename.rstrip()}.md"):
+        with suppress(paths.BankPathError):
+            return paths.normalise_bank_path(name)
+    return filename
 
 
 def _odd_discards(discarded: Mapping[int, str], cited: set[int], everything: set[int]) -> list[str]:
@@ -189,10 +215,10 @@ def _change(
     if before:
         if after == before.content and not any(edit.op == "confirm_section" and edit.notes for edit in entry.edits):
             return None
-        if len(after) * SHRINK_FACTOR < len(before.content) and not (reason and reason.strip()):
+        if len(after) * SHRINK_FACTOR < len(before.content) and not _says_why(reason):
             raise ContractError(
-                f"{path} would shrink from {len(before.content)} to {len(after)} characters. "
-                "If that is right, state why in `reason`; else keep what still holds."
+                f"{path} would shrink from {len(before.content)} to {len(after)} characters. These lines would go: "
+                f"{_gone(before.content, after)} Keep those that still hold; `reason` says what ended the others."
             )
     return FileChange(
         path=path,
@@ -207,6 +233,21 @@ def _change(
         reason=reason,
         said=entry.action if entry.action not in ("edited", action) else None,
     )
+
+
+def _says_why(reason: str | None) -> bool:
+    return bool(_WORD.search(reason or ""))
+
+
+def _gone(before: str, after: str) -> str:
+    """The lines that a new text lacks, as a JSON array, up to GONE_CHARACTERS."""
+    standing = {line.strip() for line in after.splitlines()}
+    lines = [line.strip() for line in before.splitlines()]
+    gone = list(dict.fromkeys(line[:GONE_LINE] for line in lines if line and line not in standing))
+    ends = accumulate(len(line) for line in gone)
+    shown = [line for line, end in zip(gone, ends, strict=True) if end <= GONE_CHARACTERS]
+    more = f" and {len(gone) - len(shown)} more." if len(gone) > len(shown) else ""
+    return json_line(shown) + more
 
 
 def _edited(entry: FileAnswer, path: str, text: str) -> str:

@@ -22,11 +22,16 @@ NOTES_ROOM = 1_000
 """Tokens that rules, synthesis and bank must leave for notes. With fewer the space could not be folded."""
 SYNTHESIS_CHARACTERS = 1_500
 """As prompts/system.md asks. The synthesis is part of every later prompt and of what agents load."""
+SHOWN_NOTE = 2_000
+"""Characters of a note that the question about what is lost shows."""
 SHOWN_SYNTHESIS = 6_000
 """Characters of a synthesis that is too long which the model is shown."""
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
 text = partial(templates.text, "consolidation")
-TEXTS = ("system", "user", "rules_changed", "first", "length", "mend", "loose_ends", "uncited", "shorter")
+TEXTS = (
+    *("system", "user", "rules_changed", "first", "length", "mend"),
+    *("loose_ends", "changed_files", "uncited", "lost", "shorter"),
+)
 
 
 @lru_cache(maxsize=1)
@@ -79,18 +84,30 @@ def _length(bank: Sequence[BankFile], bank_chars: int) -> str:
     return Template(text("length")).substitute(total=sum(files), files=json_line(files), wanted=bank_chars)
 
 
-def loose_ends(uncited: Mapping[int, Note], headings: Mapping[str, Sequence[str]], synthesis: str) -> Messages:
-    """The question about uncited notes, by their numbers, and about a synthesis that is too long, "" if it is not.
+def loose_ends(
+    uncited: Mapping[int, Note],
+    lost: Mapping[int, tuple[Note, Sequence[str]]],
+    headings: Mapping[str, Sequence[str]],
+    synthesis: str,
+) -> Messages:
+    """The question about uncited notes, by their numbers, about `lost` ones with their missing words, and about a
+    synthesis that is too long, "" if it is not.
 
     `headings` are those of each changed file.
     """
     notes = [shown(number, note)[:5] for number, note in uncited.items()]
-    uncited_text = Template(text("uncited")).substitute(notes=json_line(notes), headings=json_line(headings))
+    uncited_text = Template(text("uncited")).substitute(notes=json_line(notes))
+    missing = [[number, note.content[:SHOWN_NOTE], words] for number, (note, words) in lost.items()]
+    lost_text = Template(text("lost")).substitute(lost=json_line(missing))
+    changed = Template(text("changed_files")).substitute(headings=json_line(headings))
     shorter = Template(text("shorter")).substitute(
         length=len(synthesis), most=SYNTHESIS_CHARACTERS, synthesis=json_line(synthesis[:SHOWN_SYNTHESIS])
     )
     question = Template(text("loose_ends")).substitute(
-        uncited=uncited_text if uncited else "", shorter=shorter if synthesis else ""
+        files=changed if uncited or lost else "",
+        uncited=uncited_text if uncited else "",
+        lost=lost_text if lost else "",
+        shorter=shorter if synthesis else "",
     )
     return [{"role": "user", "content": question}]
 

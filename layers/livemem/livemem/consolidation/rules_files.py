@@ -1,75 +1,18 @@
-"""Files that the rules ask for and that the first consolidation did not make. They are created with their headings.
+"""Files that the rules ask for and that the first consolidation did not make. They are created with their headings."""
 
-Rules are any text. Only this form counts: a line that begins with the name of a file, and below it heading lines in
-backticks, or list items that begin in bold. Pure.
-"""
-
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from livemem.bank import paths
 from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import FileChange
-from livemem.consolidation import answer, checks
+from livemem.consolidation import answer, asked_files, checks
 from livemem.consolidation.answer import ContractError
+from livemem.consolidation.asked_files import AskedFile
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.settings import Settings
 
 REASON = "The rules ask for it; the answer did not create it."
-
-_COMMENT = re.compile(r"<!--.*?-->")
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
-_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<text>.*)$")
-# A file name at the beginning of its line, after any decoration.
-_NAMED = re.compile(
-    r"^(?:[\s*_`\"'(\[|#]|\d+[.)]\s|[-+]\s)*(?P<name>[A-Za-z0-9][A-Za-z0-9._/<>{}-]*\.md)\b(?![\w/-])(?P<rest>.*)$"
-)
-_NOT = re.compile(r"^\W*(?:must|should|may|shall|can|is|are|does|do)\s*(?:not|never)\b", re.IGNORECASE)
-_SPAN = re.compile(r"`\s*(?P<marks>#{1,6})\s+(?P<text>[^`\n]+?)\s*`")
-_BOLD = re.compile(r"^\s*[-*+]\s+\*\*(?P<text>[^*\n]{1,80}?):?\*\*")
-# Stands for many names, such as `## YYYY-MM-DD`, so there is none to write yet.
-_PATTERN = re.compile(r"YYYY|[<>{}]")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-@dataclass
-class AskedFile:
-    """A file that the rules ask for: its heading lines in their order, and the sections named in bold."""
-
-    path: str
-    headings: list[str] = field(default_factory=list)
-    bold: list[str] = field(default_factory=list)
-
-    def text(self) -> str:
-        """The text of the file: headings only."""
-        lines = list(dict.fromkeys(self.headings or [f"## {title}" for title in self.bold]))
-        if not any(line.startswith("# ") for line in lines):
-            lines.insert(0, f"# {_title(self.path)}")
-        return "\n\n".join(lines) + "\n"
-
-
-def asked_for(rules: str) -> list[AskedFile]:
-    """The files that the rules ask for, in the order and with the names of the rules."""
-    found: dict[str, AskedFile] = {}
-    scope: AskedFile | None = None
-    level = 0
-    for line in _lines(rules):
-        heading = _HEADING.match(line)
-        named = _NAMED.match(line)
-        if named and not _NOT.match(named["rest"]):
-            path = named["name"].removeprefix("./").removeprefix("bank/")
-            scope = found.setdefault(path.lower(), AskedFile(path))
-            level = len(heading["marks"]) if heading else 0
-        elif heading and len(heading["marks"]) <= (level or len(heading["marks"])):
-            scope = None
-        if scope:
-            spans = [f"{span['marks']} {span['text']}" for span in _SPAN.finditer(line)]
-            scope.headings += [span for span in spans if not _PATTERN.search(span)]
-            bold = _BOLD.match(line)
-            scope.bold += [bold["text"].strip()] if bold and not named else []
-    return list(found.values())
 
 
 def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[Folded, list[BankWarning]]:
@@ -81,7 +24,7 @@ def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[
     if collected.bank:
         return folded, []
     warnings = []
-    for asked in asked_for(collected.rules):
+    for asked in asked_files.asked_for(collected.rules):
         files = folded.outcome.files
         if asked.path.lower() in {change.path.lower() for change in files}:
             continue
@@ -97,25 +40,9 @@ def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[
 
 
 def _created(asked: AskedFile, others: int) -> FileChange:
-    if _PATTERN.search(asked.path):
+    if asked_files.is_pattern(asked.path):
         raise ContractError("its name is a pattern for several files.")
     if others >= answer.FILES:
         raise ContractError(f"there are {others} other files already.")
     paths.check_bank_path(asked.path)
     return FileChange(path=asked.path, action="created", before=None, after=asked.text(), reason=REASON)
-
-
-def _lines(rules: str) -> Iterator[str]:
-    """The lines outside of comments and code blocks."""
-    fenced = False
-    for line in rules.splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-        elif not fenced:
-            yield _COMMENT.sub("", line).rstrip()
-
-
-def _title(path: str) -> str:
-    """The title of a file: `projectBrief.md` gives `Project brief`."""
-    words = re.split(r"[\s_-]+", _CAMEL.sub(" ", path.rpartition("/")[2].removesuffix(".md")))
-    return " ".join(words).capitalize()

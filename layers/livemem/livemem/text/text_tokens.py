@@ -18,7 +18,7 @@ _NOT_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
 _OF_IT = re.compile(r"['’]s\b", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_END = re.compile(r"[.!?:]\s*\Z|\A\W*\Z")
-_IDENTIFIER = re.compile(r"[a-z]+[A-Z]|_|^[#@]|[^\W\d][./@]\w|\d[^\W\d]|[^\W\d]-?\d")
+_IDENTIFIER = re.compile(r"[a-z][A-Z]|_|^[#@]|[^\W\d][./@]\w|\d[^\W\d]|[^\W\d]-?\d")
 _ENDINGS = "ements ement ments ment ions ings ion ing ees ed es ee er ez e s".split()
 """The first one that matches is cut from a word of more than five letters: enough to see "deploys" in "deployment"."""
 
@@ -178,20 +178,21 @@ def _token(word: str, *, begins: bool) -> TextToken:
     """`begins`: it stands first in a sentence, where a capital says nothing."""
     plain = folded(word)
     if _DATE.fullmatch(plain):
-        return TextToken(_root(plain), is_number=True, is_date=True)
+        return TextToken(root(plain), is_number=True, is_date=True)
     if _IDENTIFIER.search(word) or (len(word) == 1 and word.isupper() and not is_common(plain)):
         # Its case may be a part of it.
         return TextToken(word, is_name=True)
     if plain[0].isdigit() or plain in _listed(_DATES) or plain in _listed(_COUNTED):
-        return TextToken(_root(plain), is_number=True, is_date=plain in _listed(_DAYS))
+        return TextToken(root(plain), is_number=True, is_date=plain in _listed(_DAYS))
     if is_common(plain) or plain in _listed(_NEGATIONS):
         return TextToken(plain, is_common=True)
     capital = word[0].isupper()
     is_name = capital and (not begins or word[1:] != word[1:].lower())
-    return TextToken(_root(plain), is_name=is_name, opens=capital and begins)
+    return TextToken(root(plain), is_name=is_name, opens=capital and begins)
 
 
-def _root(word: str) -> str:
+def root(word: str) -> str:
+    """A folded word without the usual endings."""
     if len(word) > 5:
         for ending in _ENDINGS:
             if word.endswith(ending) and len(word) - len(ending) > 3:
@@ -202,7 +203,7 @@ def _root(word: str) -> str:
 @cache
 def _months() -> frozenset[str]:
     # "may" is a common word where no day stands beside it.
-    return frozenset(_root(word) for word in _listed(_MONTHS)) | {"may"}
+    return frozenset(root(word) for word in _listed(_MONTHS)) | {"may"}
 
 
 @cache
