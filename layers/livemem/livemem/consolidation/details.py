@@ -78,7 +78,7 @@ _COUNTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class TextDetail:
     """One detail: as it is written, its forms, and its weight. The weight is 2 if it says something by itself, 1 if it
     is weaker, 0 for the hash of a commit.
     """
@@ -93,11 +93,11 @@ class Detail:
         return bool(self.forms & held) or any("/" in form and held.issuperset(_parts(form)) for form in self.forms)
 
 
-def read(text: str) -> list[Detail]:
+def read(text: str) -> list[TextDetail]:
     """The details of a text. A part of a date, a time or a duration is no detail of its own."""
-    found: list[Detail] = []
+    found: list[TextDetail] = []
 
-    def taken(pattern: re.Pattern[str], make: Callable[[re.Match[str]], Detail], rest: str) -> str:
+    def taken(pattern: re.Pattern[str], make: Callable[[re.Match[str]], TextDetail], rest: str) -> str:
         def take(match: re.Match[str]) -> str:
             found.append(make(match))
             return " "
@@ -130,7 +130,7 @@ def _words(text: str) -> Iterator[str]:
             yield counted
 
 
-def _of_date(found: re.Match[str]) -> Detail:
+def _of_date(found: re.Match[str]) -> TextDetail:
     if found["by"]:
         a, b = int(found["a"]), int(found["b"])
         forms = {f"{a}-{b}", f"{b}-{a}"}
@@ -138,36 +138,36 @@ def _of_date(found: re.Match[str]) -> Detail:
         month = folded(found["m1"] or found["m2"] or found["m3"])
         day = int(found["d1"] or found["d2"] or found["d3"])
         forms = {f"{int(month) if month.isdigit() else _MONTH[month]}-{day}"}
-    return Detail(found[0].strip(), frozenset(forms), 2, "date")
+    return TextDetail(found[0].strip(), frozenset(forms), 2, "date")
 
 
-def _of_time(found: re.Match[str]) -> Detail:
+def _of_time(found: re.Match[str]) -> TextDetail:
     hour = int(found["hour"] or found["hour_alone"])
     afternoon = (found["half"] or found["half_alone"] or "a").lower() == "p"
     hour += 12 if afternoon and hour < 12 else 0
-    return Detail(found[0], frozenset({f"{hour}:{found['minute'] or '00'}"}), 1, "time")
+    return TextDetail(found[0], frozenset({f"{hour}:{found['minute'] or '00'}"}), 1, "time")
 
 
-def _of_duration(found: re.Match[str]) -> Detail:
+def _of_duration(found: re.Match[str]) -> TextDetail:
     number = found["number"].replace(",", ".")
     forms = {number, f"{float(number) * _SECONDS[found['unit'][0].lower()]:g} s"}
-    return Detail(found[0], frozenset(forms), _weight(number), "number")
+    return TextDetail(found[0], frozenset(forms), _weight(number), "number")
 
 
-def _of_token(token: TextToken) -> Detail | None:
+def _of_token(token: TextToken) -> TextDetail | None:
     plain = folded(token.root)
     attached = _ATTACHED.fullmatch(plain)
     if attached or token.root in _COUNTED:
         number = attached["number"].replace(",", ".") if attached else _COUNTED[token.root]
-        return Detail(token.root, frozenset({number, plain}), _weight(number), "number")
+        return TextDetail(token.root, frozenset({number, plain}), _weight(number), "number")
     if token.is_date or token.is_number:
-        return Detail(token.root, frozenset({plain}), 1, "day")
+        return TextDetail(token.root, frozenset({plain}), 1, "day")
     if not token.is_name:
         return None
     if plain.isalpha():
-        return Detail(token.root, frozenset({plain, text_tokens.root(plain)}), 1, "name")
+        return TextDetail(token.root, frozenset({plain, text_tokens.root(plain)}), 1, "name")
     weight = 0 if _HASH.fullmatch(plain) else 1 if _SHORT_TAG.fullmatch(plain) else 2
-    return Detail(token.root, frozenset({plain, _VERSION.sub("", plain)}), weight, "identifier")
+    return TextDetail(token.root, frozenset({plain, _VERSION.sub("", plain)}), weight, "identifier")
 
 
 def _weight(number: str) -> int:

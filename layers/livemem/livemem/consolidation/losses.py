@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from livemem.consolidation import details
-from livemem.consolidation.details import Detail
+from livemem.consolidation.details import TextDetail
 from livemem.markdown.blocks import split_lines
 from livemem.text import language, text_tokens
 from livemem.text.text_tokens import folded
@@ -261,7 +261,7 @@ class _Known:
     def of(cls, lines: Sequence[str]) -> "_Known":
         return cls(_Index.of(lines), details.held_by(lines))
 
-    def says(self, detail: Detail, words: frozenset[str]) -> bool:
+    def says(self, detail: TextDetail, words: frozenset[str]) -> bool:
         """Whether the detail stands there: a number beside a word of its note, all else anywhere."""
         if not detail.is_held(self.forms):
             return False
@@ -295,7 +295,7 @@ def _missing(text: str, held: set[str], known: _Known, words: frozenset[str], sp
     return () if len(known.index.best(own)) > 1 else (" ".join(text[:SHOWN].split()),)
 
 
-def _details(sentence: str) -> Iterable[Detail]:
+def _details(sentence: str) -> Iterable[TextDetail]:
     """The details of a sentence, none of one that only reports a run, and none of one with a secret."""
     if _PASSING.search(sentence) or _SECRET.search(sentence):
         return ()
