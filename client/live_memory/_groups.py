@@ -1813,7 +1813,7 @@ class SearchGroup(Group):
                 words that begin so. All other characters are plain text.
             scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
                 `memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what
-                `ask` has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or
+                `ask` has recorded) are named alone, and are part of no other scope. Default: `all`, or
                 `conversations` if `conversation_id` is given.
             limit: Maximum number of documents.
             author: Only documents of this author: a person or an agent, as hits name it.
@@ -1870,7 +1870,7 @@ class SearchGroup(Group):
             spaces: The spaces, up to 20, separated by commas. Default: all that the token may see, 20 in each answer.
             scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
                 `memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what
-                `ask` has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or
+                `ask` has recorded) are named alone, and are part of no other scope. Default: `all`, or
                 `conversations` if `conversation_id` is given.
             limit: Maximum number of documents.
             author: Only documents of this author: a person or an agent, as hits name it.

@@ -1943,7 +1943,7 @@ class StaleView(Model):
 class StartPartView(Model):
     """A piece of the Markdown."""
 
-    kind: Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"] | str
+    kind: Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"] | str
     """The kind of content. `guide`: how to use the memory. `outline`: the names of all parts that are left out."""
     chars: int
     """Number of characters, with the heading above. The sum over all parts is `chars`."""

@@ -31,7 +31,7 @@ COMMANDS = {
         "Show the context for an agent's start: the current sections, new notes, and the names of all other sections.",
     ),
     "read": Row(READ, "commands.asking:read", "Show one thing by its id, whole or in pages."),
-    "search": Row(READ, "commands.asking:search", "Search notes, bank and archive, by words and by meaning."),
+    "search": Row(READ, "commands.asking:search", "Search everything, by words and by meaning."),
     "context": Row(
         READ,
         "commands.asking:context",

@@ -446,7 +446,7 @@ def wanted(**texts: Any) -> NotesFilter:
 
 
 def test_a_filter_is_read_from_texts_also_where_a_plus_sign_arrived_as_a_space():
-    found = wanted(category="todo", agent="ann", since="2026-02-20T15:00:00 01:00", until="2026-02-21")
+    found = wanted(category="todo", agent="ann", since="2026-02-20T15:00:00 01:00", until="2026-02-21T00:00:00")
 
     assert found == NotesFilter("todo", "ann", None, START, datetime(2026, 2, 21, tzinfo=UTC))
 

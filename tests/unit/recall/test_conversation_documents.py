@@ -144,10 +144,10 @@ def redo(talked, level, number):
 
 def test_a_search_of_notes_and_bank_pays_nothing_for_conversations():
     talked = three_turns()
-    find(talked.process, "store")
+    find(talked.process, "store", scope="live,bank")
     talked.world.client.reset()
 
-    assert not find(talked.process, "store").hits
+    assert not find(talked.process, "store", scope="live,bank").hits
     assert lists(talked) == (["demo/live/", "demo/bank/", "demo/_consolidations/"], 0)
 
 

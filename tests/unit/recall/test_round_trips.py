@@ -45,8 +45,8 @@ def test_a_warm_search_takes_one_round_trip_and_two_where_something_is_new_or_th
         return list(rounds.sizes)
 
     asks: dict[str, Callable[[], Any]] = {
-        "search": lambda: find(process, "parser"),
-        "search of everything": lambda: find(process, "parser", scope="all"),
+        "search": lambda: find(process, "parser", scope="live,bank"),
+        "search of everything": lambda: find(process, "parser"),
         "context": lambda: message_context.context(process, "demo", "What does the parser read?"),
         # Its first two are those of the summary, and memories and search lie beside them.
         "start": lambda: start.start(process, "demo", StartRequest.of(q="parser")),

@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,8 +22,9 @@ from livemem.memories import reading
 from livemem.notes import appending, pages
 from livemem.notes.appending import NoteDraft
 from livemem.process import Process
-from livemem.recall import indexing, message_context, search
+from livemem.recall import by_id, indexing, message_context, search, start
 from livemem.recall.search_request import SearchRequest
+from livemem.recall.start import StartRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search.segments import Segments
@@ -934,6 +935,54 @@ def test_authors_and_tags_are_equal_in_any_case_and_any_form_of_their_letters():
         assert len(find(world.process, "crane", author=author).hits) == 1, author
     assert not find(world.process, "crane", author="Zoe Martin").hits
     assert not find(world.process, "crane", tag="cafe").hits
+
+
+def test_one_scope_is_searched_where_none_is_named_and_it_is_everything():
+    world, _ = garage()
+    talked = Talk(world=world)
+    talked.say("Does the crane need oil?", "The crane needs none.")
+    store(world.process, "The crane is red.")
+    world.note("The crane is old.")
+    run_indexer(world)
+
+    assert SearchRequest.of("crane").kinds == SearchRequest.of_part("crane").kinds is None
+    assert {hit.document.kind for hit in find(world.process, "crane").hits} == {"note", "turn", "memory"}
+    # A start with a question finds them too, and each can be read.
+    began = start.start(world.process, "demo", StartRequest.of(q="Does the crane need oil?"))
+    said = [part for part in began.parts if part.kind == "turn"]
+    assert {(part.why, part.source) for part in said} == {("question", f"conversations/{talked.id}/turns/1")}
+    assert "user] Does the crane need oil?" in began.markdown
+    assert by_id.read(world.process, "demo", by_id.ReadRequest.of(said[0].source or "")).kind == "turn"
+
+
+@pytest.mark.parametrize("by_meaning", [False, True])
+@pytest.mark.parametrize("message", ["Which exportr tabs of the billing team fail?", "Quels tabs exporetr ?"])
+def test_a_context_forgives_a_wrong_letter(message, by_meaning):
+    world = searching_world()[0] if by_meaning else World()
+    world.create_space()
+    world.note("The exporter drops tabs and nobody knows why.")
+    for number in range(5):
+        world.note(f"Ferry {number} carries cargo {number * 7} to Kiel.")
+    run_indexer(world)
+
+    items = message_context.context(world.process, "demo", message).items
+    assert [item.text for item in items] == ["The exporter drops tabs and nobody knows why."]
+
+
+@pytest.mark.parametrize("asked", ["What happened last week?", "Que s'est-il passé la semaine dernière ?"])
+def test_last_week_is_a_time(asked):
+    world = World()
+    world.create_space()
+    # A Wednesday; last week begins on the 9th of February.
+    for day in (3, 10, 12, 17, 18):
+        world.clock.moment = datetime(2026, 2, day, 12, tzinfo=UTC)
+        world.note(f"The crane of pier {day} is red.")
+        for number in range(3):
+            store(world.process, f"Ferry {number * day} goes to Kiel.")
+    run_indexer(world)
+
+    found = texts(find(world.process, asked, scope="live"))
+    assert set(found[:2]) == {"The crane of pier 10 is red.", "The crane of pier 12 is red."}
 
 
 @pytest.mark.parametrize("lifted", [{"min_score": 0.0}, {"everything": True}])

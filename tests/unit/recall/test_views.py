@@ -65,15 +65,15 @@ def test_live_notes_sections_and_consolidated_notes_are_found():
 
 def test_a_search_costs_a_listing_of_each_prefix_and_reads_only_what_is_new():
     world = in_use()
-    find(world.process, "store")
+    find(world.process, "store", scope="live,bank")
     world.client.reset()
 
-    find(world.process, "store")
+    find(world.process, "store", scope="live,bank")
     assert [verb for verb, _ in world.client.requests] == ["LIST"] * 3
 
     world.note("One more.")
     world.client.reset()
-    assert texts(find(world.process, "more")) == ["One more."]
+    assert texts(find(world.process, "more", scope="live,bank")) == ["One more."]
     assert [verb for verb, _ in world.client.requests] == ["LIST"] * 3 + ["GET"]
 
 
@@ -267,11 +267,11 @@ def test_the_view_in_use_is_kept_however_large_it_is_and_the_others_make_room(mo
     monkeypatch.setattr("livemem.search.view.FILES_BYTES", 0)
     world = in_use()
     world.create_space("other")
-    find(world.process, "parser", "other")
-    find(world.process, "parser")
+    find(world.process, "parser", "other", scope="live,bank")
+    find(world.process, "parser", scope="live,bank")
     world.client.reset()
 
-    find(world.process, "parser")
+    find(world.process, "parser", scope="live,bank")
     assert [verb for verb, _ in world.client.requests] == ["LIST"] * 3
     assert list(world.process.cache(Views)._views) == ["demo"]
 

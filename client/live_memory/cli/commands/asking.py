@@ -145,7 +145,7 @@ def search(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Search notes, bank and archive, by words and by meaning. Exit code 7: nothing was found. With --all a space that
+    """Search everything, by words and by meaning. Exit code 7: nothing was found. With --all a space that
     can't be searched is named, and the others answer.
     """
     with opened(ctx, json=json, space=space) as session:

@@ -21,7 +21,7 @@ from livemem.recall import conversation_documents, fan_out, render_context, sear
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.relevance import RelevanceFloor
+from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
 from livemem.recall.search_request import RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
 from livemem.search.engine import Hit
@@ -182,6 +182,7 @@ def _found(
         if not answers[0].conversations:
             raise NotFound("conversation", conversation_id)
         turns, summaries = (answer.hits for answer in answers)
+        floor = floor.forgiving(text_of(hit.document) for hit in (*turns, *summaries))
         told = [
             (_summary(hit), conversation_documents.summary_of(hit.document))
             for hit in summaries

@@ -11,7 +11,7 @@ from livemem.memories.state import State
 from livemem.process import Process
 from livemem.recall import fan_out, render_memory, search
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.relevance import RelevanceFloor
+from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_memory import Lang, ShownFact, ShownMessage
 from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
 from livemem.rooms import message as messages
@@ -121,6 +121,7 @@ def _said(
         return _newest(process, meta.space_id, room, limit), 0
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
     answer = search.in_rooms(process, meta.space_id, asked, until)
+    floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
     return [_of_hit(hit) for hit in answer.hits if floor.admits_hit(hit)], answer.unread
 
 
@@ -164,6 +165,7 @@ def _facts(
         return [ShownFact(one.memory_id, one.content, None, one.updated_at) for one in newest]
     answer = memories.ask(process, space_id, asked.text, kind="fact", limit=limit, known=known)
     found = []
+    floor = floor.forgiving(f"{one.memory.content} {' '.join(one.memory.subjects)}" for one in answer.found)
     for one in answer.found:
         # The similarity of letters is no cosine.
         relevance = one.score if answer.by == "vector" else None

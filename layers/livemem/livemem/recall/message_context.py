@@ -16,7 +16,7 @@ from livemem.recall import conversation_documents, search
 from livemem.recall.document_sources import ARCHIVE, LIVE
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.reading_ids import reading_id
-from livemem.recall.relevance import RelevanceFloor
+from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.search_request import ALL, QUERY_CHARACTERS, SearchRequest
 from livemem.search import words
 from livemem.search.documents import storable
@@ -96,6 +96,7 @@ def context(
     until = process.clock() + search.READING
     with search.answering(process, meta, [asked], lambda: search.vector_of(process, text), until) as (view, answers):
         items, shown, size = [], [], 0
+        floor = floor.forgiving(text_of(hit.document) for hit in answers[0].hits)
         for item in _items(view, answers[0].hits, floor):
             told = _told(item)
             if size + len(told) <= max_chars:

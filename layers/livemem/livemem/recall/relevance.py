@@ -15,7 +15,8 @@ from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
-from livemem.search.evidence import LIKELY
+from livemem.search.evidence import LIKELY, respelled
+from livemem.search.relative_dates import names_relative_date
 from livemem.search.sought import questions
 from livemem.search.words import Query
 
@@ -72,7 +73,7 @@ class RelevanceFloor:
         unsaid = words.stop_terms() | words.asking_terms() | words.small_talk_terms()
         # A smiley is a term too.
         said = frozenset(word for word in asked.words if word not in unsaid and any(map(str.isalnum, word)))
-        return cls(said, bool(asked.dates), names=frozenset(_names(message, unsaid)))
+        return cls(said, bool(asked.dates) or names_relative_date(message), names=frozenset(_names(message, unsaid)))
 
     @classmethod
     def of_search(cls, text: str, query: Query, *, filtered: bool = False) -> "RelevanceFloor | None":
@@ -126,6 +127,18 @@ class RelevanceFloor:
         """
         near = hit.relevance is not None and hit.relevance >= LIKELY
         return not (hit.score >= 0 or near or self._of_that_day(hit) or self._shared(text_of(hit.document)))
+
+    def forgiving(self, texts: Iterable[str]) -> "RelevanceFloor":
+        """The same, where a word that none of these texts holds stands for the one that was probably meant. As a search
+        of memories does it (search/evidence.py).
+        """
+        held = [frozenset(words.terms(text)) for text in texts]
+        meant = respelled(self.wanted.difference(*held), held)
+
+        def spelled(floor: RelevanceFloor) -> RelevanceFloor:
+            return replace(floor, wanted=frozenset(meant.get(word, word) for word in floor.wanted))
+
+        return replace(spelled(self), parts=tuple(map(spelled, self.parts)))
 
     def _by_words(self, hit: Hit) -> bool:
         """Whether nothing but its words speaks for a hit that passes."""

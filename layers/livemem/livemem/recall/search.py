@@ -322,6 +322,8 @@ def answering(
     of the questions.
     """
     space_id, zone = meta.space_id, heads.zone_of(process, meta)
+    today = process.clock().astimezone(zone).date()
+    questions = [one.on(today) for one in questions]
     asked = replace(questions[0], levels=tuple(sorted({level for one in questions for level in one.levels})))
     end = until or process.clock() + READING
     with viewing(process, meta) as view:

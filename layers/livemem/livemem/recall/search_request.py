@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from livemem.conversations import answer
@@ -14,6 +14,7 @@ from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
 from livemem.search.documents import QUESTIONS, TOOLS, storable
 from livemem.search.index import DocumentFilter
+from livemem.search.relative_dates import relative_dates
 from livemem.search.words import Query
 from livemem.store import conversation_keys, room_keys
 from livemem.text import items
@@ -33,8 +34,8 @@ ASIDE = (TOOLS, QUESTIONS)
 """Scopes that are searched apart from all others: calls of tools, and what `ask` has recorded. Both lie in
 conversations, and are no evidence.
 """
-DEFAULT, OF_CONVERSATION, OF_ROOMS, OF_MEMORIES = "live,bank", "conversations", "rooms", "memories"
-"""The scope of a request without one, of one about a conversation, of one about rooms, and of one about memories."""
+OF_CONVERSATION, OF_ROOMS, OF_MEMORIES = "conversations", "rooms", "memories"
+"""The scope of a request about a conversation, of one about rooms, and of one about memories."""
 ALL = "all"
 QUERY_CHARACTERS = 4_000
 ID_CHARACTERS = 4_000
@@ -116,7 +117,7 @@ class SearchRequest:
         of_talk = some is not None or any(named.values())
         aside = scope if scope in ASIDE else ""
         wanted = OF_CONVERSATION if aside else scope
-        kinds = _kinds(wanted or (OF_CONVERSATION if of_talk else DEFAULT))
+        kinds = _kinds(wanted or (OF_CONVERSATION if of_talk else ALL))
         alone = some is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
         return cls(
             text,
@@ -248,6 +249,11 @@ class SearchRequest:
     def is_narrow(self) -> bool:
         """Whether more than the scope leaves documents out."""
         return self.filter != DocumentFilter(self.filter.kinds) or bool(self.since or self.until)
+
+    def on(self, today: date) -> "SearchRequest":
+        """The same asked on a day, from which its text may count ("last week")."""
+        named = relative_dates(self.text, today)
+        return replace(self, query=replace(self.query, dates=(*self.query.dates, *named))) if named else self
 
     def of_kinds(self, kinds: tuple[str, ...] | None) -> "SearchRequest":
         """The same among documents of some kinds alone; None for all."""

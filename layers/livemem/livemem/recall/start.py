@@ -54,7 +54,7 @@ DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 SYNTHESIS = ("synthesis", "synthesis")
 
-Kind = Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"]
+Kind = Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"]
 WHYS: tuple[Why, ...] = get_args(Why)
 
 
@@ -158,7 +158,9 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
     answers: list[StartItem | tuple[SectionText, str]] = []
     for place, hit in enumerate(material.found):
         if hit.kind != "section":
-            answers.append(_item(place, hit.kind, hit.id, _line(hit.told, hit.text), hit.verified_at))
+            # What was said in a conversation may be long. It can be read whole.
+            text = hit.excerpt if hit.kind in ("turn", "summary") else hit.text
+            answers.append(_item(place, hit.kind, hit.id, _line(hit.told, text), hit.verified_at))
         elif section := by_address.get((hit.path, hit.address)):
             answers.append((section, hit.excerpt))
     live: list[StartItem] = []
@@ -416,8 +418,14 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
 
 
 def _item(
-    place: int, kind: Literal["live", "archive", "memory"], name: str, line: str, verified_at: str | None = None
+    place: int,
+    kind: Literal["live", "archive", "memory", "turn", "summary"],
+    name: str,
+    line: str,
+    verified_at: str | None = None,
 ) -> StartItem:
+    if kind in ("turn", "summary"):
+        return StartItem(place, kind, (kind, name), name, line)
     if kind == "memory":
         return StartItem(place, "memory", (kind, name), f"memories/{name}", line, verified_at)
     return StartItem(place, "note", (kind, name), f"notes/{name}", line)

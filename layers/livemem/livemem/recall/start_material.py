@@ -47,7 +47,7 @@ URGENT = ("decision", "issue", "todo")
 NOTES_MOST = 200
 MEMORIES_MOST = 50
 HITS = 20
-SCOPE = "live,bank,archive,memories"
+SCOPE = "live,bank,archive,memories,conversations"
 """The scope of the search for a start's question."""
 SCOPE_OF_PAST = "live,bank,archive"
 """The same for an earlier moment: what a memory said then is not kept in one place."""
@@ -78,13 +78,13 @@ class StartSection:
     first: int | None = None
 
 
-HitKind = Literal["section", "live", "archive", "memory"]
+HitKind = Literal["section", "live", "archive", "memory", "turn", "summary"]
 
 
 @dataclass(frozen=True)
 class StartHit:
     """An answer to a question: a section, by its file (`path`) and its headings (`address`); a note, live or folded; a
-    memory.
+    memory; a turn or a summary of a conversation, by the ids that `read` takes.
     """
 
     kind: HitKind
@@ -97,7 +97,7 @@ class StartHit:
     verified_at: str | None = None
     """Of a memory: when it was last confirmed."""
     excerpt: str = ""
-    """Of a section: the passage of it that answers best."""
+    """Of a section, a turn or a summary: the passage of it that answers best."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,13 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
 def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
     """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
-    from livemem.recall import document_sources, memory_documents, search  # noqa: PLC0415
+    from livemem.recall import (  # noqa: PLC0415
+        conversation_documents,
+        document_sources,
+        memory_documents,
+        reading_ids,
+        search,
+    )
     from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest  # noqa: PLC0415
     from livemem.search import words  # noqa: PLC0415
 
@@ -315,13 +321,17 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
         document_sources.BANK: "section",
         document_sources.LIVE: "live",
         memory_documents.MEMORY: "memory",
+        conversation_documents.TURN: "turn",
+        conversation_documents.SUMMARY: "summary",
     }
+    said = conversation_documents.KINDS
     asked = SearchRequest.of(text, scope=scope, limit=HITS)
     answer = search.search(process, space_id, asked)
     found = [
         _hit(
             kinds.get(hit.document.kind, "archive"),
             hit.document,
+            reading_ids.reading_id(hit.document) if hit.document.kind in said else hit.document.id,
             memory_documents.verified_at(hit.document) if hit.document.kind == memory_documents.MEMORY else None,
             visible(hit.document.text[slice(*hit.snippet)]),
         )
@@ -330,10 +340,11 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
     return found, answer.unread
 
 
-def _hit(kind: HitKind, found: Document, verified_at: str | None, excerpt: str) -> StartHit:
-    told = (found.time[:16], found.said_by, found.category, *(f"#{tag}" for tag in found.tags))
+def _hit(kind: HitKind, found: Document, name: str, verified_at: str | None, excerpt: str) -> StartHit:
+    role = found.role if kind == "turn" else ""
+    told = (found.time[:16], found.said_by, role, found.category, *(f"#{tag}" for tag in found.tags))
     address = found.source.get("section", "")
-    return StartHit(kind, found.id, found.text, told, found.group, address, verified_at, excerpt)
+    return StartHit(kind, name, found.text, told, found.group, address, verified_at, excerpt)
 
 
 def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:

@@ -21,10 +21,12 @@ BESIDE, BESIDE_MOST = 3, 7
 
 @dataclass(frozen=True, eq=False)
 class StartItem:
-    """A line of a list: a note, a memory or a hint. `place`: its place in the list. `key` has its kind and its id."""
+    """A line of a list: a note, a memory, a turn, a summary or a hint. `place`: its place in the list. `key` has its
+    kind and its id.
+    """
 
     place: int
-    kind: Literal["note", "memory", "summary"]
+    kind: Literal["note", "memory", "turn", "summary"]
     key: tuple[str, str]
     source: str
     text: str

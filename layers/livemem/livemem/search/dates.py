@@ -1,4 +1,4 @@
-"""The dates that a question names: `in May 2023`, `on 8 May`, `le 3 août 2024`, `2024-03-15`."""
+"""The dates that a question names: `in May 2023`, `on 8 May`, `le 3 août 2024`, `2024-03-15`, `15/03/2024`."""
 
 import re
 from dataclasses import dataclass
@@ -24,17 +24,20 @@ _DOUBTFUL = {"may", "march", "mars", "mar", "mai", "jan", "jun", "sept", "dec"}
 
 @dataclass(frozen=True)
 class Date:
-    """A date as a question names it. A part that the question leaves open is None. Year or month is always given."""
+    """A date as a question names it. A part that the question leaves open is None. Year or month is always given. A day
+    may be the first of several `days`.
+    """
 
     year: int | None
     month: int | None
     day: int | None
+    days: int = 1
 
 
 def dates(text: str) -> tuple[Date, ...]:
     """The dates named in a text, each once, in order. A year that stands alone belongs to the months that have none."""
-    found = [Date(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text) if 1 <= int(m) <= 12 and 1 <= int(d) <= 31]
-    rest = _ISO.sub(" ", text)
+    found = [date for match in _NUMBERS.finditer(text) for date in _of_numbers(match)]
+    rest = _NUMBERS.sub(" ", text)
     years: list[int] = []
     named: list[Date] = []
     for match in _NAMED.finditer(rest):
@@ -58,13 +61,26 @@ def dates(text: str) -> tuple[Date, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _of_numbers(match: re.Match[str]) -> list[Date]:
+    """The dates that numbers may stand for: of two that can both be the month, both."""
+    if match["year"]:
+        parts = [(int(match["year"]), int(match["month"]), int(match["day"]) if match["day"] else None)]
+    else:
+        one, other = int(match["one"]), int(match["other"])
+        parts = [(int(match["last"]), other, one), (int(match["last"]), one, other)]
+    return [Date(*some) for some in dict.fromkeys(parts) if 1 <= some[1] <= 12 and 1 <= (some[2] or 1) <= 31]
+
+
 @lru_cache(maxsize=1)
 def _month_of() -> dict[str, int]:
     return {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 
 
 _YEAR = r"(?:19|20)\d\d"
-_ISO = re.compile(rf"\b({_YEAR})-(\d\d)-(\d\d)\b")
+_NUMBERS = re.compile(
+    rf"(?<![\w./-])(?:(?P<year>{_YEAR})(?P<mark>[-/.])(?P<month>\d\d?)(?:(?P=mark)(?P<day>\d\d?))?"
+    rf"|(?P<one>\d\d?)(?P<joint>[-/.])(?P<other>\d\d?)(?P=joint)(?P<last>{_YEAR}))(?![\w/-]|\.\d)"
+)
 _NAMED = re.compile(
     rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th|er)? (?:of )?)?\b(?P<month>{'|'.join(' '.join(_MONTHS).split())})\b\.?"
     rf"(?: (?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d))?(?:,? (?:of )?(?P<year>{_YEAR})\b)?|\b(?P<alone>{_YEAR})\b",

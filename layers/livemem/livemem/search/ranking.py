@@ -350,7 +350,7 @@ def _dated(documents: Corpus, dates: Sequence[Date]) -> dict[str, Floats]:
     for values, asked in (
         (year, {date.year for date in dates}),
         (month, {date.month for date in dates}),
-        (day, {date.day for date in dates}),
+        (day, {date.day for date in dates if date.days == 1}),
     ):
         same = np.zeros(len(times), np.bool_)
         for one in asked:
@@ -359,7 +359,7 @@ def _dated(documents: Corpus, dates: Sequence[Date]) -> dict[str, Floats]:
         of += _rarity(documents, same) * same
     for date in dates:
         for one in (date.year,) if date.year else documents.years[-DATES:]:
-            near = np.maximum(near, _closeness(times, _range(one, date.month, date.day)))
+            near = np.maximum(near, _closeness(times, _range(one, date)))
     return {"dates": of, "near": near}
 
 
@@ -374,8 +374,9 @@ def _days(times: NDArray[np.float64]) -> tuple[Integers, Integers, Integers]:
     return found[0], found[1], found[2]
 
 
-def _range(year: int, month: int | None, day: int | None) -> tuple[float, float]:
+def _range(year: int, date: Date) -> tuple[float, float]:
     """The seconds since 1970 in which a date begins and ends; the 31st of a shorter month is in the next one."""
+    month, day = date.month, date.day
     if month is None:
         begin, end = np.datetime64(f"{year:04d}"), np.datetime64(f"{year:04d}") + 1
     elif day is None:
@@ -383,7 +384,7 @@ def _range(year: int, month: int | None, day: int | None) -> tuple[float, float]
         end = begin + 1
     else:
         begin = np.datetime64(f"{year:04d}-{month:02d}").astype("datetime64[D]") + (day - 1)
-        end = begin + 1
+        end = begin + date.days
     return float(begin.astype("datetime64[s]").astype(np.int64)), float(end.astype("datetime64[s]").astype(np.int64))
 
 

@@ -46,7 +46,7 @@ Scope = Annotated[
     Query(
         description="The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
         "`memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what `ask` "
-        "has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or `conversations` "
+        "has recorded) are named alone, and are part of no other scope. Default: `all`, or `conversations` "
         "if `conversation_id` is given.",
         examples=["all"],
     ),

@@ -11,7 +11,7 @@ class StartPartView(View):
     """A piece of the Markdown."""
 
     kind: Annotated[
-        Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"],
+        Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"],
         described(
             "The kind of content. `guide`: how to use the memory. `outline`: the names of all parts that are left out.",
             "section",
