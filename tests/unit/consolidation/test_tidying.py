@@ -7,6 +7,7 @@ import pytest
 
 from livemem.bank import history, review
 from livemem.changes import records
+from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import Record
 from livemem.consolidation import dry_run_order
 from livemem.errors import InvalidRequest
@@ -33,6 +34,11 @@ def long_space(notes: int = 10, **settings: Any) -> World:
 
 def last(world: World) -> Record:
     return records.get(world.process, "demo", heads.load(world.process, "demo").meta.changes)
+
+
+def told(record: Record) -> list[BankWarning]:
+    """The warnings that are not about a line's details."""
+    return [one for one in record.warnings if one.kind != "lost_detail"]
 
 
 def test_a_tidy_run_shortens_the_long_file_and_folds_no_note():
@@ -193,10 +199,42 @@ def test_a_model_that_drops_most_of_a_file_is_warned_of_recorded_and_undone():
 
     record = last(world)
     assert (run.state, record.kind) == ("ok", "tidy")
-    assert [(one.kind, one.file) for one in record.warnings] == [("shrunk", "log.md")]
+    assert [(one.kind, one.file) for one in told(record)] == [("shrunk", "log.md")]
     assert len(record.removed) == 10
     world.undo(2)
     assert world.bank() == before
+
+
+def test_a_line_whose_details_stand_nowhere_else_is_warned_of():
+    world = World()
+    world.create_space()
+    heads.patch(world.process, "demo", bank_chars=LENGTH)
+    lines = ["- The crane K417 is at berth 12.", "- K417 was at berth 12 before.", "- The tunnel closes on 3 May."]
+    text = "# Log\n\n" + "\n".join(lines) + "\n" + "- It all went well that day, and nobody was hurt.\n" * 60
+    world.store.put("demo/bank/log.md", text.encode())
+    world.llm.queue.append(answers(f"# Log\n\n{lines[0]}\n", reason="over"))
+
+    world.consolidate(tidy=True)
+
+    record = last(world)
+    assert len(record.removed) == 62
+    assert [(one.kind, one.file) for one in record.warnings] == [("lost_detail", "log.md")]
+    assert record.warnings[0].text.endswith(lines[2])
+
+
+def test_a_heading_that_the_rules_ask_for_is_asked_for_once_and_warned_of_if_it_still_goes():
+    rules = "## log.md\n\n- `## Ports`\n- `## Log`\n"
+    for second, kinds in (("# Log\n\n## Log\n\n## Ports\n", []), ("# Log\n\n## Log\n", ["lost_heading"])):
+        world = long_space()
+        world.store.put("demo/_rules.md", rules.encode())
+        text = world.bank()["log.md"] + "\n## Ports\n\n- Kiel\n"
+        world.store.put("demo/bank/log.md", text.encode())
+        world.llm.queue.extend([answers("# Log\n\n## Log\n", reason="over"), answers(second, reason="over")])
+
+        run = world.consolidate(tidy=True)
+
+        assert (run.state, run.usage.calls) == ("ok", 2)
+        assert [one.kind for one in told(last(world))] == kinds
 
 
 def test_a_warning_says_that_the_bank_is_still_too_long():
@@ -204,7 +242,7 @@ def test_a_warning_says_that_the_bank_is_still_too_long():
 
     world.consolidate(tidy=True)
 
-    assert [one.kind for one in last(world).warnings] == ["length"]
+    assert [one.kind for one in told(last(world))] == ["length"]
 
 
 def test_a_model_that_is_down_ends_the_run_with_an_error_and_the_next_run_tries_again():
@@ -238,7 +276,7 @@ def test_a_file_that_takes_too_long_does_not_keep_the_others_away():
     run = world.consolidate(tidy=True)
 
     assert (run.state, run.metrics["files_tidied"]) == ("ok", 1)
-    assert [(one.kind, one.file) for one in last(world).warnings] == [("not_tidied", "other.md"), ("length", None)]
+    assert [(one.kind, one.file) for one in told(last(world))] == [("not_tidied", "other.md"), ("length", None)]
 
 
 def test_a_failure_that_may_have_cost_something_is_not_tried_again_before_the_bank_has_grown():
@@ -264,7 +302,7 @@ def test_what_was_answered_before_the_model_went_down_is_committed():
     run = world.consolidate(tidy=True)
 
     assert (run.state, run.metrics["files_tidied"], run.usage.calls) == ("ok", 1, 2)
-    assert [one.kind for one in last(world).warnings] == ["not_tidied", "length"]
+    assert [one.kind for one in told(last(world))] == ["not_tidied", "length"]
 
 
 def test_a_file_that_does_not_fit_the_window_is_left_and_the_others_are_tidied():
@@ -274,7 +312,7 @@ def test_a_file_that_does_not_fit_the_window_is_left_and_the_others_are_tidied()
     run = world.consolidate(tidy=True)
 
     assert (run.state, run.metrics["files_tidied"]) == ("ok", 1)
-    warnings = last(world).warnings
+    warnings = told(last(world))
     assert [(one.kind, one.file) for one in warnings] == [("not_tidied", "line.md"), ("length", None)]
     assert "window" in warnings[0].text
 

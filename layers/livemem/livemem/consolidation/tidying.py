@@ -3,7 +3,7 @@
 A file whose answer can't be used, or is not shorter, stays as it is. All lines that went are in the record.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,11 +16,13 @@ from livemem.bank import files
 from livemem.bank.files import BankFile
 from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.commit import CommitLost
-from livemem.changes.records import Before, FileChange, Record
-from livemem.consolidation import collecting, placeholders, removed_lines, sizes, tidy_prompt
+from livemem.changes.records import Before, FileChange, Record, RemovedLine
+from livemem.consolidation import collecting, details, findings, placeholders, removed_lines, sizes, tidy_prompt
 from livemem.consolidation.answer import Reason
 from livemem.consolidation.asking import APPLY_MARGIN
 from livemem.consolidation.collecting import Collected, NothingToDo
+from livemem.consolidation.findings import MOST
+from livemem.consolidation.losses import LOST_WEIGHT
 from livemem.consolidation.planning import SHRINK_FACTOR
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.jobs import tidy_due
@@ -28,7 +30,7 @@ from livemem.jobs.budget import Meter
 from livemem.jobs.run import Run
 from livemem.llm import contract as contracts
 from livemem.llm import window
-from livemem.llm.answering import OF_THE_QUESTION, Contract, NoAnswer, ask_model
+from livemem.llm.answering import OF_THE_QUESTION, Contract, Flaw, NoAnswer, ask_model
 from livemem.llm.client import Messages
 from livemem.llm.contract import ContractError, Part
 from livemem.process import Process
@@ -41,6 +43,8 @@ FILES = 10
 """Files that one run asks for, the longest first. A day later the next run asks for others."""
 SHORTEST = 60.0
 """Seconds that must be left for one more file after the first."""
+TOLD_CHARACTERS = 500
+"""Of a line in a warning."""
 SAID_CHARACTERS = 1_000
 """Of the reasons in the message of a run that shortened nothing."""
 
@@ -58,6 +62,7 @@ class LongBank:
 
     files: list[BankFile]
     rules: str
+    language: str | None
     length: int
     why_not: str | None
     """Why the run has nothing to do."""
@@ -70,6 +75,11 @@ class LongBank:
         if not self.asked:
             raise self.nothing(self.left)
         return [messages for _, messages in self.asked]
+
+    def found(self, before: Mapping[str, str], after: Mapping[str, str]) -> list[BankWarning]:
+        """The findings about files before and after, without lines that went: those are in `removed`."""
+        found = findings.of_bank(before, after, (), self.rules, self.language)
+        return [warning for warning in found if warning.kind != "lost_line"]
 
     def nothing(self, warnings: Sequence[BankWarning], **metrics: Any) -> NothingToDo:
         """The error of a run that shortens nothing."""
@@ -92,7 +102,7 @@ def collect(process: Process, head: Head, run: Run) -> LongBank:
     why_not = tidy_due.why_not(process, head, length, run.job_id)
     if run.by_hand():
         why_not = tidy_due.fits(meta, length) if length <= meta.bank_chars else None
-    bank = LongBank(around.bank, around.rules, length, why_not)
+    bank = LongBank(around.bank, around.rules, around.language, length, why_not)
     if not why_not:
         _add_prompts(process.settings, bank, around, sizes.too_long(lengths, meta.bank_chars))
     return bank
@@ -152,14 +162,16 @@ def record(
     where the model does not answer.
     """
     changes, warnings = _shortened(process, bank, meter, deadline - APPLY_MARGIN)
-    before = {change.path: change.before.content for change in changes if change.before}
-    after = {file.path: file.content for file in bank.files} | {change.path: change.after or "" for change in changes}
-    removed = removed_lines.removed(before, after.values())
+    before = {file.path: file.content for file in bank.files}
+    after = before | {change.path: change.after or "" for change in changes}
+    removed = removed_lines.removed({change.path: before[change.path] for change in changes}, after.values())
     length = sum(sizes.lengths(after).values())
     now = process.clock()
     used = {**meter.used.to_metrics(), "duration_seconds": round((now - started).total_seconds(), 3)}
     if not changes:
         raise bank.nothing(warnings, **used)
+    warnings += bank.found(before, after)
+    warnings += _lost_details(removed, after.values())
     if length > tidy_due.TIDY_ABOVE * head.meta.bank_chars:
         text = f"{tidy_due.fits(head.meta, length)} The rules and what still holds may leave no shorter one."
         warnings.append(BankWarning(kind="length", text=text))
@@ -203,7 +215,7 @@ def _shortened(
         cut = meter.used.prompts_cut
         try:
             shortest = SHORTEST if number else None
-            answer = ask_model(process, meter, messages, _contract(file, bank.rules), until, shortest=shortest).value
+            answer = ask_model(process, meter, messages, _contract(file, bank), until, shortest=shortest).value
         except NoAnswer as error:
             warnings.append(_left(file, error.detail))
             if error.code in OF_THE_QUESTION:
@@ -227,17 +239,21 @@ def _shortened(
     return changes, warnings
 
 
-def _contract(file: BankFile, rules: str) -> Contract[ShorterFile]:
+def _contract(file: BankFile, bank: LongBank) -> Contract[ShorterFile]:
     def read(text: str) -> ShorterFile:
         answer = contracts.parse(text, ShorterFile)
         if not answer.content.strip():
             raise ContractError("The content is empty.")
         if problem := files.content_problem(answer.content):
             raise ContractError(f"The content {problem}.")
-        placeholders.check("The content", [answer.content], [file.content, rules])
+        placeholders.check("The content", [answer.content], [file.content, bank.rules])
         return answer.model_copy(update={"content": answer.content.rstrip("\n") + "\n"})
 
-    return Contract(ShorterFile, read)
+    def flaws(answer: ShorterFile) -> list[Flaw]:
+        found = bank.found({file.path: file.content}, {file.path: answer.content})
+        return [Flaw(warning.kind, warning.text) for warning in found]
+
+    return Contract(ShorterFile, read, flaws)
 
 
 def _change(file: BankFile, answer: ShorterFile) -> FileChange:
@@ -256,6 +272,23 @@ def _shrunk(file: BankFile, answer: ShorterFile) -> list[BankWarning]:
         return []
     text = f"{file.path} has {after} of {before} characters left, and the answer does not say why."
     return [BankWarning(kind="shrunk", text=text, file=file.path)]
+
+
+def _lost_details(removed: Sequence[RemovedLine], after: Iterable[str]) -> list[BankWarning]:
+    """A warning of each line that went with identifiers, numbers or dates that stand nowhere in the new bank."""
+    held = details.held_by(after)
+    found: list[BankWarning] = []
+    for one in removed:
+        if not any(detail.weight >= LOST_WEIGHT and not detail.is_held(held) for detail in details.read(one.line)):
+            continue
+        if len(found) == MOST:
+            found.append(BankWarning(kind="lost_detail", text="More lines with such details went."))
+            break
+        # The line is whole, or is not told: an erasure finds no part of it.
+        told = f": {one.line}" if len(one.line) <= TOLD_CHARACTERS else "."
+        text = f"With a line of {one.file} details went that stand nowhere in the bank now{told}"
+        found.append(BankWarning(kind="lost_detail", text=text, file=one.file))
+    return found
 
 
 def _left(file: BankFile, why: str) -> BankWarning:
