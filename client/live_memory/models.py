@@ -121,6 +121,8 @@ class BankWarningView(Model):
     """The line that it concerns, if it concerns one."""
     word: str | None = None
     """The word that it concerns, if it concerns one."""
+    note: str | None = None
+    """The id of the note whose words it names, if it names some."""
 
 
 class BudgetView(Model):

@@ -51,6 +51,17 @@ def test_a_source_becomes_a_stub_and_keeps_fields_of_later_versions():
     assert after["unknown"] == {"deep": ["- [erased]!"]}
 
 
+@each("name", [RECORD, "_runs/x.json"])
+def test_a_warning_loses_the_words_of_an_erased_note_and_others_keep_theirs(name):
+    mine = {"kind": "lost_detail", "text": "Nothing of this: Paris.", "word": "Paris", "note": NOTE}
+    others = [{**mine, "note": OTHER}, {"kind": "lost_line", "text": "A line goes: Paris", "line": "Paris"}]
+    body = json.dumps({"plan": {"warnings": [mine, *others]}}).encode()
+
+    after = json.loads(body_of(name, body))["plan"]["warnings"]
+
+    assert after == [{**mine, "text": "[erased]", "word": "[erased]"}, *others]
+
+
 def test_a_source_that_is_no_text_becomes_a_stub_as_well():
     bytes_ = b"\xff" + SECRET.encode()
     source = {"note_id": NOTE, "raw": base64.b64encode(bytes_).decode(), "encoding": "base64"}

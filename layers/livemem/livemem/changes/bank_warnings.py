@@ -12,6 +12,7 @@ READING = "reading"
 
 class BankWarning(BaseModel, defer_build=True):
     """One warning: `text` is a sentence for people. `file`, `line` and `word` name the place, where there is one.
+    `note` is the id of the note whose words it names: an erasure takes them out.
 
     Records of before hold the sentence alone: it is read as the kind `reading`.
     """
@@ -21,6 +22,7 @@ class BankWarning(BaseModel, defer_build=True):
     file: str | None = None
     line: str | None = None
     word: str | None = None
+    note: Line | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -149,10 +149,11 @@ def warnings(collected: Collected, folded: Folded) -> list[BankWarning]:
     found += file_findings(collected, folded)
     for lost in lost_details(collected, folded):
         words = ", ".join(lost.words)[: findings.SHOWN]
-        text = f"The bank holds nothing of this in the note {collected.notes[lost.note - 1].note_id}: {words}."
+        note_id = collected.notes[lost.note - 1].note_id
+        text = f"The bank holds nothing of this in the note {note_id}: {words}."
         if lost.note in folded.left_out:
             text += f" The model left it out: {folded.left_out[lost.note]}"
-        found.append(BankWarning(kind="lost_detail", text=text, word=words))
+        found.append(BankWarning(kind="lost_detail", text=text, word=words, note=note_id))
     return [*found, *(BankWarning(kind=READING, text=text) for text in outcome.readings)]
 
 

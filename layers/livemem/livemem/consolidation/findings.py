@@ -15,8 +15,8 @@ from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.text import language as languages
 
-SHOWN = 200
-"""Characters of a line that a warning shows."""
+SHOWN = 1_000
+"""Characters up to which a warning quotes a line, whole: an erasure finds no part of a line."""
 MOST = 50
 """Warnings of one kind for one file; a last one counts the others."""
 REPEATED = 20
@@ -62,11 +62,15 @@ def _lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequ
     for line in found:
         shown[line.path] += 1
         if shown[line.path] <= MOST:
-            text = f"A line of {line.path} goes, and no cited note says why: {line.text[:SHOWN]}"
-            yield BankWarning(kind="lost_line", text=text, file=line.path, line=line.text[:SHOWN])
+            text = f"A line of {line.path} goes, and no cited note says why: {_quoted(line.text)}"
+            yield BankWarning(kind="lost_line", text=text, file=line.path, line=_quoted(line.text))
     for path, count in shown.items():
         if count > MOST:
             yield BankWarning(kind="lost_line", text=f"{count - MOST} more lines of {path} go.", file=path)
+
+
+def _quoted(line: str) -> str:
+    return line if len(line) <= SHOWN else f"(one of {len(line):,} characters)"
 
 
 def _lost_headings(before: Mapping[str, str], changed: Mapping[str, str], rules: str) -> Iterator[BankWarning]:
@@ -110,8 +114,8 @@ def _repeated_lines(before: Mapping[str, str], changed: Mapping[str, str]) -> It
             former = _counts(had.get(section, "")) if max(counts.values(), default=0) > 1 else counts
             for line, count in counts.items():
                 if count > max(former[line], 1):
-                    told = f"A line stands {count} times in one section of {path}: {line[:SHOWN]}"
-                    yield BankWarning(kind="repeated_line", text=told, file=path, line=line[:SHOWN])
+                    told = f"A line stands {count} times in one section of {path}: {_quoted(line)}"
+                    yield BankWarning(kind="repeated_line", text=told, file=path, line=_quoted(line))
 
 
 def _counts(text: str) -> Counter[str]:

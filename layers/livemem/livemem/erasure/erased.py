@@ -139,16 +139,16 @@ def _of_live(note_id: str, body: bytes, task: ErasureTask) -> Fate:
 def _document(parsed: Any, task: ErasureTask, quoting: set[str]) -> Any:
     """A JSON document with all its texts scrubbed; in a record, or a plan, the notes are stubbed."""
     if not isinstance(parsed, dict) or not _sources(parsed):
-        return _walk(parsed, task.pieces)
+        return _walk(parsed, task)
     sources = [_of_source(source, task, quoting) for source in parsed["notes"]]
-    walked = {name: sources if name == "notes" else _walk(value, task.pieces) for name, value in parsed.items()}
+    walked = {name: sources if name == "notes" else _walk(value, task) for name, value in parsed.items()}
     return {scrubbing.scrub(name, task.pieces): value for name, value in walked.items()}
 
 
 def _of_source(source: Any, task: ErasureTask, quoting: set[str]) -> Any:
     note = _source(source)
     if not note:
-        return _walk(source, task.pieces)
+        return _walk(source, task)
     if note.note_id not in task.ids:
         if scrubbing.occurs(_text(note.body()), task.pieces):
             quoting.add(note.note_id)
@@ -175,15 +175,24 @@ def _source(item: Any) -> NoteSource | None:
     return source
 
 
-def _walk(value: Any, pieces: Pieces) -> Any:
+def _walk(value: Any, task: ErasureTask) -> Any:
     """A JSON value with each text in it scrubbed, names of fields too."""
     if isinstance(value, str):
-        return scrubbing.scrub(value, pieces)
+        return scrubbing.scrub(value, task.pieces)
     if isinstance(value, list):
-        return [_walk(item, pieces) for item in value]
+        return [_walk(item, task) for item in value]
     if isinstance(value, dict):
-        return {scrubbing.scrub(name, pieces): _walk(item, pieces) for name, item in value.items()}
+        walked = {scrubbing.scrub(name, task.pieces): _walk(item, task) for name, item in value.items()}
+        return {**walked, **_blanked(value, task)}
     return value
+
+
+def _blanked(value: Mapping[str, Any], task: ErasureTask) -> dict[str, str]:
+    """The fields of a warning that name words of an erased note: single words, which no piece has."""
+    note = value.get("note")
+    if not isinstance(note, str) or note not in task.ids or "kind" not in value:
+        return {}
+    return {name: scrubbing.ERASED for name in ("text", "word") if value.get(name)}
 
 
 def _json(body: bytes) -> Any:

@@ -120,6 +120,7 @@ class BankWarningView(View):
     file: Annotated[str | None, described("The bank file that it concerns, if it concerns one.")] = None
     line: Annotated[str | None, described("The line that it concerns, if it concerns one.")] = None
     word: Annotated[str | None, described("The word that it concerns, if it concerns one.")] = None
+    note: Annotated[str | None, described("The id of the note whose words it names, if it names some.")] = None
 
 
 class RemovedLineView(View):
