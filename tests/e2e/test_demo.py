@@ -12,9 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 STORY = """
 The fourth note's put event started a consolidation: nobody asked for it.
 ben$ livemem start
-  ### bank/webhook.md#Payment webhook > Decisions (DAY)
+  ### bank/webhook.md
+  #### Decisions (DAY)
   - We answer the webhook first and charge afterwards, because the provider repeats it after 5 s. (DAY, ada)
-  ### bank/webhook.md#Payment webhook > Findings (DAY)
+  #### Findings (DAY)
   - The double charges come from the provider's retries. (DAY, ada)
 ben$ livemem diff 2
    ## Decisions

@@ -210,7 +210,7 @@ def test_a_section_is_confirmed_over_http_and_start_search_and_sources_say_when(
     begun = body(service.http("search", "GET", f"{SPACE}/start", space_id="demo"))
     days = {part["source"]: part["verified_at"][:10] for part in begun["parts"] if part["kind"] == "section"}
     assert days == {"bank/log.md#Log > A": "2026-05-31", "bank/log.md#Log > B": "2026-02-20"}
-    assert "### bank/log.md#Log > A (2026-05-31)\n" in begun["markdown"]
+    assert "### bank/log.md\n\n#### A (2026-05-31)\n" in begun["markdown"]
     found = body(service.http("search", "GET", f"{SPACE}/search", space_id="demo", query={"q": "apples bread"}))
     assert {hit["snippet"].strip(): hit["verified_at"][:10] for hit in found["items"]} == {
         "- apples": "2026-05-31",

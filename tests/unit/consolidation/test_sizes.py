@@ -13,9 +13,9 @@ def test_a_length_counts_characters_and_not_bytes():
     assert sizes.lengths({"a.md": "été 🎉\n", "b.md": ""}) == {"a.md": 6, "b.md": 0}
 
 
-def test_short_files_keep_their_length_and_long_ones_share_the_rest():
-    assert sizes.too_long({"a.md": 1_000, "b.md": 9_000, "c.md": 3_000, "d.md": 5_000}, 10_000) == {
-        "b.md": 3_000, "d.md": 3_000,
+def test_short_files_keep_their_length_and_long_ones_are_cut_by_the_same_part():
+    assert sizes.too_long({"a.md": 1_000, "b.md": 9_000, "c.md": 3_000, "d.md": 6_000}, 10_000) == {
+        "b.md": 3_600, "d.md": 2_400,
     }  # fmt: skip
 
 
@@ -25,14 +25,16 @@ def test_no_file_is_too_long_where_no_length_is_set(bank: dict[str, int]):
 
 
 @given(BANKS, LENGTHS)
-def test_a_bank_whose_long_files_are_shortened_fits_and_not_one_character_more_would(bank: dict[str, int], length: int):
+def test_a_bank_whose_long_files_are_shortened_has_its_length_but_for_what_is_rounded(
+    bank: dict[str, int], length: int
+):
     targets = sizes.too_long(bank, length)
 
     assert bool(targets) == (sum(bank.values()) > length)
     if targets:
-        (share,) = set(targets.values())
-        assert targets.keys() == {path for path, size in bank.items() if size > share}
-        assert sum((bank | targets).values()) <= length < sum(min(size, share + 1) for size in bank.values())
+        assert all(target <= bank[path] for path, target in targets.items())
+        assert min(bank[path] for path in targets) >= max((bank[path] for path in bank.keys() - targets), default=0)
+        assert length - len(targets) < sum((bank | targets).values()) <= length
 
 
 @given(BANKS, LENGTHS)

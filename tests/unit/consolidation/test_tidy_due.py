@@ -17,7 +17,7 @@ from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support.counting import Killed
 from tests.support.faults import LATER
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, World, file_to_tidy
 
 LENGTH, NOTES = 2_000, 10
 DAY = 86_400
@@ -46,6 +46,13 @@ def tidied(world: World) -> list[int]:
     """The numbers of the tidy runs' changes."""
     names = [key for key in world.keys("demo/_consolidations/") if '"kind": "tidy"' in world.text(key)]
     return [int(key.split("/")[-1][:6]) for key in names]
+
+
+def asked(world: World) -> set[str]:
+    """The files that tidy runs asked for."""
+    return {
+        file_to_tidy(prompt)["filename"] for prompt in world.llm.prompts if "# The file (JSON" in prompt[1]["content"]
+    }
 
 
 def test_a_tidy_run_follows_the_consolidation_that_made_the_bank_too_long():
@@ -114,6 +121,25 @@ def test_a_run_without_effect_is_not_repeated_until_the_bank_has_grown():
     world.count()
     world.settle()
     assert meta(world).tidied.chars == meta(world).bank_length
+
+
+def test_a_file_that_is_as_the_last_run_wrote_it_is_not_asked_for_again_unless_a_user_orders_it():
+    world = automatic_space()
+    world.store.put("demo/bank/other.md", ("# Other\n\n" + "- A line of the other file.\n" * 200).encode())
+    world.llm.tidier = lambda text: text[: int(len(text) * 0.9)]
+    world.settle()
+    assert asked(world) == {"log.md", "other.md"}
+
+    world.clock.move(DAY)
+    write(world)
+    world.count()
+    world.llm.prompts.clear()
+    world.settle()
+    assert asked(world) == {"log.md"}
+
+    world.llm.prompts.clear()
+    world.consolidate(tidy=True)
+    assert asked(world) == {"log.md", "other.md"}
 
 
 def paused(world: World) -> None:

@@ -56,8 +56,9 @@ def test_every_id_of_a_start_is_read_as_it_says(agents):
         assert whole["next_cursor"] is None
         assert whole["chars"] == len(whole["text"])
         if shown and one.startswith("bank"):
-            missing = f"more lines: `read` {one})"
-            assert whole["text"].split("\n\n", 1)[-1].strip() in begun["markdown"] or missing in begun["markdown"]
+            assert whole["text"].split("\n\n", 1)[-1].strip() in begun["markdown"] or "more lines)" in begun["markdown"]
+    # As a start shows it below its file.
+    assert agents.text("read", id="bank/a.md#Much") == agents.text("read", id="bank/a.md#A > Much")
     assert agents.text("read", id="bank/a.md").startswith("Intro.\n\n# A\n")
     assert agents.text("read", id="rules") == "Keep a log.\n"
     assert "- a.md (" in agents.text("read", id="bank")

@@ -300,7 +300,12 @@ def _bank_length(meta: Meta, record: Record) -> int | None:
 
 
 def _tidied(record: Record) -> dict[str, object]:
-    tidied = Tidied(run_id=record.run(), at=record.committed_at, chars=record.metrics["bank_length"])
+    tidied = Tidied(
+        run_id=record.run(),
+        at=record.committed_at,
+        chars=record.metrics["bank_length"],
+        record=keys.record_text(record.name()),
+    )
     return {"tidied": tidied, **({"tidy_paused": False} if record.trigger == "api" else {})}
 
 

@@ -12,10 +12,14 @@ def too_long(files: Mapping[str, int], bank_chars: int) -> dict[str, int]:
     """The files, given by their lengths, that make a bank longer than `bank_chars`, each with the length that it
     should have. Nothing where `bank_chars` is 0.
 
-    All get the same length: short files keep theirs, and the long ones share the rest.
+    Short files keep their length, and the long ones are cut by the same part: a large file has more that holds.
     """
     share = _share(files.values(), bank_chars) if bank_chars else None
-    return {} if share is None else {path: share for path, size in files.items() if size > share}
+    if share is None:
+        return {}
+    long = {path: size for path, size in files.items() if size > share}
+    room = bank_chars - sum(size for size in files.values() if size <= share)
+    return {path: size * room // sum(long.values()) for path, size in long.items()}
 
 
 def _share(sizes: Iterable[int], bank_chars: int) -> int | None:

@@ -104,8 +104,18 @@ def collect(process: Process, head: Head, run: Run) -> LongBank:
         why_not = tidy_due.fits(meta, length) if length <= meta.bank_chars else None
     bank = LongBank(around.bank, around.rules, around.language, length, why_not)
     if not why_not:
-        _add_prompts(process.settings, bank, around, sizes.too_long(lengths, meta.bank_chars))
+        _add_prompts(process.settings, bank, around, _wanted(around, head, run, lengths))
     return bank
+
+
+def _wanted(around: Collected, head: Head, run: Run, lengths: Mapping[str, int]) -> dict[str, int]:
+    """The files to shorten, with the length that each should have. Where a file is as the last run wrote it, only a
+    user can order that it is asked for again.
+    """
+    meta = head.meta
+    last = meta.tidied.record if meta.tidied and not run.by_hand() else None
+    written = {file.path for file in around.bank if last and file.record == last}
+    return {path: length for path, length in sizes.too_long(lengths, meta.bank_chars).items() if path not in written}
 
 
 def _add_prompts(settings: Settings, bank: LongBank, around: Collected, wanted: Mapping[str, int]) -> None:

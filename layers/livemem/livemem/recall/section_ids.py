@@ -3,7 +3,7 @@
 The id is `bank/{path}#{headings joined by " > "}`, that of a whole file `bank/{path}`. Pure functions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from livemem.changes.section_sources import PREAMBLE, SectionPath, own_texts
@@ -36,6 +36,12 @@ def file_id(path: str) -> str:
 def section_id(path: str, titles: Sequence[str]) -> str:
     """The id of a section; without headings that of the text before the first one."""
     return f"{file_id(path)}#{BETWEEN.join(titles)}"
+
+
+def shared(titles: Iterable[Sequence[str]]) -> int:
+    """How many headings the sections of a file need not name: 1 where all are below one title, else 0."""
+    below = {some[0] for some in titles if some}
+    return int(len(below) == 1)
 
 
 def split(reference: str) -> tuple[str, str | None]:
@@ -75,6 +81,8 @@ def find(content: str, headings: str) -> str | None:
     except SectionError:
         return None
     some = [one for one in listed if headings in _names(one.path)]
+    # Below the file's only title, the headings without it are enough.
+    some = some or [one for one in listed if headings in _names(one.path[1:])]
     return "\n".join(sections.section_text(content, one).strip("\r\n") for one in some) or None
 
 
@@ -82,7 +90,8 @@ def is_within(path: SectionPath, headings: str) -> bool:
     """Whether the section of a path is the one of such headings (find), or below it."""
     if not headings:
         return path == PREAMBLE
-    return any(headings in _names(path[:length]) for length in range(1, len(path) + 1))
+    starts = [path[:length] for length in range(1, len(path) + 1)]
+    return any(headings in (*_names(start), *_names(start[1:])) for start in starts)
 
 
 def _names(path: SectionPath) -> tuple[str, ...]:

@@ -223,6 +223,7 @@ class _Page:
         self._sections: dict[SectionText, ShownSection] = {}
         self._answers: dict[SectionText, None] = {}
         self._headings: set[Why] = set()
+        self._files: set[tuple[str, int | None]] = set()
         self._given: Counter[Why] = Counter()
         self._keys: set[tuple[str, str]] = set()
         self._rested_on: set[str] = set()
@@ -246,6 +247,7 @@ class _Page:
             shown = self._sections[section] = ShownSection(section)
             self.used += shown.take_all()
             self._open(_group(section))
+            self._open_file(section)
             self._outline.take(section.section)
             self._rested_on |= section.section.notes
             if self.used > self.max:
@@ -272,8 +274,9 @@ class _Page:
             self._take_item(unit.why, unit.item)
         elif unit.section and unit.line and not self._has(unit.section, unit.line):
             self._take_line(unit.section, unit.line)
-            if unit.why == "question":
+            if unit.why == "question" and unit.section not in self._answers:
                 self._answers[unit.section] = None
+                self.used += len(unit.section.heading_alone) - len(unit.section.heading)
         else:
             return
         self._given[unit.why] += unit.size
@@ -302,6 +305,7 @@ class _Page:
         self._outline.take(section.section)
         # An answer that becomes longer than answers may be is shown among the others.
         self._open(_group(section))
+        self._open_file(section)
         if shown.is_whole:
             self._rested_on |= section.section.notes
 
@@ -310,6 +314,15 @@ class _Page:
             self._headings.add(why)
             self.used += len(self._heading(why))
             self.least += len(self._heading(why))
+
+    def _open_file(self, section: SectionText) -> None:
+        """Count the heading of its file. Sections that are loaded first stand in the order of the rules, so a file
+        may come several times.
+        """
+        one = (section.section.path, section.section.first)
+        if one not in self._files:
+            self._files.add(one)
+            self.used += len(section.file)
 
     def take_synthesis(self) -> None:
         """Take the lines of the synthesis that say something new, as far as they fit."""
@@ -359,9 +372,12 @@ class _Page:
             # An item behind a section would be one of its list.
             for item in sorted(self._items[why], key=lambda one: one.place):
                 add(why, item.kind, item.source, item.text, item.verified_at)
+            above = ""
             for shown in groups[why]:
-                section = shown.text.section
-                add(why, "section", section.id, str(shown), section.verified_at)
+                section, alone = shown.text.section, why == "question"
+                file = "" if alone or section.path == above else shown.text.file
+                above = section.path
+                add(why, "section", section.id, f"{file}{shown.shown(alone=alone)}", section.verified_at)
             if why == "synthesis" and self._synthesis:
                 add(why, "synthesis", "synthesis", self._synthesis)
         return parts, texts
@@ -373,7 +389,7 @@ class _Page:
         left -= sum(len(item.text) for item in self._items["question"])
         answers: set[SectionText] = set()
         for section in self._answers:
-            chars = len(str(self._sections[section]))
+            chars = len(self._sections[section].shown(alone=True))
             if section.section.first is None and chars <= left:
                 left -= chars
                 answers.add(section)

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Literal, TypeVar
 
 from livemem import clock
@@ -76,6 +76,8 @@ class StartSection:
     verified_at: str
     notes: frozenset[str] = frozenset()
     first: int | None = None
+    label: str = ""
+    """Its headings without the title that all sections of its file have. With its file they name it (section_ids)."""
 
 
 HitKind = Literal["section", "live", "archive", "memory", "turn", "summary"]
@@ -360,7 +362,17 @@ def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) 
         for part in section_ids.with_text(file.content or "", whole=file.path not in apart)
     ]
     place = load_first.order(rules, [(file.path, part.titles) for file, part in parts])
-    return [_section(file, part, rests.get(file.path), place(file.path, part.titles)) for file, part in parts]
+    shared = {
+        path: section_ids.shared(part.titles for _, part in some)
+        for path, some in groupby(parts, key=lambda one: one[0].path)
+    }
+    return [
+        replace(
+            _section(file, part, rests.get(file.path), place(file.path, part.titles)),
+            label=section_ids.BETWEEN.join(part.titles[shared[file.path] :] or part.titles),
+        )
+        for file, part in parts
+    ]
 
 
 def verified_at(process: Process, space_id: str, file: File, headings: str) -> str | None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from livemem.markdown.blocks import is_blank, split_lines
+from livemem.recall import section_ids
 from livemem.recall.start_lines import PARSED_MOST, TextLine, joined, lines_of, newest_first
 from livemem.recall.start_material import StartSection
-from livemem.recall.start_outline import days, readable_id, shown_id
+from livemem.recall.start_outline import days, shown_id
 from livemem.recall.start_words import StartWords
 
 SHORT = 300
@@ -23,13 +24,24 @@ class SectionText:
 
     @cached_property
     def heading(self) -> str:
-        """The id and the day above its text."""
+        """The headings and the day above its text, where the file stands above it."""
+        title = f"{shown_id(self.section.label)} " if self.section.label else ""
+        return f"\n#### {title}({days(self.section, self.words)})\n\n"
+
+    @cached_property
+    def heading_alone(self) -> str:
+        """The id and the day above its text, where it stands alone."""
         return f"\n### {shown_id(self.section.id)} ({days(self.section, self.words)})\n\n"
+
+    @cached_property
+    def file(self) -> str:
+        """The heading above the sections of its file."""
+        return f"\n### {shown_id(section_ids.file_id(self.section.path))}\n"
 
     @property
     def whole(self) -> str:
-        """All of it."""
-        return f"{self.heading}{self.section.text}\n"
+        """All of it, without a heading."""
+        return f"{self.section.text}\n"
 
     @cached_property
     def lines(self) -> list[TextLine]:
@@ -43,16 +55,16 @@ class SectionText:
         return _count(self.section.text)
 
     def some(self, lines: Sequence[TextLine]) -> str:
-        """Some of its lines, and how many are missing."""
+        """Some of its lines, and how many are missing, without a heading."""
         if self.are_all(len(lines)):
             return self.whole
         text = joined(lines)
-        return f"{self.heading}{text}\n\n{self._more(self.count - _count(text))}\n"
+        return f"{text}\n\n{self._more(self.count - _count(text))}\n"
 
     def most(self, lines: int, chars: int) -> int:
         """The characters that so many lines take at most, which have so many `chars`."""
         if self.are_all(lines):
-            return len(self.whole)
+            return len(self.whole) + len(self.heading)
         return len(self.heading) + chars + len(self._more(self.count)) + 3 if lines else 0
 
     def are_all(self, lines: int) -> bool:
@@ -60,8 +72,7 @@ class SectionText:
         return lines == len(self.lines) and len(self.section.text) <= PARSED_MOST
 
     def _more(self, count: int) -> str:
-        template = self.words.more_line if count == 1 else self.words.more_lines
-        return template.format(count=count, id=readable_id(self.section))
+        return self.words.more_line if count == 1 else self.words.more_lines.format(count=count)
 
     def passage(self, excerpt: str) -> list[TextLine]:
         """The lines that an excerpt of it touches, else all of them, the newest first."""
@@ -79,8 +90,10 @@ class ShownSection:
         self._lines: dict[int, TextLine] = {}
         self._kins: set[str] = set()
 
-    def __str__(self) -> str:
-        return self.text.whole if self.is_whole else self.text.some(list(self._lines.values()))
+    def shown(self, *, alone: bool) -> str:
+        """The text with its heading. `alone`: its file does not stand above it."""
+        text = self.text.whole if self.is_whole else self.text.some(list(self._lines.values()))
+        return (self.text.heading_alone if alone else self.text.heading) + text
 
     def has(self, line: TextLine) -> bool:
         """Whether the line was taken."""
@@ -104,7 +117,7 @@ class ShownSection:
     def take_all(self) -> int:
         """Take all lines. Returns their characters with the heading."""
         self.is_whole = True
-        self.used = len(self.text.whole)
+        self.used = len(self.shown(alone=False))
         return self.used
 
 

@@ -57,11 +57,14 @@ class ProvisioningState(BaseModel, defer_build=True):
 
 
 class Tidied(BaseModel, defer_build=True):
-    """The last tidy run. `chars`: the length of the bank in characters that it found, or left."""
+    """The last tidy run. `chars`: the length of the bank in characters that it found, or left. `record`: that of its
+    change (keys.record_text), None if it made none.
+    """
 
     run_id: Line
     at: Moment
     chars: Count
+    record: Line | None = None
 
 
 class Erasing(BaseModel, defer_build=True):
