@@ -162,7 +162,7 @@ def answers(content: Any, **more: Any) -> str:
         ([answers("# Log\n\n" + "- long\n" * 5_000)], "the answer is not shorter"),
         (["I would rather not."] * 2, "could not be used"),
         ([answers("---\ntitle: x\n---\n")] * 2, "front matter"),
-        ([answers("# Log\n\n## Log\n\n...\n")] * 2, "placeholder"),
+        ([answers("# Log\n\n## Log\n\n...\n")] * 2, "would take the place"),
         ([answers(7)] * 2, "content"),
         ([answers("  \n ")] * 2, "empty"),
         ([LlmError("llm_cut_off", "The answer was cut off.")], "cut off"),

@@ -17,7 +17,16 @@ from livemem.bank.files import BankFile
 from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Before, FileChange, Record, RemovedLine
-from livemem.consolidation import collecting, details, findings, placeholders, removed_lines, sizes, tidy_prompt
+from livemem.consolidation import (
+    collecting,
+    details,
+    findings,
+    omissions,
+    placeholders,
+    removed_lines,
+    sizes,
+    tidy_prompt,
+)
 from livemem.consolidation.answer import Reason
 from livemem.consolidation.asking import APPLY_MARGIN
 from livemem.consolidation.collecting import Collected, NothingToDo
@@ -256,7 +265,9 @@ def _contract(file: BankFile, bank: LongBank) -> Contract[ShorterFile]:
             raise ContractError("The content is empty.")
         if problem := files.content_problem(answer.content):
             raise ContractError(f"The content {problem}.")
-        placeholders.check("The content", [answer.content], [file.content, bank.rules])
+        known = [file.content, bank.rules]
+        placeholders.check_omissions("The content", [answer.content], known, omissions.heading_words(known))
+        placeholders.check("The content", [answer.content], known)
         return answer.model_copy(update={"content": answer.content.rstrip("\n") + "\n"})
 
     def flaws(answer: ShorterFile) -> list[Flaw]:
