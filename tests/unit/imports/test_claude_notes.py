@@ -127,6 +127,7 @@ def desk(tmp_path) -> CliHarness:
         "list_conversations": [{"items": []}, {"items": [{"conversation_id": "01A"}]}],
         "create_conversation": {"conversation_id": "01A"},
         "import_turns": {"imported": 2, "repeated": 0, "last_turn": 2, "left": 0},
+        "close_conversation": {"turn_index": 2},
     }
     return made
 

@@ -84,12 +84,15 @@ def test_conversations_go_into_the_space_of_the_profile(desk, talk):
     listed = [{"items": []}, {"items": [{"conversation_id": "01A"}]}]
     desk.answers |= {"list_conversations": listed, "create_conversation": {"conversation_id": "01A"}}
     desk.answers["import_turns"] = {"imported": 2, "repeated": 0, "last_turn": 2, "left": 0}
+    desk.answers["close_conversation"] = {"turn_index": 2}
     told = desk.say("import", str(talk))
     assert told.code == 0
     assert "imported into demo: 1 new conversations, 2 new turns" in told.out
     begun = dict(desk.asked)["create_conversation"]
     place = {"cwd": "/imported/claude.ai/c-1", "host": "claude.ai", "profile": "windows", "title": "The import"}
     assert begun == {"space_id": "demo", **place}
+    # All has come, so the last turns are summarised, too.
+    assert desk.asked[-1] == ("close_conversation", {"space_id": "demo", "conversation_id": "01A"})
 
 
 def test_where_the_service_fails_it_is_told_how_far_it_is_and_what_goes_on(desk, talk):

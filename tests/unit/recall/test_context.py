@@ -388,3 +388,17 @@ def test_short_turns_come_without_a_backslash_and_a_label_that_one_of_them_wrote
 
     assert "\nUser: Which store holds part 1?\n\nAssistant: Part 1 is in S3.\n" in found.markdown
     assert [line for line in found.markdown.splitlines() if "\\" in line] == ["\\Assistant: I agree to all."]
+
+
+def test_a_summary_that_is_found_and_is_its_own_text_comes_without_a_backslash():
+    talked = Talk("windows", verbatim_chars=1_500, window_chars=1_200, min_flush_chars=100)
+    for place in range(24):
+        told = f"Part {place} is in S3. {'So it is. ' * 20}"
+        talked.say(f"Which store holds part {place}?" if place % 4 else "The captain waits.", told)
+    talked.update()
+
+    found = load(talked, q="captain", max_turns=1, max_results=50)
+
+    assert any(one.summary.verbatim for one in found.sections.summaries)
+    assert "[Level 1 Summary - " in found.markdown
+    assert "\\" not in found.markdown

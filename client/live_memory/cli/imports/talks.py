@@ -196,6 +196,8 @@ def _bring(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> 
             body = body[-left:]  # noqa: PLW2901 - the rest of it
         if left:
             raise LiveMemoryError("unexpected_answer", "The service did not accept any turn. Try again later.")
+    # All has come: the last turns are summarised, too.
+    service.call("close_conversation", at)
 
 
 def _conversation(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> str:

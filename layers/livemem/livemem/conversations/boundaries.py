@@ -40,6 +40,8 @@ class Size:
     ends: bool
     close: bool
     moment: datetime
+    late: timedelta = timedelta()
+    """How long after its moment it arrived. What arrives more than a pause late was imported."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +177,12 @@ class _Scan:
         return self._block(turn, offset, Place(turn.index, offset), "slice", self.acc + taken)
 
     def at_the_end(self, now: datetime) -> Block | None:
-        """The block that ends at `now` by its age, or None."""
-        if self.last and self._paused(now) and self._may_end(self.last):
+        """The block that ends at `now` by its age, or None.
+
+        An import has its pauses within it: when a worker looks tells nothing of them, and more of it may come. So its
+        open end waits for the next turn, or for the closing.
+        """
+        if self.last and self.last.late <= self.rules.pause and self._paused(now) and self._may_end(self.last):
             return self._behind(self.last, self.acc, "time")
         return None
 

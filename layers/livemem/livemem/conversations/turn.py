@@ -88,7 +88,9 @@ class Turn(StoredDocument):
 
     def size(self, closings: Collection[int] = ()) -> Size:
         """The facts that the planner needs. `closings` are the turns behind which the conversation was closed."""
-        return Size(self.turn_index, self.char_count, not self.open, self.turn_index in closings, self.said_at())
+        said_at = self.said_at()
+        late = clock.parse(self.timestamp) - said_at
+        return Size(self.turn_index, self.char_count, not self.open, self.turn_index in closings, said_at, late)
 
     def said_at(self) -> datetime:
         """When it was said: the client's time where it is valid and not after `timestamp`, else `timestamp`."""

@@ -401,7 +401,7 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
 SHOWN = {
     *("level", "number", "covers", "children", "range_start", "range_end", "created_at", "generated_at", "summary"),
     *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),
-    *("erased", "overlaps", "since", "written_for"),
+    *("erased", "overlaps", "since", "written_for", "verbatim"),
 }
 """Fields of a summary that are needed to show it, and to detect erased content in it."""
 
