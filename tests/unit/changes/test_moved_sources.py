@@ -1,6 +1,6 @@
 """What a tidy run wrote rests on the notes of the sections from which its words came."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.changes import provenance
@@ -78,6 +78,7 @@ def test_a_consolidation_moves_no_notes():
     assert "## Lifting" not in after(BEFORE.replace("## Cranes", "## Lifting"), "consolidation")
 
 
+@example(["# Log", "- The crane K4 lifts 40 tons.", "## Cranes", "- The crane K4 lifts 40 tons."])
 @given(st.lists(st.sampled_from(BEFORE.splitlines()), max_size=14))
 def test_every_sentence_rests_on_the_notes_that_it_rested_on(lines: list[str]):
     found = state_after("\n".join(lines) + "\n")

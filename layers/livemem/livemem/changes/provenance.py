@@ -88,11 +88,16 @@ def after(state: State, record: Record, change: FileChange) -> State:
 
 
 def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> dict[SectionPath, list[SectionPath]]:
-    """For each section with words that it did not have: the other sections which have lost some of these words.
+    """For each section with words that it did not have: the other sections which have lost some of these words, or
+    still have a whole line of them.
 
     If none has, the text of a new section is in other words: it may come from each section that is gone.
     """
     before, after = _words(was), _words(own)
+    stood: dict[str, list[SectionPath]] = {}
+    for section, text in was.items():
+        for line in _lines(text):
+            stood.setdefault(line, []).append(section)
     lost: dict[str, list[SectionPath]] = {}
     for section, words in before.items():
         for word in words - after.get(section, frozenset()):
@@ -100,8 +105,13 @@ def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> 
     gone = [section for section in before if section not in own]
     found: dict[SectionPath, list[SectionPath]] = {}
     for section, words in after.items():
+        words_came = words - before.get(section, frozenset())
+        lines_came = _lines(own[section]) - _lines(was.get(section, ""))
         came = dict.fromkeys(
-            origin for word in words - before.get(section, frozenset()) for origin in lost.get(word, ())
+            [
+                *(origin for word in words_came for origin in lost.get(word, ())),
+                *(origin for line in lines_came for origin in stood.get(line, ())),
+            ]
         )
         found[section] = list(came) or (gone if own[section].strip() and section not in was else [])
     return found
@@ -109,6 +119,10 @@ def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> 
 
 def _words(texts: Mapping[SectionPath, str]) -> dict[SectionPath, frozenset[str]]:
     return {section: text_tokens.read(text).words for section, text in texts.items()}
+
+
+def _lines(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines()} - {""}
 
 
 def _take_over(trace: Trace, origin: Trace, room: int) -> int:
