@@ -866,8 +866,8 @@ def test_a_note_or_a_memory_of_small_words_is_found_by_them(text, by_meaning):
     store(world.process, text)
     run_indexer(world)
 
-    kinds = [hit.document.kind for hit in find(world.process, text, scope="all").hits if hit.document.text == text]
-    assert sorted(kinds) == ["memory", "note"]
+    for scope in ("all", "live", "memories"):
+        assert text in texts(find(world.process, text, scope=scope))
     world.consolidate()
     assert text in texts(find(world.process, text, scope="archive"))
     assert not find(world.process, "blorf quintazzle vrenk", scope="all").hits
@@ -1153,3 +1153,19 @@ def test_texts_that_could_not_be_embedded_in_one_space_are_not_tried_again_and_o
     assert [(one.ranking, one.failure, one.unembedded) for one in first] == [("hybrid", "embedding_timeout", 3)] * 3
     assert len(documents) == 1
     assert (other.ranking, other.failure, other.unembedded) == ("hybrid", None, 0)
+
+
+def test_what_two_notes_say_in_the_same_words_is_found_once_and_the_other_is_called_a_copy():
+    world = World()
+    world.create_space()
+    said = ("The rate limit of the API is 60.", "Rate limit of the API: 60.", "The rate limit of the API is 600.")
+    notes = {world.note(text).note_id for text in said}
+
+    found = find(world.process, "rate limit of the API", scope="all")
+    assert len(found.hits) == 2
+    (copy,) = notes.difference(ids(found))
+    asked = SearchRequest.of("rate limit of the API", scope="all").asking_why_not(copy)
+    told = search.search(world.process, "demo", asked).why_not
+    assert told
+    assert told.reason == "copy"
+    assert told.copy_of in ids(found)

@@ -6,9 +6,14 @@ Pure functions of documents. They know their kinds, which the engine does not.
 from livemem.recall import conversation_documents
 from livemem.recall.conversation_documents import SUMMARY, TURN
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
+from livemem.recall.memory_documents import MEMORY
+from livemem.recall.said_again import Saying
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.words import Query
+
+MOST_SAID = 25
+"""So many texts above are compared word by word with a statement."""
 
 
 class Above:
@@ -20,9 +25,12 @@ class Above:
         self._turns: dict[tuple[str, int], str] = {}
         self._sections: list[tuple[str, str]] = []
         self._notes: list[tuple[str, str]] = []
+        self._said: list[Saying] = []
 
     def add(self, document: Document) -> None:
         """The next one."""
+        if document.kind in (BANK, ARCHIVE, LIVE, MEMORY) and len(self._said) < MOST_SAID:
+            self._said.append(Saying(document))
         if document.kind == TURN:
             name = document.source["conversation_id"], int(document.source["turn_index"])
             self._turns.setdefault(name, document.id)
@@ -35,15 +43,24 @@ class Above:
         """The id of the document above that this one repeats, None if it repeats none.
 
         These repeat: a consolidated note the section with its words, and such a section the note; a note that was
-        captured from a turn, and the summary of one turn, that turn.
+        captured from a turn, and the summary of one turn, that turn; a note or a memory the line of a section, the note
+        or the memory that says all that it says (said_again.py).
         """
         if document.kind == BANK:
             return self._note_of(document)
         if document.kind == ARCHIVE:
             plain = _plain(document.text)
             section = next((name for text, name in self._sections if plain in text), None)
-            return section or self._turn_of(document)
-        return self._turn_of(document) if document.kind in (SUMMARY, LIVE) else None
+            return section or self._turn_of(document) or self._said_before(document)
+        if document.kind == MEMORY:
+            return self._said_before(document)
+        if document.kind == LIVE:
+            return self._turn_of(document) or self._said_before(document)
+        return self._turn_of(document) if document.kind == SUMMARY else None
+
+    def _said_before(self, statement: Document) -> str | None:
+        said = Saying(statement)
+        return next((one.document.id for one in self._said if one.holds(said)), None)
 
     def _note_of(self, section: Document) -> str | None:
         """The best note above whose words are all that the section says to the question: each of its lines with a word

@@ -56,7 +56,8 @@ _OF_MODEL = re.compile(
 )
 _PAST = re.compile(
     r"\b(?:previous(?:ly)?|former(?:ly)?|used to|histor\w+|earlier|old|past|switched|replaced|superseded"
-    r"|auparavant|ancien\w*|autrefois|remplacée?s?|(?:before|avant)(?=\s*(?:[?!.,;:]|$)))\b",
+    r"|auparavant|ancien\w*|autrefois|remplacée?s?"
+    r"|before(?!\s+(?:an?|the|this|that|each|every|any|our|my|\d))|avant(?!\s+(?:l[ea]s?|une?|de|ce|chaque|que|\d|\w['’])))\b",
     re.IGNORECASE,
 )
 """Not the past tense: "what did we decide" asks for what holds. Nor "before a release", which is a time."""
