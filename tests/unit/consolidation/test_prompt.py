@@ -124,7 +124,7 @@ def test_the_length_of_the_bank_and_of_each_file_stands_beside_the_one_that_it_s
 
     user = build("r", None, bank, [], bank_chars=10_000)[1]["content"]
 
-    assert "The bank has 100 characters (its files, in order: [4,96]), and should have at most 10000." in user
+    assert "The bank has 100 characters (by file: [4,96]), and should have at most 10000: " in user
     assert "The bank has 0 characters" in build("r", None, [], [], bank_chars=10_000)[1]["content"]
 
 
