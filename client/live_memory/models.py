@@ -492,6 +492,8 @@ class HitView(Model):
     """Only for a memory that expires: the expiry time, UTC."""
     source: dict[str, str]
     """`href`: the path for a GET request that returns the whole document. For a section: `section`, its headings as edits name them. For a consolidated note: `consolidation`, the number of the change that folded it. For a captured note: `conversation_id` and `covers`. For a promoted note: `promoted_from`, its first space. For a turn: `conversation_id` and `turn_index`. For a summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`."""
+    superseded_by: str | None = None
+    """Only for a consolidated note that no longer holds: the id of the note that its section follows now. It comes behind that one, unless the query asks for the past."""
     explain: dict[str, float] | None = None
     """The contribution of each part to the score. Only with `explain=true`."""
 

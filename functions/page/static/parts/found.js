@@ -71,6 +71,7 @@ export function Hit({ hit, space, place, most, near = false }) {
       ${hit.explain && html`<button class="plain hit-why" aria-expanded=${why} onClick=${() => setWhy(!why)}>${t('found.why')}</button>`}</div>
     <p class="snippet"><${Marked} text=${hit.snippet} highlights=${hit.highlights} /></p>
     <div class="meta">${hit.author && html`<b><${Words} text=${hit.author} /></b>`}${hit.written_by && html`<span>${t('turn.written.by', { name: hit.written_by })}</span>`}<${Time} at=${hit.time} />
+      ${hit.superseded_by && html`<${Badge} tone="warn">${t('found.superseded')}</${Badge}>`}
       ${hit.verified_at && html`<span>${t('found.verified')} <${Time} at=${hit.verified_at} /></span>`}
       ${hit.expires_at && html`<span>${t('memory.expires')} <${Time} at=${hit.expires_at} /></span>`}
       ${(hit.subjects ?? []).map((subject) => html`<span key=${subject} class="tag">${visible(subject)}</span>`)}

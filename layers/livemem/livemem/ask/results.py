@@ -94,6 +94,7 @@ def _hit(hit: Hit, part: str) -> dict[str, Any]:
         "by": document.said_by,
         "role": document.role,
         "category": document.category,
+        "superseded_by": hit.superseded_by,
     }
     return {name: value for name, value in told.items() if value}
 

@@ -13,6 +13,7 @@ from livemem.recall.found_copies import Above
 from livemem.recall.memory_documents import MEMORY
 from livemem.recall.newer_first import newer_first
 from livemem.recall.relevance import LOOKED_AT, RelevanceFloor
+from livemem.recall.superseded import behind, with_superseded
 from livemem.search.engine import Hit, Matches
 from livemem.search.words import Query
 
@@ -33,7 +34,7 @@ class HitList:
     """The hits that answer a question, read as far as they are asked for.
 
     `answering` gives the ids of those memories that answer the question, of some that are judged together. Without a
-    `floor` all do.
+    `floor` all do. `present`: without notes that no longer hold, unless the question is about the past.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class HitList:
         query: Query,
         floor: RelevanceFloor | None,
         answering: Callable[[Sequence[Hit]], Collection[str]],
+        *,
+        present: bool = False,
     ) -> None:
         """The first are read."""
         self.copies: dict[str, str] = {}
@@ -49,6 +52,7 @@ class HitList:
         self.unfit: set[str] = set()
         """The ids of those that were left out so far because they don't answer."""
         self._matches, self._query, self._floor, self._answering = matches, query, floor, answering
+        self._present = present
         some = self._no_copies()
         looked_at = list(islice(some, LOOKED_AT))
         self.below_floor = not self._passes([one.hit for one in looked_at])
@@ -82,13 +86,23 @@ class HitList:
             self.unfit.add(hit.document.id)
         return hit.document.id in self.unfit
 
+    def _arranged(self, hits: Sequence[Hit]) -> list[Hit]:
+        arranged = current_first(newer_first(hits, self._query), self._query)
+        arranged = with_superseded(arranged, self._matches.document)
+        if self._query.asks_past or self._query.dates:
+            return arranged
+        if self._present:
+            return [hit for hit in arranged if hit.superseded_by is None]
+        return behind(arranged)
+
     def _no_copies(self) -> Iterator[Chosen]:
         above = Above(self._query)
         best: Sequence[Hit] = ()
         for begin in range(0, MOST, WINDOW):
             hits = self._matches.first(begin + WINDOW)[begin:]
+            is_last = len(hits) < WINDOW
             if begin == 0:
-                best = hits = current_first(newer_first(hits, self._query), self._query)
+                best = hits = self._arranged(hits)
             self._judge(best, hits)
             for place, hit in enumerate(hits, begin):
                 original = above.original(hit.document)
@@ -97,7 +111,7 @@ class HitList:
                 else:
                     above.add(hit.document)
                     yield Chosen(place, hit)
-            if len(hits) < WINDOW:
+            if is_last:
                 return
 
     def _judge(self, best: Sequence[Hit], hits: Sequence[Hit]) -> None:

@@ -4,7 +4,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from livemem import clock
 from livemem.changes.records import NoteSource, Record
@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 LIVE, ARCHIVE, BANK = "note", "archive", "bank"
 """Kinds of documents: a live note, one that a record holds, a section of a bank file."""
 MOST_NUMBER = 2**63 - 1
+SECTIONS = "sections"
+"""In `more` of a consolidated note: the ids of the sections that its consolidation let rest on it."""
 NOTES = "notes/{}"
 """The group of the notes of a day. The notes just before and after a note are its neighbours, by any author."""
 
@@ -94,7 +96,9 @@ def _note(space_id: str, item: Object) -> Reading:
     return Reading(item.key, item.etag, (_of_note(note, LIVE, name[1], {}),))
 
 
-def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -> Document:
+def _of_note(
+    note: Note, kind: str, name: keys.NoteName, more: dict[str, str], sections: Sequence[str] = ()
+) -> Document:
     said = keys.compact_time(clock.parse(note.moment))
     return Document(
         id=note.note_id,
@@ -109,7 +113,7 @@ def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -
         category=note.category,
         tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
         source=more | _origin(note),
-        more={"written_by": note.agent} if note.author else {},
+        more=({"written_by": note.agent} if note.author else {}) | ({SECTIONS: [*sections]} if sections else {}),
     )
 
 
@@ -135,7 +139,8 @@ def _record(space_id: str, item: Object) -> Reading:
     if record.kind == "undo":
         ids = tuple(source.note_id for source in record.notes)
         return Reading(item.key, item.etag, rank=record.number, gives_back=ids, confirmed=_confirmed(record))
-    found = [document for source in record.notes if (document := _consolidated(space_id, record.number, source))]
+    rest = _resting(record)
+    found = [document for source in record.notes if (document := _consolidated(space_id, record.number, source, rest))]
     documents = tuple({document.id: document for document in found}.values())
     return Reading(item.key, item.etag, documents, record.number, confirmed=_confirmed(record))
 
@@ -160,13 +165,35 @@ def _title(path: str, titles: Sequence[str]) -> str:
     return " > ".join([path, *(title.lstrip("#").strip() for title in titles)])
 
 
-def _consolidated(space_id: str, number: int, source: NoteSource) -> Document | None:
+def _resting(record: Record) -> dict[str, list[str]]:
+    """The sections that rest on each note of a change, by the note's id."""
+    found: dict[str, list[str]] = {}
+    for change in record.files:
+        for path, trace in (change.sources.state() if change.sources else {}).items():
+            for note_id, number in trace.sources.items():
+                if number == record.number:
+                    found.setdefault(note_id, []).append(_section_id(storable(change.path), map(storable, path)))
+    return found
+
+
+def _section_id(path: str, titles: Iterable[str]) -> str:
+    address = sections.joined(titles)
+    return f"{path} > {address}" if address else path
+
+
+def _consolidated(space_id: str, number: int, source: NoteSource, rest: Mapping[str, list[str]]) -> Document | None:
     try:
         name = keys.parse_note_id(source.note_id)
         body = source.body()
     except (InvalidName, ValueError):
         return None
-    return _of_note(notes.parse_note(space_id, name, body), ARCHIVE, name, {"consolidation": str(number)})
+    return _of_note(
+        notes.parse_note(space_id, name, body),
+        ARCHIVE,
+        name,
+        {"consolidation": str(number)},
+        rest.get(source.note_id, ()),
+    )
 
 
 def _bank_file(item: Object) -> Reading:
@@ -189,7 +216,7 @@ def _bank_file(item: Object) -> Reading:
         again = f" ({seen[titles]})" if seen[titles] > 1 else ""
         found.append(
             Document(
-                id=f"{path}{' > ' if titles else ''}{address}{again}",
+                id=f"{_section_id(path, titles)}{again}",
                 kind=BANK,
                 text=own,
                 group=path,

@@ -92,7 +92,7 @@ def context(
     if floor.small_talk:
         return MessageContext([], "", None)
     # The floor of contexts is applied to each hit, below.
-    asked = replace(SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None)
+    asked = replace(SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None, present=True)
     until = process.clock() + search.READING
     with search.answering(process, meta, [asked], lambda: search.vector_of(process, text), until) as (view, answers):
         items, shown, size = [], [], 0

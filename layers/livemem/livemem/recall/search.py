@@ -388,7 +388,7 @@ def _answer(
     def answering(memories: Sequence[Hit]) -> Collection[str]:
         return _answering(view, whole, meaning, asked.text, memories)
 
-    return HitList(matches, asked.query, asked.floor, answering)
+    return HitList(matches, asked.query, asked.floor, answering, present=asked.present)
 
 
 def _answering(

@@ -76,6 +76,8 @@ class SearchRequest:
     """The floor that one of the first documents has to pass; None for no floor."""
     skip: int = 0
     """So many of the documents that match are left out, the best ones: those of earlier pages."""
+    present: bool = False
+    """Whether consolidated notes that no longer hold are left out, unless the text asks for the past."""
     why_not: str = ""
     """The id of a document for which the answer says why it was not found; empty for none."""
 

@@ -327,7 +327,7 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
         conversation_documents.SUMMARY: "summary",
     }
     said = conversation_documents.KINDS
-    asked = SearchRequest.of(text, scope=scope, limit=HITS)
+    asked = replace(SearchRequest.of(text, scope=scope, limit=HITS), present=scope == SCOPE)
     answer = search.search(process, space_id, asked)
     found = [
         _hit(

@@ -75,6 +75,8 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
     relevance: float | None = None
     confirmed_at: str | None = None
+    superseded_by: str | None = None
+    """The id of the document that says what holds instead, as the caller found it."""
 
 
 BEFORE = 3
@@ -148,6 +150,10 @@ class Matches:
         """Leave out those of some kinds that were not read yet."""
         self._left_out |= self._whole.of_kinds(kinds)
         del self._order[len(self._hits) :]
+
+    def document(self, name: str) -> Document | None:
+        """The document of an id, also one that does not match."""
+        return self._index.named(name)
 
     def excerpt(self, hit: Hit) -> Hit:
         """One of the hits, with what of it is shown."""

@@ -94,6 +94,13 @@ class HitView(View):
             {"href": "/v1/spaces/demo/notes/20260220T140000_cline-dev_decision_1a2b3c4d"},
         ),
     ]
+    superseded_by: Annotated[
+        str | None,
+        described(
+            "Only for a consolidated note that no longer holds: the id of the note that its section follows now. It "
+            "comes behind that one, unless the query asks for the past."
+        ),
+    ] = None
     explain: Annotated[
         dict[str, float] | None, described("The contribution of each part to the score. Only with `explain=true`.")
     ] = None
@@ -118,6 +125,7 @@ class HitView(View):
             subjects=list(document.tags) or None if document.kind == memory_documents.MEMORY else None,
             expires_at=document.more.get("expires_at"),
             source=source_of(space_id, hit),
+            superseded_by=hit.superseded_by,
             explain={name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
         )
 
@@ -644,7 +652,8 @@ def _hit(hit: HitView | TalkHitView, where: str) -> str:
     if isinstance(hit, HitView):
         verified = (hit.verified_at or hit.time)[:10]
         confirmed = None if verified == hit.time[:10] else f"confirmed {verified}"
-        told = [hit.space_id, hit.kind, hit.time, confirmed, author, hit.role, hit.category, hit.title]
+        former = f"superseded by {hit.superseded_by}" if hit.superseded_by else None
+        told = [hit.space_id, hit.kind, former, hit.time, confirmed, author, hit.role, hit.category, hit.title]
     else:
         what = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
         told = [what, hit.time, author, hit.role]

@@ -55,6 +55,7 @@ export default {
   'search.most': 'These are the {n} best. Add a word or a filter to see others.',
 
   'found.why': 'Why?',
+  'found.superseded': 'superseded',
   'found.verified': 'confirmed',
   'found.kind.note': 'live note',
   'found.kind.archive': 'consolidated note',

@@ -55,6 +55,7 @@ export default {
   'search.most': 'Ce sont les {n} meilleurs. Ajoutez un mot ou un filtre pour en voir d’autres.',
 
   'found.why': 'Pourquoi ?',
+  'found.superseded': 'remplacé',
   'found.verified': 'confirmé',
   'found.kind.note': 'note en attente',
   'found.kind.archive': 'note consolidée',
