@@ -142,7 +142,8 @@ def test_a_search_of_the_space_finds_memories_and_messages(told):
     }
     assert memory["expires_at"] > memory["time"]
     assert message["source"]["href"] == f"/v1/spaces/demo/rooms/{message['source']['room']}/messages"
-    assert body(told("search", q="oven"))["items"] == []
+    assert body(told("search", q="oven", scope="live,bank"))["items"] == []
+    assert {hit["kind"] for hit in body(told("search", q="oven"))["items"]} == {"memory", "message"}
     assert {hit["kind"] for hit in body(told("search", q="oven", scope="memories"))["items"]} == {"memory"}
     assert memory_keys.check_memory_id(memory["id"])
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -20,12 +21,12 @@ def folding(world: World, said: str, line: str, former: str | None = None, *, pa
     note = world.note(said)
     world.clock.move(3_600)
     there = world.bank()
-    edit = {"heading": "## Waits", "content": f"- {line}", "notes": [1]}
+    edit: dict[str, Any] = {"heading": "## Waits", "content": f"- {line}", "notes": [1]}
     if former:
         edit |= {"op": "replace_line", "line": f"- {former}"}
     else:
         edit |= {"op": "append_to_section"}
-    file = {"filename": path, "action": "edited", "edits": [edit]}
+    file: dict[str, Any] = {"filename": path, "action": "edited", "edits": [edit]}
     if path not in there:
         content = f"# Service\n\n## Waits\n\n- {line}\n"
         file = {"filename": path, "action": "created", "content": content, "notes": [1]}
