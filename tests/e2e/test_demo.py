@@ -24,7 +24,7 @@ ben$ livemem diff 2
   -- The double charges come from the provider's retries. (DAY, ada)
   +- The double charges do not come from the provider's retries, but from two workers: both read that it is open,
   +  - Replaces: The double charges come from the provider's retries. (DAY, ada)
-   ## Done
+## Done
   +  - Closes the todo: Measure how long a webhook waits for its answer. (DAY, ada)
   +  - Settles the issue: Some customers are charged twice: 14 payments yesterday. (DAY, ada)
 ben$ livemem bank webhook.md --sources
