@@ -62,7 +62,7 @@ def _lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequ
     for line in found:
         shown[line.path] += 1
         if shown[line.path] <= MOST:
-            text = f"A line of {line.path} goes, and no cited note says why: {_quoted(line.text)}"
+            text = f"A line of {line.path} goes, no other line says it, and no note says why: {_quoted(line.text)}"
             yield BankWarning(kind="lost_line", text=text, file=line.path, line=_quoted(line.text))
     for path, count in shown.items():
         if count > MOST:

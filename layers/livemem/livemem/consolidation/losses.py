@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 
 from livemem.consolidation import details
 from livemem.consolidation.details import TextDetail
@@ -22,10 +22,16 @@ RARE_FOR_AN_END = 12
 """The same where a note says that something has ended: all lines about it may go."""
 KEPT_SHARE = 0.5
 """Share of its words that a new line must have in common with one that went, to be its new form."""
+OWN_SHARE = 0.8
+"""Share of the words without digits that makes up for details: a done todo loses its day."""
 SAME_SHARE = 0.9
 """The same for a line that stood there before: only a repetition of it."""
-FOREIGN_LINES = 2
-"""Lines that a note in another language may end: no word shows which."""
+ABOUT_SHARE = 0.2
+"""Share of its words, or of the note's, that a line must have in common with the note that explains its end."""
+SHORT_NOTE = 20
+"""Words up to which a note can be about one thing alone."""
+CAME_SHARE = 0.25
+"""Weight of the details that came into the bank, to that of those which did not, below which a note counts as lost."""
 LOST_WEIGHT = 2
 """Weight of details (details.py) from which on their loss is told."""
 TELLING_WORDS = 4
@@ -56,17 +62,23 @@ _ORDERS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A note that gives orders to the model: only that it does is kept."""
-_ENDS = frozenset(
-    map(
-        text_tokens.root,
-        """
-        drop dropped remove removed delete deleted cancel cancelled canceled abandon abandoned retire retired gone
-        replaced migrated obsolete discontinued closed abandonne abandonnee supprime supprimee supprimes retire retiree
-        remplace remplacee annule annulee termine terminee fini ferme fermee
-        """.split(),
-    )
+_ENDED = re.compile(
+    r"\b(?:drop(?:s|ped)?|remov\w+|delet\w+|cancel\w*|abandon\w*|retire[ds]?|gone|replaced|migrated|obsolete|closed?"
+    r"|fixed|solved|resolved|done|finished|answered|settled|no longer|not any more|stop(?:s|ped)?"
+    r"|supprim\w+|retir\w+|remplac\w+|annul\w+|termin\w+|fini\w*|ferm[eé]\w*|r[eé]solu\w*|corrig[eé]\w*|fait\w*"
+    r"|r[eé]gl[eé]\w*|chang[eé]\w*|renouvel[eé]\w*|r[eé]par[eé]\w*)\b",
+    re.IGNORECASE,
 )
-_ALL = frozenset("all every everything each both none nobody tous toutes tout toute aucun aucune".split())
+_TAKEN_BACK = re.compile(
+    r"\b(?:take (?:it|that|this) back|after all|instead|never ?mind|wrong|correction"
+    r"|finalement|plut[oô]t|en fait|erreur)\b",
+    re.IGNORECASE,
+)
+"""A note that corrects an earlier one."""
+_PRESENT_STATE = frozenset(map(text_tokens.root, "focus status etat cours".split()))
+"""Words of the headings below which stands what is under way: a new state takes the place of the former one."""
+_DATED = re.compile(r"[-*+\s\[(]*(\d{4}-\d\d-\d\d)")
+_ALL = frozenset("all every everything both none tous toutes tout".split())
 
 
 @dataclass(frozen=True)
@@ -109,11 +121,66 @@ def plain(line: str) -> str:
     return " ".join(_MARKS.sub("", line).replace("*", "").replace("`", "").split()).casefold().rstrip(".")
 
 
-@lru_cache(maxsize=8_192)
 def words_of(text: str) -> frozenset[str]:
     """The words of a text that say something, without case."""
     tokens = text_tokens.read(text).telling
     return frozenset(folded(token.root) for token in tokens[:MOST_WORDS])
+
+
+@dataclass
+class _Change:
+    """The lines of two banks: those before, those after, and of these `gone`, `new` and `kept`."""
+
+    before: list[Line]
+    after: list[Line]
+    gone: list[Line]
+    new: list[Line]
+    kept: list[Line]
+
+    @classmethod
+    def of(cls, before: Mapping[str, str], after: Mapping[str, str]) -> "_Change":
+        former, present = lines_of(before), lines_of(after)
+        stood, stands = ({plain(line.text) for line in lines} for lines in (former, present))
+        return cls(
+            former,
+            present,
+            [line for line in former if plain(line.text) not in stands],
+            [line for line in present if plain(line.text) not in stood],
+            [line for line in present if plain(line.text) in stood],
+        )
+
+    def has_new_form(self, line: Line) -> bool:
+        """Whether a line says what one that went says: most of its words, and of its details."""
+        # The day and the author in brackets are no part of what it says.
+        words = words_of(_TRAILER.sub("", line.text) or line.text)
+        own = {word for word in words if not any(map(str.isdigit, word))}
+        details_of_it = words - own
+        for index, share in ((self._new_index, KEPT_SHARE), (self.kept_index, SAME_SHARE)):
+            found = index.best(words)
+            says_details = 2 * len(found & details_of_it) >= len(details_of_it)
+            if len(found) >= share * len(words) and (
+                says_details or (own and len(found & own) >= OWN_SHARE * len(own))
+            ):
+                return True
+        return False
+
+    def is_succeeded(self, line: Line) -> bool:
+        """Whether a line of the present state, or of a list of dated entries, made room for a newer one."""
+        newer = [other for other in self.new if (other.path, other.headings) == (line.path, line.headings)]
+        if line.headings & _PRESENT_STATE:
+            return bool(newer)
+        day = _DATED.match(line.text)
+        days = [found[1] for other in newer if (found := _DATED.match(other.text))]
+        return bool(day) and max(days, default="") > (day[1] if day else "")
+
+    @cached_property
+    def _new_index(self) -> "_Index":
+        # Two lines in a row: a paragraph may be wrapped otherwise now.
+        return _Index.of([" ".join(line.text for line in self.new[at : at + 2]) for at in range(len(self.new))])
+
+    @cached_property
+    def kept_index(self) -> "_Index":
+        return _Index.of([line.text for line in self.kept])
 
 
 def lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequence[str]) -> list[Line]:
@@ -122,28 +189,25 @@ def lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Seque
     A line is not lost if it stands elsewhere now, if a new line says most of it, or if a note shares a rare word with
     it. `notes` are the texts of the notes that the change rests on.
     """
-    former, present = lines_of(before), lines_of(after)
-    standing = {plain(line.text) for line in present}
-    gone = [line for line in former if plain(line.text) not in standing]
-    if not gone:
+    change = _Change.of(before, after)
+    if not change.gone:
         return []
-    stood = {plain(line.text) for line in former}
-    # Two lines in a row: a paragraph may be wrapped otherwise now.
-    fresh = _Index.of(_windows([line for line in present if plain(line.text) not in stood]))
-    old = _Index.of([line.text for line in present if plain(line.text) in stood])
-    reasons = _Reasons.of(notes, former)
-    translated = {path for path, text in before.items() if language.differ(text, after.get(path, ""))}
+    reasons = _Reasons.of(notes, change.before)
+    translated = {path for path, text in before.items() if _is_translated(text, after.get(path, ""))}
     return [
         line
-        for line in gone
+        for line in change.gone
         if len(words_of(line.text)) > 1
-        and not _has_new_form(line, fresh, old, is_translated=line.path in translated)
+        and line.path not in translated
+        and not change.has_new_form(line)
+        and not change.is_succeeded(line)
         and not reasons.explain(line)
     ]
 
 
-def _windows(lines: Sequence[Line]) -> list[str]:
-    return [" ".join(line.text for line in lines[at : at + 2]) for at in range(len(lines))]
+def _is_translated(before: str, after: str) -> bool:
+    """Whether a file is in another language now, and not much shorter. Then no word tells its lines."""
+    return language.differ(before, after) and 3 * len(after.splitlines()) >= 2 * len(before.splitlines())
 
 
 @dataclass
@@ -175,34 +239,18 @@ class _Index:
         return words & self.texts[common.most_common(1)[0][0]] if common else frozenset()
 
 
-def _has_new_form(line: Line, fresh: _Index, old: _Index, *, is_translated: bool) -> bool:
-    """Whether a line says what the lost one says: most of its words, and of its details."""
-    # The day and the author in brackets are no part of what it says.
-    text = _TRAILER.sub("", line.text) or line.text
-    words = words_of(text)
-    own = {word for word in words if not any(map(str.isdigit, word))}
-    for index, share in ((fresh, KEPT_SHARE), (old, SAME_SHARE)):
-        kept = index.best(words)
-        telling = words - own
-        if telling and 2 * len(kept & telling) < len(telling) and not (own and len(kept & own) >= 0.8 * len(own)):
-            continue
-        if len(kept) >= share * len(words):
-            return True
-    if is_translated:
-        kept = fresh.best(words)
-        return bool(kept) or not (words - own)
-    return False
-
-
 @dataclass
 class _Reasons:
     """What the notes say, to explain lines that went."""
 
-    words: frozenset[str]
+    notes: list[frozenset[str]]
+    index: "_Index"
     count: Mapping[str, int]
-    rare: int
+    ends: list[bool]
+    """Whether a note says that something has ended."""
     headings: frozenset[str]
     foreign: int
+    """Lines that notes in another language may still end: no word shows which."""
 
     @classmethod
     def of(cls, notes: Sequence[str], former: Sequence[Line]) -> "_Reasons":
@@ -210,89 +258,125 @@ class _Reasons:
         for line in former:
             count.update(words_of(line.text))
         said = [words_of(note) for note in notes]
-        words: frozenset[str] = frozenset().union(*said)
-        everything = (found for note, found in zip(notes, said, strict=True) if _ALL & set(folded(note).split()))
-        spoken = language.told("\n".join(line.text for line in former))
-        foreign = sum(language.told(note, least=2) not in (None, spoken) for note in notes) if spoken else 0
-        ends = bool(words & _ENDS)
-        return cls(
-            words, count, RARE_FOR_AN_END if ends else RARE, frozenset().union(*everything), foreign * FOREIGN_LINES
+        everything = (
+            found
+            for note, found in zip(notes, said, strict=True)
+            if len(found) <= SHORT_NOTE and _ALL & set(folded(note).split())
         )
+        spoken = language.told("\n".join(line.text for line in former))
+        ends = [bool(_ENDED.search(note)) for note in notes]
+        foreign = [
+            ended and len(found) <= SHORT_NOTE and language.told(note, least=2) not in (None, spoken)
+            for note, found, ended in zip(notes, said, ends, strict=True)
+        ]
+        return cls(said, _Index.of(notes), count, ends, frozenset().union(*everything), sum(foreign) if spoken else 0)
 
     def explain(self, line: Line) -> bool:
-        """Whether a note shares a rare word with the line, or says of its section that all has changed."""
-        if any(self.count[word] <= self.rare for word in words_of(line.text) & self.words):
+        """Whether a note is about the line, or says of its section that all has changed."""
+        words = words_of(line.text)
+        common: dict[int, set[str]] = {}
+        for word in words:
+            for note in self.index.places.get(word, ()):
+                common.setdefault(note, set()).add(word)
+        if any(self._is_about(self.notes[note], words, shared, self.ends[note]) for note, shared in common.items()):
             return True
         if line.headings & self.headings:
             return True
         self.foreign -= 1
         return self.foreign >= 0
 
+    def _is_about(self, note: frozenset[str], line: frozenset[str], shared: set[str], ends: bool) -> bool:
+        rare = {word for word in shared if self.count[word] <= (RARE_FOR_AN_END if ends else RARE)}
+        if any(any(map(str.isdigit, word)) and len(word) > 2 for word in rare):
+            return True
+        return bool(rare) and len(shared) >= ABOUT_SHARE * min(len(line), len(note))
+
 
 def lost_details(before: Mapping[str, str], after: Mapping[str, str], notes: Mapping[int, str]) -> list[LostDetails]:
     """The notes of whose details none came into the bank. `notes` are the texts of the cited ones by their numbers,
     which are in the order of time: a later one may make an earlier one out of date.
     """
-    stood = {plain(line.text) for line in lines_of(before)}
-    present = lines_of(after)
-    standing = {plain(line.text) for line in present}
-    fresh = [line.text for line in present if plain(line.text) not in stood]
-    gone = [line.text for line in lines_of(before) if plain(line.text) not in standing]
-    held = details.held_by([*fresh, *gone])
-    words = frozenset().union(*(words_of(text) for text in (*fresh, *gone)))
-    known = _Known.of([line.text for line in present if plain(line.text) in stood])
-    spoken = language.told("\n".join(line.text for line in present))
+    change = _Change.of(before, after)
+    fresh = _Said.of(change.new)
+    known = _Said.of(change.kept)
+    ended = _Said.of([line for line in change.gone if not change.has_new_form(line)])
+    spoken = language.told("\n".join(line.text for line in change.after))
     found = []
     for number, text in notes.items():
-        missing = _missing(text, held, known, words, spoken)
-        if missing and not _is_outdated(text, (other for at, other in notes.items() if at > number)):
-            found.append(LostDetails(number, missing))
+        missing = _missing(text, fresh, known, ended, spoken)
+        # A note that ended a line has done its work.
+        if missing and ended.most(words_of(text)) < 2:
+            later = (other for at, other in notes.items() if at > number)
+            found += [] if _is_outdated(text, later) else [LostDetails(number, missing)]
     return found
 
 
 @dataclass
-class _Known:
-    """What the lines of the bank say that did not change."""
+class _Said:
+    """Lines by all that they say: words, and details in all their forms."""
 
-    index: _Index
-    forms: set[str]
+    texts: list[set[str]] = field(default_factory=list)
+    places: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lines: Sequence[str]) -> "_Known":
-        return cls(_Index.of(lines), details.held_by(lines))
+    def of(cls, lines: Sequence[Line]) -> "_Said":
+        said = cls()
+        for place, line in enumerate(lines):
+            terms = details.held_by([line.text]) | words_of(line.text)
+            said.texts.append(terms)
+            for term in terms:
+                said.places.setdefault(term, []).append(place)
+        return said
 
-    def says(self, detail: TextDetail, words: frozenset[str]) -> bool:
-        """Whether the detail stands there: a number beside a word of its note, all else anywhere."""
-        if not detail.is_held(self.forms):
-            return False
-        if detail.kind != "number":
-            return True
-        return any(form in self.index.places and self._beside(form, words) for form in detail.forms) or not any(
-            form in self.index.places for form in detail.forms
-        )
+    def says(self, detail: TextDetail, terms: set[str]) -> bool:
+        """Whether a line has the detail, and another one of the terms of its note beside it."""
+        others = terms - detail.forms
+        return any(not others or self.texts[place] & others for place in self._lines_with(detail))
 
-    def _beside(self, form: str, words: frozenset[str]) -> bool:
-        places = self.index.places[form][: _Index.MOST_PLACES]
-        return any(self.index.texts[place] & (words - {form}) for place in places)
+    def names(self, detail: TextDetail) -> bool:
+        """Whether a line has the detail."""
+        return any(True for _ in self._lines_with(detail))
+
+    def _lines_with(self, detail: TextDetail) -> Iterator[int]:
+        for form in detail.forms:
+            for part in (form, form.rpartition("/")[2]):
+                for place in self.places.get(part, ())[: _Index.MOST_PLACES]:
+                    if detail.is_held(self.texts[place]):
+                        yield place
+
+    def most(self, words: frozenset[str]) -> int:
+        """The most of the words that one line has."""
+        common: Counter[int] = Counter()
+        for word in words:
+            common.update(self.places.get(word, ())[: _Index.MOST_PLACES])
+        return max(common.values(), default=0)
 
 
-def _missing(text: str, held: set[str], known: _Known, words: frozenset[str], spoken: str | None) -> tuple[str, ...]:
+def _missing(text: str, fresh: _Said, known: _Said, ended: _Said, spoken: str | None) -> tuple[str, ...]:
     """The details of a note that stand nowhere; empty if one of them came into the bank, or if they weigh little."""
     if _ORDERS.search(text):
         return ()
     own = words_of(text)
-    told = [detail for sentence in _SENTENCES.split(text) for detail in _details(sentence)]
-    kept = [detail for detail in told if detail.is_held(held)]
-    if any(detail.weight for detail in kept):
-        return ()
-    lost = [detail for detail in told if detail.weight and not known.says(detail, own)]
-    if sum({detail.shown: detail.weight for detail in lost}.values()) >= LOST_WEIGHT:
-        return tuple(dict.fromkeys(detail.shown for detail in lost))
-    foreign = language.told(text, least=2)
-    if len(own) < TELLING_WORDS or own & words or (foreign and foreign != spoken) or _PASSING.search(text):
+    found = {detail.shown: detail for sentence in _SENTENCES.split(text) for detail in _details(sentence)}
+    told = [detail for detail in found.values() if detail.weight]
+    foreign = language.told(text, least=2) not in (None, spoken)
+    terms = {*own, *(form for detail in told for form in detail.forms)}
+    came = [
+        detail
+        for detail in told
+        if (fresh.names(detail) if foreign else fresh.says(detail, terms)) or ended.names(detail)
+    ]
+    stood = [
+        detail for detail in told if (known.says(detail, terms) if detail.kind == "number" else known.names(detail))
+    ]
+    lost = [detail for detail in told if detail not in came and detail not in stood]
+    weight = sum(detail.weight for detail in lost)
+    if weight >= LOST_WEIGHT and sum(detail.weight for detail in came) < CAME_SHARE * weight:
+        return tuple(detail.shown for detail in lost)
+    if came or foreign or len(own) < TELLING_WORDS or _PASSING.search(text) or fresh.most(own):
         return ()
     # Two words in one line: the bank says something about it.
-    return () if len(known.index.best(own)) > 1 else (" ".join(text[:SHOWN].split()),)
+    return () if known.most(own) > 1 else (" ".join(text[:SHOWN].split()),)
 
 
 def _details(sentence: str) -> Iterable[TextDetail]:
@@ -302,7 +386,11 @@ def _details(sentence: str) -> Iterable[TextDetail]:
     return details.read(sentence)
 
 
-def _is_outdated(text: str, later: Iterator[str]) -> bool:
-    """Whether a later note is about the same: it shares half of the words that are no details."""
+def _is_outdated(text: str, later: Iterable[str]) -> bool:
+    """Whether a later note is about the same: it shares half of the words that are no details, or takes it back."""
     own = {word for word in words_of(text) if not any(map(str.isdigit, word))}
-    return any(2 * len(own & words_of(other)) >= max(len(own), 2) for other in later) if own else False
+    for other in later:
+        shared = len(own & words_of(other))
+        if shared and (shared >= max(len(own) / 2, 1) or _TAKEN_BACK.search(other)):
+            return True
+    return False

@@ -123,7 +123,9 @@ class _Mending:
         """The entries whose files may lose something, with what is found."""
         found: dict[str, list[BankWarning]] = {}
         for warning in checks.file_findings(self.collected, folded):
-            found.setdefault(warning.file or "", []).append(warning)
+            # A first bank may be arranged otherwise: the record says so, and a person can change the rules.
+            if warning.kind != "unknown_file" or self.collected.bank:
+                found.setdefault(warning.file or "", []).append(warning)
         return [
             BrokenEntry(entry.filename, entry.model_dump(exclude_defaults=True), _fault(warnings))
             for entry in folded.draft.entries
