@@ -17,15 +17,17 @@ MINUTE = 60.0
 
 def answer(messages: Messages, schema: Mapping[str, Any] | None) -> tuple[str, bool]:
     """The answer, and whether it is a short one: of a consolidation it is not."""
-    asked = messages[1]["content"]
     wanted = (schema or {}).get("properties", {})
+    if "uncited" in wanted:
+        return "{}", True
+    asked = messages[1]["content"]
     if "verdicts" in wanted:
         return verdicts(messages, lambda *_: "different"), True
     if "# Messages of the room" in asked:
         return notes_facts(messages), True
     if "bank_files" in wanted:
-        numbers, there = read_notes(messages)
-        return fold(numbers, there), False
+        notes, there = read_notes(messages)
+        return fold(notes, there), False
     return extract(messages), True
 
 

@@ -11,8 +11,8 @@ from livemem.llm.client import Messages, Reply
 from livemem.llm.tool_calling import Call, ToolReply
 
 
-def read_notes(messages: Messages) -> tuple[list[int], bool]:
-    """The numbers of the notes in a prompt of a consolidation, and whether the bank has the file already."""
+def read_notes(messages: Messages) -> tuple[Mapping[int, str], bool]:
+    """The notes in a prompt of a consolidation by their numbers, and whether the bank has the file already."""
     values = []
     for line in messages[1]["content"].split("\n"):
         if line and not line.startswith("#"):
@@ -21,17 +21,20 @@ def read_notes(messages: Messages) -> tuple[list[int], bool]:
             except ValueError:
                 continue
     bank, notes = values[-2:]
-    return [note[0] for note in notes], any(file["filename"] == "log.md" for file in bank)
+    return {note[0]: note[4] for note in notes}, any(file["filename"] == "log.md" for file in bank)
 
 
-def fold(numbers: list[int], there: bool) -> str:
-    """The answer: one bullet for all notes."""
-    edit = {"op": "append_to_section", "heading": "## Log", "content": f"- {len(numbers)} notes.", "notes": numbers}
+def fold(notes: Mapping[int, str], there: bool) -> str:
+    """The answer: one bullet with the first note. All others are discarded, so the bank stays small."""
+    first, *others = notes
+    bullet = f"- {' '.join(notes[first].split())}"
+    edit = {"op": "append_to_section", "heading": "## Log", "content": bullet, "notes": [first]}
     file: Mapping[str, Any] = {"filename": "log.md", "action": "edited", "edits": [edit]}
     if not there:
-        content = "# Log\n\n## Log\n\n- The first notes.\n"
-        file = {"filename": "log.md", "action": "created", "content": content, "notes": numbers}
-    return json.dumps({"bank_files": [file], "synthesis": "Notes."})
+        content = f"# Log\n\n## Log\n\n{bullet}\n"
+        file = {"filename": "log.md", "action": "created", "content": content, "notes": [first]}
+    discarded = [{"note": number, "reason": "It repeats the first one."} for number in others]
+    return json.dumps({"bank_files": [file], "synthesis": "Notes.", "discarded": discarded})
 
 
 def reply(messages: Messages, *limits: Any, **_: Any) -> Reply:
@@ -39,8 +42,8 @@ def reply(messages: Messages, *limits: Any, **_: Any) -> Reply:
     wanted = (limits[2] if len(limits) > 2 and limits[2] else {}).get("properties", {})
     if "summary" in wanted:
         said = json.dumps({"summary": "They spoke about the port. " * 20, "key_findings": ["The port is named."]})
-    elif "verdicts" in wanted:
-        # No verdict: all memories stand, and are linked.
+    elif "verdicts" in wanted or "uncited" in wanted:
+        # No verdict: all memories stand, and are linked. And nothing to add.
         said = "{}"
     elif "memories" in wanted:
         said = _one_in_twenty(messages)
