@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.bank_quality import key as keys
 from benchmarks.bank_quality import section_edits
+from benchmarks.bank_quality.__main__ import ANSWERS
 from benchmarks.bank_quality.play import CHAPTERS, SIZES, SPACE, Fold, Play, read_story
 from benchmarks.bank_quality.recorded_model import RecordedModel
 from livemem.consolidation import answer
@@ -26,8 +27,12 @@ def as_bank(*lines: str) -> dict[str, str]:
 
 
 def simple(messages, max_tokens, timeout, schema=None) -> Reply:
-    """The simplest faithful model: it writes down each note."""
-    return Reply(append_everything(read_prompt(messages)))
+    """The simplest faithful model: it writes down each note, in a file of the rules."""
+    prompt = read_prompt(messages)
+    for file in prompt["bank"]:
+        file["filename"] = file["filename"].replace("progress.md", "log.md")
+    text = append_everything(prompt).replace("log.md", "progress.md")
+    return Reply(text.replace("## Log", "## Milestones").replace("# Log", "# Progress"))
 
 
 def played(model: RecordedModel, chapters: int) -> list[Fold]:
@@ -120,16 +125,22 @@ def test_what_is_given_at_a_start_and_the_tokens_by_kind_are_counted():
 
 
 def test_an_edit_of_a_line_is_compared_with_its_whole_section():
-    edit = {"op": "replace_line", "heading": "## Log", "line": "- Good morning", "content": "- Hello.", "notes": [1]}
+    edit = {
+        "op": "replace_line",
+        "heading": "## Milestones",
+        "line": "- Good morning",
+        "content": "- Hello.",
+        "notes": [1],
+    }
     changed = {
-        "filename": "log.md",
+        "filename": "progress.md",
         "action": "edited",
         "edits": [edit, {**edit, "line": "- Morning all", "notes": [2]}],
     }
     first = {
-        "filename": "log.md",
+        "filename": "progress.md",
         "action": "created",
-        "content": "# Log\n\n## Log\n\n- Good morning all\n- Morning all\n",
+        "content": "# Progress\n\n## Milestones\n\n- Good morning all\n- Morning all\n",
     }
     texts = [
         json.dumps({"bank_files": [{**first, "notes": list(range(1, 22))}], "synthesis": "x"}),
@@ -165,7 +176,7 @@ def test_a_play_stops_at_a_tidy_run_without_an_answer_and_is_continued_with_it(t
         asked.append(messages[1]["content"])
         if len(asked) == 1:
             raise LlmError("llm_timeout", "No answer came in time.")
-        return Reply(json.dumps({"content": "# Log\n\n## Log\n\n- Short.\n", "reason": "a test"}))
+        return Reply(json.dumps({"content": "# Progress\n\n## Milestones\n\n- Short.\n", "reason": "a test"}))
 
     record = tmp_path / "answers.jsonl"
 
@@ -175,7 +186,26 @@ def test_a_play_stops_at_a_tidy_run_without_an_answer_and_is_continued_with_it(t
     stopped, finished = fold(), fold()
 
     assert (stopped.code, stopped.size) == ("llm_timeout", stopped.before_tidying)
-    assert (finished.code, finished.bank["log.md"]) == ("", "# Log\n\n## Log\n\n- Short.\n")
+    assert (finished.code, finished.bank["progress.md"]) == ("", "# Progress\n\n## Milestones\n\n- Short.\n")
     assert finished.before_tidying == stopped.size > finished.size
     assert [record.kind for record in finished.records] == ["consolidation", "tidy"]
-    assert '"place": "fold 1, tidy \\"log.md\\", ' in record.read_text().splitlines()[1]
+    assert '"place": "fold 1, tidy \\"progress.md\\", ' in record.read_text().splitlines()[1]
+
+
+def test_the_recorded_answers_still_keep_a_short_bank_with_what_is_needed_and_nothing_stale():
+    model = RecordedModel([ANSWERS])
+    play, given = Play(model), []
+    folds = []
+    for fold in play.folds(CHAPTERS + 1):
+        folds.append(fold)
+        if fold.chapter >= CHAPTERS:
+            given.append({one.name: len(one.missing[9_500]) for one in play.needs(KEY)}["agent"])
+    last = folds[CHAPTERS - 1]
+
+    assert ([fold.failed for fold in folds if fold.failed], model.unknown) == ([], [])
+    assert len(KEY.missing("\n\n".join(last.bank.values()))) <= 0.03 * len(KEY.facts)
+    assert (KEY.standing(last.bank), KEY.leaked(str(last.bank)), KEY.follows(last.bank)) == ([], [], False)
+    assert last.size <= 1.15 * play.bank_chars
+    assert max(given) <= 4
+    corrected = sum(one.prompt + one.answer for kind, one in model.used.items() if kind.endswith("correction"))
+    assert corrected <= 0.05 * sum(one.prompt + one.answer for one in model.used.values())

@@ -80,7 +80,9 @@ def test_rules_without_marks_or_with_marks_of_nothing_are_taken_by_usual_heading
             "standard",
             [
                 "projectbrief.md#purpose",
+                "projectbrief.md#requirements",
                 "projectbrief.md#ways of working",
+                "techContext.md#build and run",
                 "activeContext.md",
                 "progress.md#known issues",
             ],
@@ -90,7 +92,14 @@ def test_rules_without_marks_or_with_marks_of_nothing_are_taken_by_usual_heading
         ("support", ["cases.md", "knownIssues.md#issues", "practice.md#purpose", "practice.md#ways of working"]),
         (
             "standard-fr",
-            ["projet.md#but", "projet.md#facons de travailler", "contexteActif.md", "avancement.md#problemes connus"],
+            [
+                "projet.md#but",
+                "projet.md#exigences",
+                "projet.md#facons de travailler",
+                "technique.md#construire et lancer",
+                "contexteActif.md",
+                "avancement.md#problemes connus",
+            ],
         ),
         ("journal-fr", ["equipe.md#but", "equipe.md#facons de travailler", "equipe.md#dates", "journal.md#ouvert"]),
         (
