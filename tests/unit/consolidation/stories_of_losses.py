@@ -69,8 +69,10 @@ def _changed(text: str, *, without: Sequence[str] = (), plus: Mapping[str, str] 
     return changed
 
 
-def play(case: dict[str, Any], *later: str) -> Played:
-    """Fold the notes of a case. The model gives its answer, `later` ones if it is asked more, then the same."""
+def play(case: dict[str, Any], *later: str, ends: str = "{}") -> Played:
+    """Fold the notes of a case. The model gives its answer, `later` ones if it is asked about files, then the same.
+    `ends`: its answer to the question about loose ends.
+    """
     of = WORLDS[case["world"]]
     world = World()
     world.create_space(rules=case.get("rules", of["rules"]))
@@ -89,6 +91,7 @@ def play(case: dict[str, Any], *later: str) -> Played:
     world.llm.queue.clear()
     world.llm.prompts.clear()
     world.llm.queue.extend([text, *later, text, text])
+    world.llm.ends = ends
     run = world.consolidate()
     record = record_of(world, 1 if case.get("empty") else 2) if run.state == "ok" else None
     return Played(run, record, before, world.bank(), len(world.llm.prompts), world)

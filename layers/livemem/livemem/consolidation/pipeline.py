@@ -6,6 +6,7 @@ commit only the run's own documents are written. After the commit nothing is ask
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -264,6 +265,10 @@ class _Work:
     def _conclude(self, head: Head, record: Record) -> Run:
         """Commit the plan, or let it wait for approval, as the mode of the space demands at that moment."""
         process = self.process
+        kinds = Counter(warning.kind for warning in record.warnings)
+        if kinds:
+            told = {"space_id": self.space_id, "run_id": record.run_id, "warnings": dict(kinds)}
+            logger.warning("the plan has warnings", extra=told)
         for _ in range(commit.TRIES):
             try:
                 if commit.needs_approval(head.meta, record):
