@@ -195,7 +195,7 @@ def check(start: str, decided: Sequence[Decided] = DECIDED) -> None:
     for one in decided:
         day = (FIRST + timedelta(days=one.day)).date().isoformat()
         lines = [line for line in _lines_of(start, one.words) if day in line]
-        assert any(" captured]" in line or line.startswith("### bank/") for line in lines), (one, lines, start)
+        assert any(" captured]" in line or line.startswith("#### ") for line in lines), (one, lines, start)
     for other in (SECRET, CHATTER, "good night", "hidden thoughts", "a tool said", "system-reminder"):
         assert other not in start, start
 
@@ -205,6 +205,6 @@ def _lines_of(start: str, words: str) -> Iterator[str]:
     heading = ""
     for line in start.splitlines():
         if line.startswith("#"):
-            heading = f"{line}\n" if line.startswith("### ") else ""
+            heading = f"{line}\n" if line.startswith("#### ") else ""
         if words in line:
             yield f"{heading}{line}"

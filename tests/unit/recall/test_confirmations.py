@@ -105,8 +105,8 @@ def test_the_start_and_the_search_say_so_shortly_where_the_day_is_another_one(wo
     confirm(world, "## B")
     found = start.start(world.process, "demo", StartRequest()).markdown
 
-    assert f"### {B} ({OLD}, confirmed {NEW})\n" in found
-    assert f"### {A} ({OLD})\n" in found
+    assert f"#### B ({OLD}, confirmed {NEW})\n" in found
+    assert f"#### A ({OLD})\n" in found
     hits = search.search(world.process, "demo", SearchRequest.of("bread S3 apples", scope="bank,memories"))
     lines = hits_as_markdown(SearchAnswer.of(hits, explain=False)).splitlines()
     (apples,) = [line for line in lines if "- apples" in line]
