@@ -19,11 +19,13 @@ Pattern = Annotated[str, AfterValidator(_pattern)]
 """A regular expression, searched without regard to case; a line end counts as any sign."""
 
 
-class _Part(BaseModel):
+class CasePart(BaseModel):
+    """A part of a case or a key, without other fields."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class NoteGiven(_Part):
+class NoteGiven(CasePart):
     """A live note. `at` is a day and time in UTC."""
 
     at: str
@@ -32,7 +34,7 @@ class NoteGiven(_Part):
     content: str
 
 
-class MessageGiven(_Part):
+class MessageGiven(CasePart):
     """A message of a room."""
 
     at: str
@@ -40,7 +42,7 @@ class MessageGiven(_Part):
     content: str
 
 
-class Expected(_Part):
+class Expected(CasePart):
     """What a good answer holds, lacks, and the language that it is in."""
 
     has: Sequence[Pattern] = ()
@@ -48,7 +50,7 @@ class Expected(_Part):
     language: str | None = None
 
 
-class Consolidation(_Part):
+class Consolidation(CasePart):
     """Notes that are folded into a bank. `rules` is a template's name, or rules of its own."""
 
     kind: Literal["consolidation"]
@@ -63,7 +65,7 @@ class Consolidation(_Part):
     expect: Expected
 
 
-class MemoryExpected(_Part):
+class MemoryExpected(CasePart):
     """A memory that must come out, and the numbers of messages of which it must name one."""
 
     has: Pattern
@@ -77,7 +79,7 @@ class DigestExpected(Expected):
     most: int
 
 
-class DigestCase(_Part):
+class DigestCase(CasePart):
     """Messages of a room of which memories are made."""
 
     kind: Literal["digest"]
@@ -89,7 +91,7 @@ class DigestCase(_Part):
     expect: DigestExpected
 
 
-class PairGiven(_Part):
+class PairGiven(CasePart):
     """Two facts, and what they are to each other."""
 
     new: str
@@ -97,7 +99,7 @@ class PairGiven(_Part):
     verdict: Literal["same", "contradicts", "different"]
 
 
-class Verdicts(_Part):
+class Verdicts(CasePart):
     """Pairs of facts that are judged in one call."""
 
     kind: Literal["verdicts"]
@@ -112,7 +114,7 @@ class AnswerExpected(Expected):
     sources: Sequence[Pattern] = ()
 
 
-class QuestionAsked(_Part):
+class QuestionAsked(CasePart):
     """A question about memories and notes that are stored before."""
 
     kind: Literal["question"]
@@ -127,7 +129,7 @@ class QuestionAsked(_Part):
 Case = Consolidation | DigestCase | Verdicts | QuestionAsked
 
 
-class _File(_Part):
+class _File(CasePart):
     case: Annotated[Case, Field(discriminator="kind")]
 
 

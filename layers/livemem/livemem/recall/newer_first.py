@@ -40,7 +40,17 @@ class _Statement:
         if self.hit.document.time <= other.hit.document.time or not self.answers >= other.answers:
             return False
         shorter, longer = sorted((len(self.said), len(other.said)))
-        return longer <= LENGTHS * shorter and len(self.said & other.said) >= max(LEAST, NEARLY * shorter)
+        return longer <= LENGTHS * shorter and say_nearly_the_same(self.said, other.said)
+
+
+def words_said(text: str) -> frozenset[str]:
+    """The words of a statement that say something."""
+    return frozenset(words.terms(text)) - words.stop_terms()
+
+
+def say_nearly_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two statements with these words say nearly the same."""
+    return len(one & other) >= max(LEAST, NEARLY * min(len(one), len(other)))
 
 
 def newer_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
@@ -74,5 +84,5 @@ def _statement(hit: Hit, sought: frozenset[str]) -> _Statement | None:
     document = hit.document
     if document.kind not in STATEMENTS or not document.time or len(document.text) > CHARACTERS:
         return None
-    said = frozenset(words.terms(document.text)) - words.stop_terms()
+    said = words_said(document.text)
     return _Statement(hit, said, sought & said) if said else None

@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from livemem.recall.document_sources import ARCHIVE, SECTIONS
+from livemem.recall.newer_first import say_nearly_the_same, words_said
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
-
-NEARLY, LEAST = 0.6, 2
-"""Two notes say nearly the same if both hold this share of the words of the shorter one, and so many at least."""
 
 
 def with_superseded(hits: Sequence[Hit], section: Callable[[str], Document | None]) -> list[Hit]:
     """The hits, those of consolidated notes with the id of the newest note that superseded them (`Hit.superseded_by`).
     `section` gives the bank's present section of an id, None if it is gone.
     """
-    notes = {hit.document.id: _said(hit.document.text) for hit in hits if hit.document.kind == ARCHIVE}
+    notes = {hit.document.id: words_said(hit.document.text) for hit in hits if hit.document.kind == ARCHIVE}
     if len(notes) < 2:
         return list(hits)
     now: dict[str, frozenset[str]] = {}
@@ -32,7 +30,7 @@ def with_superseded(hits: Sequence[Hit], section: Callable[[str], Document | Non
     def newer(old: Document) -> Iterator[Document]:
         for hit in hits:
             new = hit.document
-            if new.id in notes and new.time > old.time and _gives_way(notes[old.id], notes[new.id]):
+            if new.id in notes and new.time > old.time and say_nearly_the_same(notes[old.id], notes[new.id]):
                 both = set(old.more.get(SECTIONS, ())).intersection(new.more.get(SECTIONS, ()))
                 if any(_replaced(notes[old.id], notes[new.id], holds(name)) for name in both):
                     yield new
@@ -64,14 +62,6 @@ def behind(hits: Sequence[Hit]) -> list[Hit]:
         else:
             put(hit)
     return ordered
-
-
-def _said(text: str) -> frozenset[str]:
-    return frozenset(words.terms(text)) - words.stop_terms()
-
-
-def _gives_way(old: frozenset[str], new: frozenset[str]) -> bool:
-    return len(old & new) >= max(LEAST, NEARLY * min(len(old), len(new)))
 
 
 def _replaced(old: frozenset[str], new: frozenset[str], section: frozenset[str]) -> bool:
