@@ -145,7 +145,13 @@ def _add_prompts(settings: Settings, bank: LongBank, around: Collected, wanted: 
 
 def claim(process: Process, head: Head, run: Run, length: int) -> Head:
     """Write into the head that the run tidies the bank, before it asks: 1 PUT. Raises CommitLost."""
-    tidied = Tidied(run_id=run.job_id, at=clocks.iso(head.seen_at or process.clock()), chars=length)
+    tidied = Tidied(
+        run_id=run.job_id,
+        at=clocks.iso(head.seen_at or process.clock()),
+        chars=length,
+        # A run without effect, or another try of this one, still knows which files are short already.
+        record=head.meta.tidied.record if head.meta.tidied else None,
+    )
     try:
         return heads.swap(process, head, tidied=tidied, bank_length=length)
     except PreconditionLost:

@@ -57,8 +57,8 @@ class ProvisioningState(BaseModel, defer_build=True):
 
 
 class Tidied(BaseModel, defer_build=True):
-    """The last tidy run. `chars`: the length of the bank in characters that it found, or left. `record`: that of its
-    change (keys.record_text), None if it made none.
+    """The last tidy run. `chars`: the length of the bank in characters that it found, or left. `record`: that of the
+    last change that one made (keys.record_text), None if none did.
     """
 
     run_id: Line
