@@ -6,7 +6,10 @@ import pytest
 
 from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
+from tests.e2e.stack import KIND
 from tests.support.browser import Visit
+
+pytestmark = pytest.mark.skipif(KIND != "local", reason="the LLM of a service that is started here tidies")
 
 BANK = "# Port\n\n" + "".join(f"- The crane K{number} lifts {number + 40} tons.\n" for number in range(80))
 GOES, STAYS = "The crane K2 lifts 42 tons.", "The crane K3 lifts 43 tons."
