@@ -191,6 +191,7 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
         holds=np.array([one.holds for one in found], np.int8),
         told=said,
         derived=np.zeros(len(documents), np.bool_),
+        lists=np.zeros(len(documents), np.bool_),
     )
     held = {term: (np.array(a, np.int32), np.array(b, np.int32)) for term, (a, b) in postings.items()}
     fitted = fit(vectors, owner, owners)

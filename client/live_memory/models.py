@@ -469,7 +469,7 @@ class HitView(Model):
     score: float
     """How well the document matches the query. Scores can be compared only within one answer and one space."""
     snippet: str
-    """The best matching part of the text."""
+    """The best matching part of the text. For a section: it begins with the line that matches best."""
     highlights: list[list[Any]]
     """The positions of the query's words in the snippet: start and end (exclusive), in characters."""
     title: str | None = None

@@ -3,11 +3,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.search.passages import LONGEST, OVERLAP, SNIPPET, WORDS, snippet, split
+from livemem.search.passages import LEAST, LONGEST, OVERLAP, SNIPPET, WORDS, grown, snippet, split, split_lines
 from livemem.search.words import marks, parse
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 MANY = st.lists(st.sampled_from(["word", "x", "longerword", "日本", "a" * 200]), max_size=600).map(" ".join)
+
+LISTED = st.lists(
+    st.tuples(st.sampled_from(["- ", "* ", "12. ", "| ", "  ", "\n", "-", ""]), MANY | TEXT), max_size=9
+).map(lambda lines: "\n".join(map("".join, lines)))
 
 
 @given(TEXT | MANY)
@@ -20,6 +24,52 @@ def test_passages_hold_every_word_once_or_twice_and_are_bounded(text):
     for start, end in ranges:
         covered.update(range(start, end))
     assert all(at in covered for at, character in enumerate(text) if not character.isspace())
+
+
+@given(LISTED)
+def test_lines_hold_every_word_are_bounded_and_of_some_words_each(text):
+    ranges = split_lines(text)
+    assert ranges
+    assert all(0 <= start <= end <= len(text) and end - start <= LONGEST for start, end in ranges)
+    assert all(left[0] < right[0] and left[1] <= right[1] for left, right in pairwise(ranges))
+    covered = set()
+    for start, end in ranges:
+        covered.update(range(start, end))
+    assert all(at in covered for at, character in enumerate(text) if not character.isspace())
+    # No more passages than words allow: a file of bare dashes costs nothing.
+    assert len(ranges) <= len(text.split()) / LEAST + len(text) / (LONGEST - 2 * 64) * 2 + 1
+
+
+@given(LISTED, st.integers(0, 99), st.integers(1, 400))
+def test_a_line_is_shown_whole_with_those_behind_it(text, some, longest):
+    ranges = split_lines(text)
+    place = some % len(ranges)
+    start, end = grown(ranges, place, longest)
+    assert (start, end) >= ranges[place]
+    assert end - start <= max(longest, ranges[place][1] - ranges[place][0])
+    assert start == ranges[place][0]
+    assert end in {last for _, last in ranges}
+
+
+def test_each_item_row_and_paragraph_is_a_passage():
+    text = (
+        "A list of what we have decided:\n"
+        "- Backups run at two in the night.\n  - The bucket of the backups is vault.\n"
+        "- The design review is on Thursdays.\n"
+        "1. Stop the job with the script.\n\n"
+        "A paragraph that has\ntwo lines of text.\n\n"
+        "| site | plants | since |\n|---|---|---|\n| Kessel | peppers | May |\n\n\n"
+    )
+    assert [text[start:end] for start, end in split_lines(text)] == [
+        "A list of what we have decided:",
+        "- Backups run at two in the night.\n  - The bucket of the backups is vault.",
+        "- The design review is on Thursdays.",
+        "1. Stop the job with the script.",
+        "A paragraph that has\ntwo lines of text.",
+        "| site | plants | since |\n|---|---|---|",
+        "| Kessel | peppers | May |",
+    ]
+    assert split_lines("- ship\n- sail\n- anchor\n") == [(0, 22)]
 
 
 def test_a_short_text_is_one_passage():

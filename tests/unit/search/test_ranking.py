@@ -18,7 +18,7 @@ TEXTS = st.lists(st.lists(st.sampled_from([*WORDS, "why?"]), max_size=8).map(" "
 class Held:
     """A few documents as the view holds them; a text may be a list of passages."""
 
-    def __init__(self, texts, groups=None, roles=None, times=None, told=None, derived=None):
+    def __init__(self, texts, groups=None, roles=None, times=None, told=None, derived=None, lists=None):
         cut = [
             (at, passage) for at, text in enumerate(texts) for passage in (text if isinstance(text, list) else [text])
         ]
@@ -38,6 +38,7 @@ class Held:
             np.array([one.holds for one in found], np.int8),
             np.array(told or [False] * len(texts), np.bool_),
             np.array(derived or [False] * len(texts), np.bool_),
+            np.array(lists or [False] * len(texts), np.bool_),
         )
 
     def instances(self, term):
@@ -394,3 +395,26 @@ def test_where_few_documents_have_a_vector_yet_the_best_of_those_few_does_not_ou
     # The part weighs as much as the share of documents that have a vector.
     full = held.rank("alpha beta", all_of_them).parts["cosine"]
     assert few.parts["cosine"][53] < full[53] / 3
+
+
+def test_the_nearest_line_ranks_a_list_and_the_mean_of_its_passages_any_other_text():
+    texts = [["alpha", "beta", "gamma"], ["delta"], ["epsilon"]]
+    near = [0.9, -0.3, -0.3, 0.5, 0.0]
+
+    assert [leads(Held(texts, groups=[0, 1, 2], lists=lists).rank("zeta", near)) for lists in (
+        [True, False, False], [False, False, False],
+    )] == [0, 1]  # fmt: skip
+
+
+@given(TEXTS, st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join))
+def test_the_words_of_a_list_count_as_those_of_one_text(texts, query):
+    apart = [words.split() or [""] for words in texts]
+    whole = Held(texts, groups=range(len(texts))).rank(query)
+    listed = Held(apart, groups=range(len(texts)), lists=[True] * len(texts)).rank(query)
+
+    for part in ("words", "cover", "group"):
+        assert listed.parts.get(part, 0) == pytest.approx(whole.parts.get(part, 0), abs=1e-5)
+
+
+def leads(ranking):
+    return int(ranking.scores.argmax())

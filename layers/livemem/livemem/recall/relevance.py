@@ -15,7 +15,7 @@ from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
-from livemem.search.evidence import LIKELY, respelled
+from livemem.search.evidence import LIKELY, LIKELY_ACROSS, respelled
 from livemem.search.relative_dates import names_relative_date
 from livemem.search.sought import questions
 from livemem.search.words import Query
@@ -58,6 +58,8 @@ class RelevanceFloor:
     """Names that have the term of a word that says nothing, without accents: Léa (le), Sam (same)."""
     unlikely: float = UNLIKELY
     """The cosine below which one shared word of several is chance."""
+    language: str | None = None
+    """That of the message, where texts in another one pass by meaning more easily."""
     parts: tuple["RelevanceFloor", ...] = ()
     """Those of the questions that the message joins. A text that is relevant to one of them is enough."""
 
@@ -87,6 +89,7 @@ class RelevanceFloor:
         floor = replace(
             floor,
             unlikely=UNLIKELY_FOUND,
+            language=words.language(text),
             parts=tuple(replace(part, unlikely=UNLIKELY_FOUND) for part in floor.parts),
         )
         if floor.small_talk and filtered:
@@ -119,7 +122,16 @@ class RelevanceFloor:
         """The same for a hit of a search. Its title and its author count as its text, and its day if the message names
         one.
         """
-        return self._of_that_day(hit) or self.admits(text_of(hit.document), hit.relevance)
+        return self._of_that_day(hit) or self._across(hit) or self.admits(text_of(hit.document), hit.relevance)
+
+    def _across(self, hit: Hit) -> bool:
+        """Whether a hit in another language is near in meaning. Few words are shared then. A question is near to every
+        question, and no answer.
+        """
+        text = hit.document.text
+        if self.language is None or words.language(text) in (None, self.language) or text.rstrip().endswith("?"):
+            return False
+        return (hit.relevance or 0) >= (UNLIKELY if self._shared(text_of(hit.document)) else LIKELY_ACROSS)
 
     def is_no_answer(self, hit: Hit) -> bool:
         """Whether a hit is no answer however few there are: it fits worse than the average document, shares no word

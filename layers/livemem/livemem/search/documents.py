@@ -10,6 +10,10 @@ PERSON = "person"
 """The role of a note that says whose words it holds."""
 SPOKEN = {"turn", "message"}
 """The kinds of documents that were said: in a conversation, in a room."""
+LISTS = {"bank"}
+"""The kinds of documents whose lines are statements of their own: sections of the bank. Their passages are those lines,
+and the nearest one stands for the document.
+"""
 TOOLS, QUESTIONS, WORDLESS = "tools", "questions", "wordless"
 """Names of documents that are aside: calls of tools, questions to the memory with their answers, texts without a word
 to look for. Nobody finds the last. Documents that are aside have no part in the ranking of all others.

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
-from livemem.search.documents import WORDLESS, Document
-from livemem.search.index import DocumentFilter, Index
+from livemem.search.documents import LISTS, WORDLESS, Document
+from livemem.search.index import DocumentFilter, Index, passages_of
 from livemem.search.ranking import Instances
 from livemem.search.shape import IndexShape, Numbers
 from livemem.search.vectors import Pool, Rows
@@ -161,8 +161,12 @@ class Matches:
         number = self._index.number(document.id)
         assert number is not None
         (place,) = self._whole.documents_at([number])
-        within = _best_passage(self._whole, int(place), self._held, self._ranked.cosines if self._ranked else None)
-        start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
+        heading = len(words.terms(document.title)) if document.kind in LISTS else 0
+        within = _best_passage(self._whole, int(place), heading, self._ranked)
+        ranges = passages_of(document)
+        start, end = passages.snippet(document.text, query, within=ranges[within])
+        if document.kind in LISTS and (start, end) == ranges[within]:
+            start, end = passages.grown(ranges, within)
         highlights = words.marks(document.text[start:end], query)
         confirmed_at = self._index.confirmed_at(document)
         return replace(hit, snippet=(start, end), highlights=highlights, confirmed_at=confirmed_at)
@@ -190,10 +194,6 @@ class Matches:
         before = order[max(0, rank - 1 - BEFORE) : rank - 1]
         behind = [self._index.document(int(self._whole.documents[one])).id for one in before]
         return WhyNot(name, "rank", rank, behind)
-
-    @cached_property
-    def _held(self) -> NDArray[np.int64]:
-        return _held(self._whole, self._ranked.instances if self._ranked else ())
 
     def _places(self, number: int) -> list[int]:
         """The places of the first `number`, from those that were ordered before on."""
@@ -365,20 +365,16 @@ def _filling(whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.boo
     return filling if others.any() else None
 
 
-def _held(whole: IndexShape, instances: Sequence[Instances]) -> NDArray[np.int64]:
-    """How many different words of the query stand in each passage."""
-    counts = np.zeros(len(whole.passages), dtype=np.int64)
-    for places, _ in instances:
-        there = np.zeros(len(counts), dtype=np.bool_)
-        there[places] = True
-        counts += there
-    return counts
-
-
-def _best_passage(whole: IndexShape, place: int, held: NDArray[np.int64], cosines: NDArray[np.float32] | None) -> int:
-    """Which passage of a document answers best: by the words in it, then by its cosine; counted from 0."""
+def _best_passage(whole: IndexShape, place: int, heading: int, ranked: _Ranked | None) -> int:
+    """Which passage of a document answers best, counted from 0: by the different words of the query in it, then by its
+    cosine. Before the first one stand `heading` terms that are of all.
+    """
     first, last = np.searchsorted(whole.owner, [place, place + 1])
-    some = held[first:last].astype(np.float64)
-    if cosines is not None:
-        some += np.nan_to_num(cosines[first:last], nan=-1.0) / 4
-    return int(np.argmax(some)) if len(some) else 0
+    held = np.zeros(last - first)
+    for places, offsets in ranked.instances if ranked else ():
+        begin, end = np.searchsorted(places, [first, last])
+        own = (places[begin:end] > first) | (offsets[begin:end] >= heading)
+        held[np.unique(places[begin:end][own] - first)] += 1
+    if ranked and ranked.cosines is not None:
+        held += np.nan_to_num(ranked.cosines[first:last], nan=-1.0) / 4
+    return int(np.argmax(held)) if len(held) else 0

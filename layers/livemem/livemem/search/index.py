@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from livemem.search import database, passages, words
 from livemem.search.database import Unusable
-from livemem.search.documents import SPOKEN, WORDLESS, Document, Reading
+from livemem.search.documents import LISTS, SPOKEN, WORDLESS, Document, Reading
 from livemem.search.traits import traits
 from livemem.store import vector_file
 from livemem.text.items import folded
@@ -237,9 +237,12 @@ class Index:
 
     def _add_words(self, number: int, document: Document) -> None:
         heading = words.terms(document.title)
-        for first, last in passages.split(document.text):
+        for first, last in passages_of(document):
             terms = [*heading, *words.terms(document.text[first:last])]
-            name = vector_file.name_of(embedded(document.title, document.text[first:last]), self._prefix)
+            if document.kind in LISTS:
+                # It stands above all lines once.
+                heading = []
+            name = vector_file.name_of(embedded(document.kind, document.title, document.text[first:last]), self._prefix)
             self._db.execute(
                 "INSERT INTO passages(n, first, last, length, hash) VALUES(?, ?, ?, ?, ?)",
                 (number, first, last, len(terms), name),
@@ -398,11 +401,12 @@ class Index:
         """The texts that are embedded for passages, by their numbers."""
         found: dict[int, str] = {}
         for number in numbers:
-            title, text, first, last = self._all(
-                "SELECT title, text, first, last FROM passages JOIN documents USING(n) JOIN texts USING(n) WHERE p = ?",
+            kind, title, text, first, last = self._all(
+                "SELECT kind, title, text, first, last "
+                "FROM passages JOIN documents USING(n) JOIN texts USING(n) WHERE p = ?",
                 (number,),
             )[0]
-            found[number] = embedded(title, text[first:last])
+            found[number] = embedded(kind, title, text[first:last])
         return found
 
     def copy_to(self, path: Path) -> None:
@@ -418,6 +422,15 @@ def _can_be_sought(document: Document) -> bool:
     return has_words(document.text) or has_words(document.title)
 
 
-def embedded(title: str, text: str) -> str:
-    """The text of a passage for the model. The title before it names its subject."""
+def passages_of(document: Document) -> list[tuple[int, int]]:
+    """The ranges of characters of its passages."""
+    return (passages.split_lines if document.kind in LISTS else passages.split)(document.text)
+
+
+def embedded(kind: str, title: str, text: str) -> str:
+    """The text of a passage for the model. The title before it names its subject; of a line its own heading is enough,
+    all headings would say more than the line.
+    """
+    if kind in LISTS:
+        title = title.rpartition(" > ")[2]
     return f"{title}\n{text}" if title else text

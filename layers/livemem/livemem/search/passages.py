@@ -4,6 +4,8 @@ White space separates words here: the field counts passages this way, and it wor
 """
 
 import re
+from collections.abc import Sequence
+from itertools import islice
 
 from livemem.search.words import Query, found
 
@@ -12,6 +14,10 @@ OVERLAP = 20
 LONGEST = 1_600
 """Characters of a passage. Texts without spaces are cut there. Embedding models read 256 tokens and more."""
 SNIPPET = 300
+LEAST = 5
+"""Words of a line that is a passage of its own. A shorter one is joined to the next."""
+_LINE = re.compile(r"^ ?(?:[-*+]|\d{1,9}[.)]|\|)[ \t]|(?<=\n\n)^", re.MULTILINE)
+"""The beginning of an item of a list, of a row of a table, of a paragraph."""
 _WORD = re.compile(rf"\S{{1,{LONGEST // WORDS * 4}}}")
 
 
@@ -32,6 +38,20 @@ def split(text: str) -> list[tuple[int, int]]:
         if last == len(words) - 1:
             return ranges
         first = max(first + 1, last + 1 - OVERLAP)
+
+
+def split_lines(text: str) -> list[tuple[int, int]]:
+    """The same for a text whose lines are statements of their own. An item of a list with what is indented below it, a
+    row of a table and a paragraph are split each by itself. None has less than `LEAST` words, but the last one.
+    """
+    ranges: list[tuple[int, int]] = []
+    begin = 0
+    for end in (*(match.start() for match in _LINE.finditer(text)), len(text)):
+        least = LEAST if end < len(text) else 1
+        if next(islice(_WORD.finditer(text, begin, end), least - 1, None), None):
+            ranges += [(begin + first, begin + last) for first, last in split(text[begin:end])]
+            begin = end
+    return ranges or [(0, 0)]
 
 
 def _last(words: list[tuple[int, int]], first: int) -> int:
@@ -58,6 +78,12 @@ def snippet(
     stop = min(end, start + longest)
     start = max(begin, min(start, stop - longest))
     return _between_words(text, start, stop, begin, end, keep=(first, last) if hits else None)
+
+
+def grown(ranges: Sequence[tuple[int, int]], place: int, longest: int = SNIPPET) -> tuple[int, int]:
+    """The characters of a passage and of those behind it, as many as fit."""
+    start, end = ranges[place]
+    return start, max(end, *(further for _, further in ranges[place:] if further - start <= longest), 0)
 
 
 def _densest(hits: list[tuple[int, int, str]], longest: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search.dates import Date
+from livemem.search.passages import WORDS
 from livemem.search.sought import CONSENT
 from livemem.search.words import Query, asking_terms
 
@@ -115,12 +116,14 @@ class Corpus:
     """Of every document whether it counts for the rarity of words and the mean length of texts. One that says again
     what others say does not.
     """
+    lists: Flags
+    """Of every document whether its passages are statements of their own, of which the nearest one counts."""
     opening: Flags
     """Of every passage whether its document begins with it."""
     ahead: Floats
-    """Of every document the share of its terms that are among its first `LEAD`."""
+    """Of every document the share of its terms that are among the first `LEAD` of its first passage."""
     passages: Floats
-    """Of every document its number of passages."""
+    """Of every document its number of passages. Of a list that of a text of its length: its words count as one text."""
     first: NDArray[np.int64]
     """Of every group its first document."""
     where: NDArray[np.int64]
@@ -160,6 +163,7 @@ def corpus(
     holds: NDArray[np.int8],
     told: Flags,
     derived: Flags,
+    lists: Flags,
 ) -> Corpus:
     """A corpus with all that can be computed before a query is known.
 
@@ -175,16 +179,17 @@ def corpus(
     where = np.cumsum(new) - 1
     shares = tuple(_shares(group, distance) for distance in range(1, REACH + 1))
     total = np.maximum(np.bincount(owner, lengths, count), 1).astype(np.float32)
+    passages = np.where(lists, np.maximum(total / np.float32(WORDS), 1), passages)
     mean = np.maximum(total / passages, 1)
     length = _spread(mean, shares)
     groups = _by_group(mean, first)
     opening = np.ones(len(owner), np.bool_)
     opening[1:] = owner[1:] != owner[:-1]
-    ahead = np.minimum(np.float32(LEAD) / total, np.float32(1))
+    ahead = np.minimum(np.minimum(lengths[opening], np.float32(LEAD)) / total, np.float32(1))
     days = _days(times)
     years = tuple(np.unique(days[0][days[0] > 0]).tolist())
     return Corpus(
-        owner, group, roles, times, asks, tells, holds, told, counted, opening, ahead,
+        owner, group, roles, times, asks, tells, holds, told, counted, lists, opening, ahead,
         passages, first, where, shares, days, years,
         length / length[counted].mean() if count else length,
         groups / groups[np.logical_or.reduceat(counted, first)].mean() if count else groups,
@@ -395,7 +400,9 @@ def _closeness(times: NDArray[np.float64], span: tuple[float, float]) -> Floats:
 
 
 def _means(documents: Corpus, cosines: Floats, allowed: Flags) -> tuple[Floats, Flags]:
-    """Of every document the mean of its passages' cosines, that of all where it has none; and whether it has any."""
+    """Of every document the mean of its passages' cosines, of a list the highest, that of all where it has none; and
+    whether it has any.
+    """
     count = len(documents.group)
     known = np.isfinite(cosines)
     owners = documents.owner[known]
@@ -403,6 +410,10 @@ def _means(documents: Corpus, cosines: Floats, allowed: Flags) -> tuple[Floats, 
     total = np.bincount(owners, cosines[known].astype(np.float64), count)
     has = number > 0
     meant = total / np.maximum(number, 1)
+    lines = known & documents.lists[documents.owner]
+    best = np.full(count, -np.inf)
+    np.maximum.at(best, documents.owner[lines], cosines[lines])
+    meant = np.where(np.isfinite(best), best, meant)
     neutral = float(meant[has & allowed].mean()) if (has & allowed).any() else float(meant[has].mean())
     return np.where(has, meant, neutral).astype(np.float32), has
 

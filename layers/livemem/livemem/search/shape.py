@@ -10,7 +10,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from livemem.search import ranking
-from livemem.search.documents import PERSON, SPOKEN
+from livemem.search.documents import LISTS, PERSON, SPOKEN
 from livemem.search.index import Columns, Index, Passages
 from livemem.search.ranking import Corpus, Instances
 
@@ -254,6 +254,7 @@ def _made(
         documents.holds,
         told,
         _of_kinds(documents.kinds, documents.kind, DERIVED),
+        _of_kinds(documents.kinds, documents.kind, LISTS),
     )
     return IndexShape(
         documents.numbers,

@@ -53,7 +53,7 @@ _BETWEEN_DIGITS = "\u00b7"
 _BETWEEN = re.compile(r"(?<=\d)[^\w]+(?=\d)")
 _JOINTS = re.compile(f"[^\\w{_MARKS}{_BETWEEN_DIGITS}]+|_+")
 
-_STOP_WORDS = """
+_ENGLISH = """
 a about above after again against ain all also although am among an and any anyone anything are aren arent as at be
 became because become becomes been before being below between both but by can cannot cant could couldnt did didnt do
 does doesnt doing dont down during each either else ever every few for from further get gets getting give given go
@@ -65,6 +65,8 @@ still such than that thats the their theirs them themselves then there theres th
 too toward towards under until up upon us very via was wasnt way we well were werent what whatever when whenever where
 wherever whether which while who whoever whom whose why will with within without wont would wouldnt yes yet you your
 yours yourself yourselves
+"""
+_FRENCH = """
 afin ai aie ainsi alors apres as assez au aucun aucune aura aurait aussi autre autres aux avaient avait avec avez
 avoir avons bien c ca ce ceci cela celle celles celui ces cet cette ceux chaque chez comme d dans de deja depuis des
 desormais dois doit doivent donc dont du elle elles en encore entre es est et etaient etait etant etc ete etes etre eu
@@ -75,6 +77,7 @@ quel quelle quelles quelqu quelque quelques quels qui quoi quoiqu s sa sans se s
 sous suis sur t ta tandis tant te tel telle telles tels tes toi toujours tous tout toute toutes tres trop tu un une va
 vais vers veut veux voici voila vont vos votre vous y
 """
+_STOP_WORDS = _ENGLISH + _FRENCH
 
 
 # Words of questions that answers seldom repeat. Each weighs less (docs/ranking.md).
@@ -212,6 +215,26 @@ def _matches(term: str, sought: Set[str], prefixes: tuple[str, ...]) -> bool:
 def stop_terms() -> frozenset[str]:
     """The terms of French and English words that say little. They are indexed, for phrases, and do not rank."""
     return frozenset(term for word in _STOP_WORDS.split() for term in (word, _stem(word)))
+
+
+_BEGINNING = 2_000  # characters
+
+
+def language(text: str) -> str | None:
+    """`en` or `fr`: the language of which a text, or its beginning, has more small words. None if it has as many of
+    both. A question is too short for the commonest words alone (text/language.py).
+    """
+    english, french = _small_words()
+    said = re.findall(r"[^\W\d_]{2,}", folded(text[:_BEGINNING]))
+    more = sum((word in english) - (word in french) for word in said)
+    return None if not more else "en" if more > 0 else "fr"
+
+
+@lru_cache(maxsize=1)
+def _small_words() -> tuple[frozenset[str], frozenset[str]]:
+    """English ones and French ones, those of both left out."""
+    english, french = frozenset(_ENGLISH.split()), frozenset(_FRENCH.split())
+    return english - french, french - english
 
 
 @lru_cache(maxsize=1)

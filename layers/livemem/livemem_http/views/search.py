@@ -52,7 +52,13 @@ class HitView(View):
             "How well the document matches the query. Scores can be compared only within one answer and one space.", 3.2
         ),
     ]
-    snippet: Annotated[str, described("The best matching part of the text.", "We keep S3 as the only store.")]
+    snippet: Annotated[
+        str,
+        described(
+            "The best matching part of the text. For a section: it begins with the line that matches best.",
+            "We keep S3 as the only store.",
+        ),
+    ]
     highlights: Annotated[
         list[tuple[int, int]],
         described(
