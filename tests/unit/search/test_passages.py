@@ -69,7 +69,7 @@ def test_each_item_row_and_paragraph_is_a_passage():
         "| site | plants | since |\n|---|---|---|",
         "| Kessel | peppers | May |",
     ]
-    assert split_lines("- ship\n- sail\n- anchor\n") == [(0, 22)]
+    assert split_lines("- ship\n- sail\n- the anchor\n") == [(0, 13), (14, 26)]
 
 
 def test_a_short_text_is_one_passage():
@@ -96,6 +96,8 @@ def test_a_text_without_spaces_is_cut():
 
 def test_a_long_text_is_split_in_linear_time():
     assert len(split("w " * 200_000)) == 2_500
+    assert split_lines("a" + "\n" * 400_000 + "b") == [(0, 1), (400_001, 400_002)]
+    assert len(split_lines("- a\n" * 100_000)) == 50_000
 
 
 @given(MANY | TEXT, st.sampled_from(["word", "longerword x", "nothing", "日本", ""]), st.integers(1, 400))

@@ -25,6 +25,8 @@ MOST_COMPLETIONS = 200
 """Words of the index that a prefix stands for."""
 
 
+EARLY = 0.25
+"""What the first word of a passage counts beyond others: a statement says first what it is about."""
 FEW = 0.25
 """Share of all vectors up to which picking them out costs less than comparing all."""
 
@@ -366,15 +368,18 @@ def _filling(whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.boo
 
 
 def _best_passage(whole: IndexShape, place: int, heading: int, ranked: _Ranked | None) -> int:
-    """Which passage of a document answers best, counted from 0: by the different words of the query in it, then by its
-    cosine. Before the first one stand `heading` terms that are of all.
+    """Which passage of a document answers best, counted from 0: by the different words of the query in it, then by how
+    early they stand there and by its cosine. Before the first one stand `heading` terms that are of all.
     """
     first, last = np.searchsorted(whole.owner, [place, place + 1])
-    held = np.zeros(last - first)
+    found = np.zeros(last - first)
     for places, offsets in ranked.instances if ranked else ():
         begin, end = np.searchsorted(places, [first, last])
-        own = (places[begin:end] > first) | (offsets[begin:end] >= heading)
-        held[np.unique(places[begin:end][own] - first)] += 1
+        where = places[begin:end] - first
+        offset = offsets[begin:end] - np.where(where == 0, heading, 0)
+        early = np.zeros(last - first)
+        np.maximum.at(early, where[offset >= 0], 1 + EARLY / (1 + offset[offset >= 0]))
+        found += early
     if ranked and ranked.cosines is not None:
-        held += np.nan_to_num(ranked.cosines[first:last], nan=-1.0) / 4
-    return int(np.argmax(held)) if len(held) else 0
+        found += np.nan_to_num(ranked.cosines[first:last], nan=-1.0) / 4
+    return int(np.argmax(found)) if len(found) else 0

@@ -14,9 +14,9 @@ OVERLAP = 20
 LONGEST = 1_600
 """Characters of a passage. Texts without spaces are cut there. Embedding models read 256 tokens and more."""
 SNIPPET = 300
-LEAST = 5
-"""Words of a line that is a passage of its own. A shorter one is joined to the next."""
-_LINE = re.compile(r"^ ?(?:[-*+]|\d{1,9}[.)]|\|)[ \t]|(?<=\n\n)^", re.MULTILINE)
+LEAST = 3
+"""Words of a line that is a passage of its own, the mark of a list among them. A shorter one is joined to the next."""
+_LINE = re.compile(r"^ ?(?:[-*+]|\d{1,9}[.)]|\|)[ \t]|(?<=\n\n)(?=\S)", re.MULTILINE)
 """The beginning of an item of a list, of a row of a table, of a paragraph."""
 _WORD = re.compile(rf"\S{{1,{LONGEST // WORDS * 4}}}")
 
