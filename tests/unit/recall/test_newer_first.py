@@ -27,7 +27,7 @@ SOME = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(SAYINGS), st.s
 def hits(*some):
     """Hits of these kinds, texts and times, the best first."""
     return [
-        Hit(Document(f"d{place}", kind, text, "group", f"{place:03}", time=time), 10.0 - place, (0, 0), ())
+        Hit(Document(f"d{place}", kind, text, "group", f"{place:03}", time=time), 10.0 - place, line=(0, len(text)))
         for place, (kind, text, time) in enumerate(some)
     ]
 
@@ -110,3 +110,16 @@ def test_what_is_done_before_something_is_no_past():
         ("The code freeze before a release is 4 hours.", 22),
     ]
     assert ordered("how long is the code freeze before a release?", *notes(*freezes)) == [1, 0]
+
+
+def test_a_live_note_stands_before_the_section_whose_line_has_the_former_value():
+    section = ("bank", "- Admin page: port 8081.", "2026-03-20T08:00:00Z")
+    live = ("note", "The admin page listens on port 8181 now.", "2026-03-09T08:00:00Z")
+    repeated = ("note", "Admin page: port 8081!", "2026-03-09T08:00:00Z")
+    folded = ("archive", "The admin page listens on port 8081.", "2026-03-15T08:00:00Z")
+
+    assert ordered("which port has the admin page", section, live) == [1, 0]
+    # It is said after another one, which the section has by now.
+    assert ordered("which port has the admin page", section, live, folded) == [0, 2, 1]
+    assert ordered("which port has the admin page", section, repeated) == [0, 1]
+    assert ordered("which port has the admin page", section, (*folded[:2], "2026-04-01T08:00:00Z")) == [0, 1]

@@ -87,7 +87,8 @@ class HitList:
         return hit.document.id in self.unfit
 
     def _arranged(self, hits: Sequence[Hit]) -> list[Hit]:
-        arranged = current_first(newer_first(hits, self._query), self._query)
+        lined = [self._matches.with_line(hit) for hit in hits]
+        arranged = current_first(newer_first(lined, self._query), self._query)
         arranged = with_superseded(arranged, self._matches.document)
         if self._query.asks_past or self._query.dates:
             return arranged

@@ -4,18 +4,18 @@ A memory holds former values on purpose, in the words of the present one. Which 
 chance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from livemem.recall.document_sources import ARCHIVE, LIVE
+from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
 from livemem.search.engine import Hit
 from livemem.search.words import Query
 
 STATEMENTS = {LIVE, ARCHIVE, MEMORY}
-"""Kinds of documents that are statements of a time. A section is of all times, and in a talk the one who repeats
-something does not take back what was said.
+"""Kinds of documents that are statements of a time. A section is of all times, though a live note is not in it yet, and
+in a talk the one who repeats something does not take back what was said.
 """
 NEARLY, LEAST = 0.6, 2
 """Two statements say nearly the same if both hold this share of the words of the shorter one, and so many at least."""
@@ -37,7 +37,13 @@ class _Statement:
         """Whether it says nearly the same as an older one, and as much about the question. So what is said of staging
         does not displace what is said of production, where the question is about that.
         """
-        if self.hit.document.time <= other.hit.document.time or not self.answers >= other.answers:
+        if BANK in (self.hit.document.kind, other.hit.document.kind):
+            # What the line says already is no news.
+            if self.hit.document.kind != LIVE or other.said >= self.said:
+                return False
+        elif self.hit.document.time <= other.hit.document.time:
+            return False
+        if not self.answers >= other.answers:
             return False
         shorter, longer = sorted((len(self.said), len(other.said)))
         return longer <= LENGTHS * shorter and say_nearly_the_same(self.said, other.said)
@@ -54,17 +60,19 @@ def say_nearly_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def newer_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
-    """The hits, each statement behind the newer ones that say nearly the same: these move up directly before it. Their
-    part `newer` is what they gain. Where the question asks for the past, or names a date, they stay as they are.
+    """The hits, each statement behind the newer ones that say nearly the same, and a section behind a live note that no
+    statement is newer than, if its line says nearly the same: these move up directly before it. Their part `newer` is
+    what they gain. Where the question asks for the past, or names a date, they stay as they are.
     """
     if query.asks_past or query.dates:
         return list(hits)
     sought = frozenset(query.words) - words.stop_terms() - words.asking_terms()
     rest: list[tuple[Hit, _Statement | None]] = [(hit, _statement(hit, sought)) for hit in hits]
+    former = {hit.document.id for hit, one in rest if _newer_than(rest, one) is not None}
     ordered: list[Hit] = []
     while rest:
         place, score = 0, rest[0][0].score
-        while newer := _newer_than(rest, rest[place][1]):
+        while newer := _newer_than(rest, rest[place][1], former):
             place = newer
         hit, _ = rest.pop(place)
         if place:
@@ -73,16 +81,27 @@ def newer_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
     return ordered
 
 
-def _newer_than(rest: Sequence[tuple[Hit, _Statement | None]], one: _Statement | None) -> int | None:
-    """The place of the best newer statement of nearly the same; None if there is none."""
+def _newer_than(
+    rest: Sequence[tuple[Hit, _Statement | None]], one: _Statement | None, former: Collection[str] = ()
+) -> int | None:
+    """The place of the best newer statement of nearly the same; None if there is none. None that is `former` itself
+    displaces a section.
+    """
     if one is None:
         return None
-    return next((place for place, (_, other) in enumerate(rest) if other and other.is_newer(one)), None)
+    refused = former if one.hit.document.kind == BANK else ()
+    newer = (
+        place
+        for place, (hit, other) in enumerate(rest)
+        if other and other.is_newer(one) and hit.document.id not in refused
+    )
+    return next(newer, None)
 
 
 def _statement(hit: Hit, sought: frozenset[str]) -> _Statement | None:
     document = hit.document
-    if document.kind not in STATEMENTS or not document.time or len(document.text) > CHARACTERS:
+    text = document.text[slice(*hit.line)] if document.kind == BANK else document.text
+    if document.kind not in {*STATEMENTS, BANK} or not document.time or len(text) > CHARACTERS:
         return None
-    said = words_said(document.text)
+    said = words_said(text)
     return _Statement(hit, said, sought & said) if said else None

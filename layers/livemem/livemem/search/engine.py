@@ -77,6 +77,8 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
     relevance: float | None = None
     confirmed_at: str | None = None
+    line: tuple[int, int] = (0, 0)
+    """The characters of its best line, where its lines are statements of their own (`Matches.with_line`)."""
     superseded_by: str | None = None
     """The id of the document that says what holds instead, as the caller found it."""
 
@@ -157,15 +159,25 @@ class Matches:
         """The document of an id, also one that does not match."""
         return self._index.named(name)
 
-    def excerpt(self, hit: Hit) -> Hit:
-        """One of the hits, with what of it is shown."""
-        document, query = hit.document, self._question.query
+    def with_line(self, hit: Hit) -> Hit:
+        """A hit with its `line`, if its lines are statements of their own."""
+        if hit.document.kind not in LISTS:
+            return hit
+        ranges, within = self._passages(hit.document)
+        return replace(hit, line=ranges[within])
+
+    def _passages(self, document: Document) -> tuple[list[tuple[int, int]], int]:
+        """The passages of a hit, and which of them answers best."""
         number = self._index.number(document.id)
         assert number is not None
         (place,) = self._whole.documents_at([number])
         heading = len(words.terms(document.title)) if document.kind in LISTS else 0
-        within = _best_passage(self._whole, int(place), heading, self._ranked)
-        ranges = passages_of(document)
+        return passages_of(document), _best_passage(self._whole, int(place), heading, self._ranked)
+
+    def excerpt(self, hit: Hit) -> Hit:
+        """One of the hits, with what of it is shown."""
+        document, query = hit.document, self._question.query
+        ranges, within = self._passages(document)
         start, end = passages.snippet(document.text, query, within=ranges[within])
         if document.kind in LISTS and (start, end) == ranges[within]:
             start, end = passages.grown(ranges, within)
