@@ -1340,7 +1340,7 @@ class QuestionsGroup(Group):
             session: The session that the question must continue. A session that has ended, or that belongs to another
                 user, is refused with 404. With `read` alone there are no sessions.
             room: A room whose messages are added to the context: the newest messages, and those about the same
-                subject.
+                subject. Default: those about the same subject in all rooms.
             expression: Whether the answer has an `expression`, for a caller who shows a face.
             idempotency_key: A name of your own for this request. By default the client makes one, so that it can
                 repeat the request.

@@ -987,7 +987,7 @@ class NewQuestion(Model):
     session: str | None = None
     """The session that the question must continue. A session that has ended, or that belongs to another user, is refused with 404. With `read` alone there are no sessions."""
     room: str | None = None
-    """A room whose messages are added to the context: the newest messages, and those about the same subject."""
+    """A room whose messages are added to the context: the newest messages, and those about the same subject. Default: those about the same subject in all rooms."""
     expression: bool | None = False
     """Whether the answer has an `expression`, for a caller who shows a face."""
 
@@ -1825,10 +1825,10 @@ class ShownTurnView(Model):
 
 
 class SourceView(Model):
-    """A source of the answer: a tool has shown it to the agent for this question."""
+    """A source of the answer: the agent was shown it for this question, at the beginning or by a tool."""
 
     kind: str
-    """The kind of source: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank (`bank`), or part of a conversation (`turn`, `summary`)."""
+    """The kind of source: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank (`bank`), part of a conversation (`turn`, `summary`), or a message of a room (`message`). Of what the agent read by an id also `rules` and `synthesis`."""
     id: str
     """The id of the source, as search and the memory routes return it."""
     excerpt: str

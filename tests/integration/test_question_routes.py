@@ -45,6 +45,17 @@ def test_a_question_is_answered_with_what_it_rests_on_and_what_was_called(rooms)
     assert rooms.service.lambda_api.invoked == []
 
 
+def test_the_role_of_the_function_lets_the_agent_read_what_it_may_name(rooms):
+    ids = ["rules", "bank", "synthesis", "nothing.md", f"notes/20260220T140000000000_ann_todo_{'0' * 8}"]
+    ids += [f"memories/{NOBODY}", f"conversations/{NOBODY}/turns/1", f"conversations/{NOBODY}/summaries/1/1"]
+    rooms.agent.queue += [calls(*(("read", {"id": one}) for one in ids)), responds("Nothing.", sources=["rules"])]
+
+    asked = rooms.question("What do the rules say?")
+
+    assert asked["sources"][0]["kind"] == "rules"
+    assert ["error" in one for one in asked["tool_calls"]] == [False, False, *[True] * 6, False]
+
+
 def test_questions_are_listed_by_pages_and_those_of_readers_only_for_themselves(rooms):
     ann, bob = rooms.token("ann", "read", "write"), rooms.token("bob", "read")
     rooms.agent.queue += [responds("Ines."), responds("At nine."), responds("Nobody.")]

@@ -3,16 +3,24 @@ import json
 import pytest
 
 from livemem.ask import question as questions
-from livemem.ask import starting_context as opening
 from livemem.ask import tools
 from livemem.ask.arguments import MESSAGE_CHARACTERS
 from livemem.ask.prompt import TURNS
 from livemem.ask.question import MESSAGE_BYTES
 from livemem.conversations import log
-from livemem.errors import InvalidName, InvalidRequest, NotConfigured, NotFound, QuestionBroken, TooLarge
+from livemem.errors import (
+    InvalidName,
+    InvalidRequest,
+    NotConfigured,
+    NotFound,
+    QuestionBroken,
+    SearchNotReady,
+    TooLarge,
+)
 from livemem.jobs import budget
 from livemem.llm.client import LlmError
 from livemem.memories import reading
+from livemem.recall import search
 from livemem.rooms import message as messages
 from livemem.rooms import posting
 from livemem.spaces import totals
@@ -23,6 +31,17 @@ from tests.support.asking import Asking, left_open, talk_of
 from tests.support.cases import each
 
 LOOKS = calls(("search_memories", {"query": "ferry"}))
+
+
+def _line(thread, heading):
+    """The value below a heading of the first message."""
+    below = thread[1]["content"].partition(f"# {heading}")[2]
+    return below.split("\n\n")[1]
+
+
+def given(asking, *headings):
+    """The values below headings of the last first message."""
+    return [json.loads(_line(asking.agent.asked[-1], heading)) for heading in headings]
 
 
 def test_a_question_is_answered_from_what_a_tool_has_shown():
@@ -75,6 +94,8 @@ def test_who_the_agent_is_and_what_it_wants_are_data_in_the_prompt_and_the_instr
         [{"category": "understanding", "content": "Learn who runs the port."}],
         [],
         "",
+        "",
+        {"results": []},
         [],
         [],
         "2026-02-20T14:00:00Z",
@@ -137,15 +158,21 @@ def test_the_rooms_last_messages_are_given_whatever_the_question_is_about():
     ]
 
 
-def test_known_facts_are_in_the_context_and_no_source_until_a_tool_has_shown_them():
+def test_what_is_known_about_the_question_is_given_and_is_a_source_without_a_call():
     asking = Asking()
     memory_id = asking.remember("Ines looks after the ferry.")
-    asking.script(responds("Ines.", sources=[memory_id, "made-up"]))
+    note_id = asking.world.note("The ferry leaves at nine.").note_id
+    asking.script(responds("Ines.", sources=[f"memories/{memory_id}", "made-up", note_id, memory_id]))
 
-    asked = asking.ask("Who looks after the ferry?")
+    asked = asking.ask("Who looks after the ferry, and when does it leave?")
 
-    assert "• Ines looks after the ferry." in asking.agent.asked[0][1]["content"]
-    assert asked.answer.sources == []
+    (found,) = given(asking, "What a search for")
+    assert {one["id"]: one["text"] for one in found["results"]} == {
+        memory_id: "Ines looks after the ferry.",
+        note_id: "The ferry leaves at nine.",
+    }
+    assert [(one.kind, one.id) for one in asked.answer.sources] == [("fact", memory_id), ("note", note_id)]
+    assert asked.known == []
 
 
 def test_a_source_is_named_once_however_often_it_is_given():
@@ -341,24 +368,75 @@ def test_what_is_no_question_is_refused_and_nothing_is_written(wrong, error):
     assert asking.names("_asks/") == asking.names("sessions/") == []
 
 
-def test_the_context_has_what_was_said_in_the_room_of_the_question_and_in_no_other():
+def test_what_was_said_in_any_room_is_given_or_in_that_of_the_question_alone():
     asking = Asking()
-    for room, content in (("galley", "The oven is on."), ("bridge", "The oven is off.")):
+    for room, content in (("galley", "The oven is on."), ("bridge", "The oven is off."), ("bridge", "Thanks a lot!")):
         posting.post(asking.process, "demo", room, messages.MessageDraft("Zoé", content))
-    asking.remember("The oven is a Bosch.")
+        asking.world.clock.move(60)
 
-    def context(room):
-        facts = reading.state_of(asking.process, "demo", "fact")
-        return opening.block(asking.process, "demo", "Is the oven on?", room, facts)
+    def said(room):
+        asking.ask("Is the oven on?", room=room, may_write=False)
+        (found,) = given(asking, "What a search for")
+        return [(one["id"].partition("/")[0], one["by"], one["text"]) for one in found["results"]]
 
-    assert context("galley") == (
-        "[Live context - relevant excerpts from Galley, not a complete conversation]\n"
-        "• Zoé (20/02 15:00): The oven is on.\n"
-        "\n"
-        "[Memory - facts that you know]\n"
-        "• The oven is a Bosch.\n"
-    )
-    assert context(None) == "• The oven is a Bosch."
+    assert said("galley") == [("galley", "Zoé", "The oven is on.")]
+    assert said(None) == [("galley", "Zoé", "The oven is on."), ("bridge", "Zoé", "The oven is off.")]
+
+
+def test_what_somebody_said_in_a_room_at_ten_is_known_at_eleven_in_every_room_and_in_none():
+    asking = Asking()
+    posting.post(asking.process, "demo", "lobby", messages.MessageDraft("david", "je pars en Grèce demain"))
+    asking.world.clock.move(3_600)
+
+    asking.ask("Tu sais où je pars demain ?", user="david")
+
+    (found,) = given(asking, "What a search for")
+    (said,) = found["results"]
+    assert (said["by"], said["text"], said["at"][:16]) == ("david", "je pars en Grèce demain", "2026-02-20T14:00")
+
+
+def test_the_synthesis_and_the_outline_of_the_bank_are_given_and_the_outline_can_be_read():
+    asking = Asking()
+    asking.world.note("The harbour master is Jonas.")
+    asking.world.consolidate()
+
+    def read(thread):
+        line = json.loads(_line(thread, "Outline"))
+        section = line.split("\n")[1].removeprefix("- ").rpartition(" (")[0]
+        return calls(("read", {"id": section}), ("read", {"id": "synthesis"}))
+
+    asking.script(read, responds())
+    asking.ask("What is there?  Which harbour?")
+
+    section, synthesis = results(asking.agent.asked[1])
+    assert "Jonas" in section["text"]
+    assert synthesis["text"] == json.loads(_line(asking.agent.asked[0], "Synthesis"))
+
+
+def test_a_search_that_is_not_ready_leaves_the_context_empty_and_the_model_is_told_so(monkeypatch):
+    def not_ready(*_):
+        raise SearchNotReady("Later.")
+
+    monkeypatch.setattr(search, "answering", not_ready)
+    asking = Asking()
+
+    asked = asking.ask("Is the oven on?")
+
+    assert given(asking, "What a search for") == [{"error": "Later."}]
+    assert asked.status == "done"
+
+
+def test_small_talk_is_not_searched_for():
+    asking = Asking()
+    asking.remember("Hello is what Ines says.")
+    asking.ask("Is the oven on?", user="warm")
+
+    def lists(message, user):
+        asking.world.client.reset()
+        asking.ask(message, user=user)
+        return [operation for operation, _ in asking.world.client.requests].count("LIST")
+
+    assert lists("Hello!", "zoé") + 8 == lists("Is the oven on?", "ines")
 
 
 def test_a_question_costs_so_many_requests_by_what_it_names():
@@ -385,11 +463,11 @@ def test_a_question_costs_so_many_requests_by_what_it_names():
     }
 
     assert costs == {
-        "new": (27, 4),
-        "a turn so far": (28, 5),
-        "the session, two turns so far": (31, 5),
-        "a room with three messages": (32, 6),
-        "read alone": (17, 3),
+        "new": (37, 12),
+        "a turn so far": (38, 13),
+        "the session, two turns so far": (41, 13),
+        "a room with three messages": (41, 13),
+        "read alone": (27, 11),
     }
 
 

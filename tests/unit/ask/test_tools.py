@@ -19,6 +19,8 @@ from livemem.llm import contract
 from livemem.memories import forgetting, reading
 from livemem.memories.memory import CATEGORIES
 from livemem.recall import search
+from livemem.rooms import message as messages
+from livemem.rooms import posting
 from tests.support.agent import calls, responds, results
 from tests.support.asking import Asking
 from tests.support.cases import each
@@ -53,12 +55,14 @@ def test_there_is_every_tool_and_each_has_a_strict_schema_of_its_arguments():
 
     assert [tool.name for tool in offered] == [
         *("search_memories", "get_recent_memories", "search_self", "search_goals", "search_notes"),
-        *("search_conversations", "store_memory", "store_self", "store_goal", "delete_memory", "respond"),
+        *("search_conversations", "search_rooms", "read"),
+        *("store_memory", "store_self", "store_goal", "delete_memory", "respond"),
     ]
     for tool in offered:
         assert tool.parameters["additionalProperties"] is False
         assert set(tool.parameters["required"]) == set(tool.parameters["properties"])
         assert tool.description
+        assert "description" not in tool.parameters
 
 
 def test_categories_of_the_tools_are_those_of_memories():
@@ -135,6 +139,73 @@ def test_a_search_in_conversations_finds_neither_the_session_itself_nor_calls_of
     assert {one["id"] for one in found["results"]} == {
         f"{other.conversation_id}/1/{side}" for side in ("user", "assistant")
     }
+
+
+def test_what_was_said_in_rooms_is_found_and_is_a_source():
+    asking = Asking()
+    posting.post(asking.process, "demo", "lobby", messages.MessageDraft("david", "The crane is in Kiel."))
+    asking.script(calls(("search_rooms", {"query": "crane"})), lambda thread: responds(sources=[_first(thread)["id"]]))
+
+    asked = asking.ask("Hello!")
+
+    found = _first(asking.agent.asked[1])
+    assert (found["kind"], found["by"], found["text"]) == ("message", "david", "The crane is in Kiel.")
+    assert [(one.kind, one.id) for one in asked.answer.sources] == [("message", found["id"])]
+
+
+def _first(thread):
+    return results(thread)[0]["results"][0]
+
+
+def test_each_result_of_a_search_but_a_short_message_is_read_by_its_id_and_is_a_source():
+    asking = Asking()
+    asking.world.note("The harbour master is Jonas.")
+    asking.world.consolidate()
+    asking.world.note("The harbour closes at nine.")
+    asking.remember("The harbour is deep.")
+    begun = conversations.create(asking.process, "demo", "bob", NewConversation())
+    log.append(asking.process, "demo", begun.conversation_id, "bob", Draft("Which harbour?", "That of Kiel."))
+    searches = ("search_notes", "search_memories", "search_conversations")
+    ids: list[str] = []
+
+    def read(thread):
+        ids.extend(one["id"] for result in results(thread) for one in result["results"])
+        return calls(*(("read", {"id": one}) for one in ids))
+
+    asking.script(
+        calls(*((name, {"query": "harbour"}) for name in searches)), read, lambda thread: responds(sources=ids)
+    )
+    asked = asking.ask("Hello!")
+
+    read_texts = [one["text"] for one in results(asking.agent.asked[2])[len(searches) :]]
+    assert len(read_texts) == len(ids) >= 4
+    assert all("arbour" in text for text in read_texts)
+    assert [one.id for one in asked.answer.sources] == ids
+
+
+def test_a_long_file_is_read_in_pages():
+    asking = Asking()
+    lines = "".join(f"- Berth {number} is free.\n" for number in range(900))
+    asking.world.store.put("demo/bank/berths.md", f"# Berths\n\n{lines}".encode())
+
+    def again(thread):
+        return calls(("read", {"id": "berths.md", "cursor": results(thread)[-1]["cursor"]}))
+
+    asking.script(calls(("read", {"id": "bank/berths.md"})), again, again, responds())
+    asking.ask("Hello!")
+
+    pages = results(asking.agent.asked[3])
+    assert "".join(page["text"] for page in pages) == f"# Berths\n\n{lines}"
+    assert "cursor" not in pages[-1]
+
+
+def test_what_can_not_be_read_is_told_to_the_model():
+    asking = Asking()
+    wrong = ["nothing.md", "notes/x", "", "../_meta.json", "memories/01KHXD0B7C2R0M4T6W9YBNCD3F", "x" * 5_000]
+
+    found = gave(asking, *(("read", {"id": one}) for one in wrong), ("read", {"id": "rules", "cursor": "x"}))
+
+    assert [list(one) for one in found] == [["error"]] * 7
 
 
 def test_what_is_stored_says_who_asked_and_where():
@@ -359,7 +430,7 @@ def test_a_search_that_needs_more_time_than_a_request_has_is_done_by_an_invocati
 
     def slow(process, meta, questions, embedded, until):
         ends.append((until - asking.world.clock()).total_seconds())
-        if len(ends) == 1:
+        if len(ends) == 2:
             raise SearchNotReady("Later.")
         return real(process, meta, questions, embedded, until)
 
@@ -377,7 +448,8 @@ def test_a_search_that_needs_more_time_than_a_request_has_is_done_by_an_invocati
     asking.world.settle()
 
     assert results(asking.agent.asked[-1])[1]["results"][0]["text"] == "The crane is blue."
-    assert ends == [9, 18]
+    # That of the first message waits less: the tools can look again.
+    assert ends == [4, 9, 18]
     assert len(asking.names("memories/facts/log/")) == 1
 
 

@@ -3,7 +3,7 @@
 Types are converted where the value is unambiguous (`"5"` is a number), because LLMs do not keep to types.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,18 +16,22 @@ MESSAGE_CHARACTERS = 8_000
 """Of an answer."""
 REASON_CHARACTERS = 300
 
-Query = Annotated[str, Field(min_length=1, max_length=1_000, description="The query, in a few words.")]
-Content = Annotated[
-    str, Field(min_length=1, max_length=4_000, description="One fact, in a sentence that is understood alone.")
-]
+ID_CHARACTERS = 4_000
+Query = Annotated[str, Field(min_length=1, max_length=1_000)]
+Content = Annotated[str, Field(min_length=1, max_length=4_000)]
 SelfCategory = Literal["context", "capability", "limitation", "preference", "relation"]
 GoalCategory = Literal["capability_request", "understanding", "connection", "curiosity"]
+
+
+def _undescribed(schema: dict[str, Any]) -> None:
+    # The docstring of a class says nothing to a model: its tool is described.
+    schema.pop("description", None)
 
 
 class Arguments(BaseModel):
     """Base of what tools take."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True, json_schema_extra=_undescribed)
 
 
 class Looking(Arguments):
@@ -36,10 +40,17 @@ class Looking(Arguments):
     query: Query
 
 
+class Reading(Arguments):
+    """Of reading by an id."""
+
+    id: Annotated[str, Field(min_length=1, max_length=ID_CHARACTERS)]
+    cursor: Annotated[str | None, Field(description="Of the page before; null: the first.")] = None
+
+
 class Recent(Arguments):
     """Of the newest memories."""
 
-    limit: Annotated[int, Field(ge=1, le=RECENT_MOST, description=f"How many, from 1 to {RECENT_MOST}.")] = 10
+    limit: Annotated[int, Field(ge=1, le=RECENT_MOST)] = 10
 
 
 class StoringFact(Arguments):
@@ -47,55 +58,40 @@ class StoringFact(Arguments):
 
     content: Content
     subjects: Annotated[
-        list[str], Field(max_length=SUBJECTS, description="Whom or what it is about: a few lower-case words.")
+        list[str], Field(max_length=SUBJECTS, description="Whom or what it is about: lower-case words.")
     ] = []
-    ttl: Annotated[
-        str | None,
-        Field(description="How long it holds, such as 30m, 12h, 7d, 2w or 1y; null: for ever."),
-    ] = None
+    ttl: Annotated[str | None, Field(description="How long it holds: 30m, 12h, 7d, 2w, 1y; null: for ever.")] = None
 
 
 class StoringSelf(Arguments):
     """Of what the agent is."""
 
     content: Content
-    category: Annotated[SelfCategory, Field(description="What it tells of you.")]
+    category: SelfCategory
 
 
 class StoringGoal(Arguments):
     """Of what the agent wants."""
 
     content: Content
-    category: Annotated[GoalCategory, Field(description="What kind of goal it is.")]
+    category: GoalCategory
 
 
 class Deleting(Arguments):
     """Of the deletion of a memory."""
 
-    id: Annotated[str, Field(description="The id of a memory that a tool has shown you for this question.")]
-    reason: Annotated[
-        str, Field(max_length=REASON_CHARACTERS, description="Why it is wrong or unwanted; it stays in the log.")
-    ]
+    id: str
+    reason: Annotated[str, Field(max_length=REASON_CHARACTERS)]
 
 
 class Responding(Arguments):
     """Of the answer."""
 
-    message: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=MESSAGE_CHARACTERS,
-            description="The answer itself, in the language of the question.",
-        ),
-    ]
-    sources: Annotated[
-        list[str],
-        Field(max_length=SOURCES_MOST, description="The ids of the results that it rests on, as the tools gave them."),
-    ] = []
+    message: Annotated[str, Field(min_length=1, max_length=MESSAGE_CHARACTERS)]
+    sources: Annotated[list[str], Field(max_length=SOURCES_MOST)] = []
 
 
 class RespondingWithExpression(Responding):
     """Of the answer to a caller who shows a face."""
 
-    expression: Annotated[Expression, Field(description="How you look while you say it.")]
+    expression: Expression

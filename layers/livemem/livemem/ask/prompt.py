@@ -1,6 +1,6 @@
 """The prompt: JSON values on one line each, so that no text can forge the prompt's structure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -25,7 +25,7 @@ KEPT_CHARACTERS = 400
 """Of a memory that is in every prompt, or of a room's message."""
 SESSION_CHARACTERS = 1_500
 """Of each question and answer of the session so far."""
-CONTEXT_CHARACTERS = 12_000
+CONTEXT_CHARACTERS, SYNTHESIS_CHARACTERS, OUTLINE_CHARACTERS = 6_000, 1_500, 1_500
 ANSWER_TOKENS = 1_000
 """Kept in the model's window for its answer."""
 EXPRESSION = "`expression` for how you look while you say it; "
@@ -44,13 +44,16 @@ def system(*, expression: bool) -> str:
 @dataclass(frozen=True)
 class Known:
     """The model's knowledge before it calls a tool: memories about itself, its goals, facts that name the user, the
-    context, the room's newest messages and the turns of the session, the oldest first.
+    synthesis and the outline of the bank, results of a search for the question, the room's newest messages and the
+    turns of the session, the oldest first.
     """
 
     selves: Sequence[Memory]
     goals: Sequence[Memory]
     of_user: Sequence[Memory]
-    context: str
+    synthesis: str
+    outline: str
+    context: Mapping[str, Any]
     last_said: Sequence[Message]
     session: Sequence[Turn]
 
@@ -70,7 +73,9 @@ def opening(question: Question, known: Known, now: datetime) -> str:
         selves=json_line([_kept(one) for one in known.selves]),
         goals=json_line([_kept(one) for one in known.goals]),
         of_user=json_line([_kept(one) | {"at": one.moment, "by": one.said_by} for one in known.of_user]),
-        context=json_line(_cut(known.context, CONTEXT_CHARACTERS)),
+        synthesis=json_line(_cut(known.synthesis, SYNTHESIS_CHARACTERS)),
+        outline=json_line(known.outline),
+        context=json_line(known.context),
         room=json_line([_said(one) for one in known.last_said]),
         session=json_line(said),
         now=json_line(clock.iso(now)),

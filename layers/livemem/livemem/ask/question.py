@@ -109,6 +109,8 @@ class Question(Job):
     """The user's conversation before this one. It ends when this one begins."""
     opening: str | None = None
     """The first message to the model."""
+    known: list[AnswerSource] = []
+    """The sources that it shows."""
     steps: list[Step] = []
     slowest: Finite = 0
     """Seconds that the model took for its slowest answer."""
@@ -125,7 +127,7 @@ class Question(Job):
             step.model_copy(update={"called": [one.model_copy(update={"shown": {}}) for one in step.called or ()]})
             for step in self.steps
         ]
-        return self.model_copy(update={"steps": steps, "opening": None})
+        return self.model_copy(update={"steps": steps, "opening": None, "known": []})
 
 
 @dataclass(frozen=True)

@@ -219,13 +219,13 @@ def _on_take(work: Work[Question]) -> Mapping[str, Any]:
     if asked.opening is not None:
         return {}
     if not asked.may_write:
-        return {"opening": starting_context.opening(process, asked.space_id, asked, [])}
+        return starting_context.opening(process, asked.space_id, asked, [])
     current, former = sessions.of(process, asked.space_id, asked.user)
     if asked.session is not None and asked.session != current:
         raise RunError("session_ended", SESSION_ENDED)
     said = sessions.so_far(process, asked.space_id, current) if current else []
-    opening = starting_context.opening(process, asked.space_id, asked, said)
-    return {"conversation_id": current or process.new_id(), "former": former, "opening": opening}
+    shown = starting_context.opening(process, asked.space_id, asked, said)
+    return {"conversation_id": current or process.new_id(), "former": former, **shown}
 
 
 def _step(work: Work[Question]) -> End:
@@ -246,7 +246,7 @@ def _step(work: Work[Question]) -> End:
         raise RunError(OUT_OF_TIME, NO_TIME) from error
     if work.job.may_write:
         sessions.keep(work.process, work.job.space_id, work.job)
-    return End(changes={"steps": work.job.without_results().steps, "opening": None})
+    return End(changes={"steps": work.job.without_results().steps, "opening": None, "known": []})
 
 
 def _turn(work: Work[Question]) -> None:

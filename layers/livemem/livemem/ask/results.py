@@ -1,12 +1,24 @@
 """Results of tools: each one short enough for the model's window, and as a source that an answer may name."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from livemem import clock
 from livemem.ask.question import AnswerSource
+from livemem.bank.files import File
+from livemem.conversations.reading import Item, Page
 from livemem.memories.memory import Memory
+from livemem.notes.note import Note
+from livemem.recall import text_paging
+from livemem.recall.by_id import ReadRequest, Thing
+from livemem.recall.document_sources import BANK
+from livemem.recall.memory_documents import MEMORY
+from livemem.recall.question_context import QuestionContext
+from livemem.search.documents import Document
 from livemem.search.engine import Hit
+from livemem.text.invisible import visible
 
 CHARACTERS = 600
 """Of one result. A longer text is cut, and marked as cut."""
@@ -36,26 +48,67 @@ def of_hits(hits: Iterable[Hit], unread: int = 0) -> CallResult:
     how many new objects it left unread.
     """
     found = [(hit, _best_part(hit)) for hit in hits]
-    told = [_hit(hit, part) for hit, part in found]
-    sources = [
-        AnswerSource(
-            kind=hit.document.kind,
-            id=hit.document.id,
-            excerpt=_excerpt(_snippet(hit) or part),
-            at=hit.document.time or None,
-        )
-        for hit, part in found
-    ]
-    result = _listed(told, sources)
+    sources = [_source_of(hit.document, _snippet(hit) or part) for hit, part in found]
+    result = _listed([_hit(hit, part) for hit, part in found], sources)
     if unread:
         result.told["not_read_yet"] = f"{unread} new objects: search again to find what is in them."
     return result
+
+
+def of_context(context: QuestionContext) -> CallResult:
+    """The known items as the hits of a search, of a turn with all that belongs to the exchange. The messages follow."""
+    said = of_hits(context.said, context.unread)
+    found = [(one.hit, one.text) for one in context.items if one.hit]
+    told = [*(_hit(hit, text) for hit, text in found), *said.told["results"]]
+    sources = [*(_source_of(hit.document, text) for hit, text in found), *said.sources]
+    return CallResult(said.told | {"results": told}, len(told), tuple(sources))
+
+
+def of_thing(wanted: ReadRequest, thing: Thing) -> CallResult:
+    """A page of what was read by its id. Raises InvalidRequest if the text was changed since the page before."""
+    content = thing.content
+    if isinstance(content, Memory):
+        return CallResult(_memory(content, None, most=wanted.max_chars), 1, (_source(content),))
+    page = text_paging.page(visible(_text(content)), wanted.max_chars, wanted.place)
+    told = {"kind": thing.kind, "text": page.text, "confirmed_at": thing.verified_at, "cursor": page.next_cursor}
+    at = content.moment if isinstance(content, Note) else thing.verified_at
+    kind = BANK if thing.kind in ("file", "section") else thing.kind
+    source = AnswerSource(kind=kind, id=bare(wanted.id), excerpt=_excerpt(page.text), at=at)
+    return CallResult({name: value for name, value in told.items() if value}, 1, (source,))
+
+
+def _text(content: str | list[File] | Note | Page | Item) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Note):
+        return f"{content.speaker}, {content.moment}, {content.category}: {content.content}"
+    if isinstance(content, Page):
+        sides = (
+            f"{turn.said_by(side)} ({turn.role_of(side)}), {clock.iso(turn.said_at())}: {text}"
+            for turn in content.turns
+            for side, text in (("user", turn.user_message), ("assistant", turn.assistant_message))
+            if text
+        )
+        return "\n".join(sides)
+    if isinstance(content, Item):
+        return "\n".join([content.summary.summary, *content.summary.key_findings]) if content.summary else ""
+    return "\n".join(file.path for file in content)
+
+
+def bare(reference: str) -> str:
+    """An id without the folder before it, as searches tell it."""
+    return re.sub("^(bank|notes|memories|conversations)/", "", reference.strip())
 
 
 def of_stored(memory: Memory, *, merged: bool) -> CallResult:
     """A memory as it is after it was stored. `merged`: it became part of a memory that was there."""
     told = _memory(memory, None) | {"merged_into_one_that_was_there": merged}
     return CallResult({"stored": told}, 1, (_source(memory),))
+
+
+def _source_of(document: Document, excerpt: str) -> AnswerSource:
+    kind = document.source["kind"] if document.kind == MEMORY else document.kind
+    return AnswerSource(kind=kind, id=document.id, excerpt=_excerpt(excerpt), at=document.time or None)
 
 
 def _source(memory: Memory) -> AnswerSource:
@@ -66,11 +119,11 @@ def _listed(told: list[dict[str, Any]], sources: list[AnswerSource]) -> CallResu
     return CallResult({"results": told}, len(told), tuple(sources))
 
 
-def _memory(memory: Memory, score: float | None) -> dict[str, Any]:
+def _memory(memory: Memory, score: float | None, *, most: int = CHARACTERS) -> dict[str, Any]:
     told = {
         "id": memory.memory_id,
         "kind": memory.kind,
-        **_cut(memory.content),
+        **_cut(memory.content, most),
         "category": memory.category,
         "subjects": memory.subjects,
         "updated_at": memory.updated_at,
@@ -86,8 +139,9 @@ def _hit(hit: Hit, part: str) -> dict[str, Any]:
     document = hit.document
     told = {
         "id": document.id,
-        "kind": document.kind,
-        "title": document.title[:TITLE],
+        "kind": document.source["kind"] if document.kind == MEMORY else document.kind,
+        # The id of a section has its headings.
+        "title": document.title[:TITLE] if document.kind != BANK else "",
         "text": part,
         "cut": len(part) < len(document.text) or None,
         "at": document.time,
@@ -99,8 +153,8 @@ def _hit(hit: Hit, part: str) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def _cut(text: str) -> dict[str, Any]:
-    return {"text": text} if len(text) <= CHARACTERS else {"text": text[:CHARACTERS], "cut": True}
+def _cut(text: str, most: int) -> dict[str, Any]:
+    return {"text": text} if len(text) <= most else {"text": text[:most], "cut": True}
 
 
 def _snippet(hit: Hit) -> str:

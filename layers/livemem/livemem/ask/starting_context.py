@@ -1,45 +1,78 @@
-"""The model's knowledge before it calls a tool: the agent's memories of itself, facts about the user, the newest
-messages of the room, and a context for the question.
+"""The model's knowledge before it calls a tool: the agent's memories of itself, facts about the user, the synthesis and
+the outline of the bank, what is known about the question, and the newest messages of the room.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
-from livemem.ask import prompt
+from livemem.ask import prompt, results
 from livemem.ask.question import Question
+from livemem.ask.results import CallResult
+from livemem.bank import history
 from livemem.conversations.turn import Turn
 from livemem.conversations.user_signals import own_first
+from livemem.errors import NotFound, SearchNotReady
 from livemem.memories import reading
 from livemem.memories.memory import Memory
 from livemem.memories.state import State, newest_first
 from livemem.process import Process
-from livemem.recall import memory_context
+from livemem.recall import question_context
 from livemem.rooms import reading as rooms
 from livemem.rooms.message import Message
 from livemem.store.memory_keys import Kind
 
 SELVES, GOALS = 20, 10
 """How many of the agent's newest memories about itself, and of its newest goals, are in every prompt."""
-FACTS = 10
 OF_USER = 5
 """How many of the newest facts that name the user are in every prompt."""
 ROOM_LAST = 10
 """How many of the room's newest messages are in the prompt, on any subject."""
 
 
-def opening(process: Process, space_id: str, question: Question, session: Sequence[Turn]) -> str:
-    """The first message to the model. `session` holds the turns of the conversation so far.
+def opening(process: Process, space_id: str, question: Question, session: Sequence[Turn]) -> Mapping[str, Any]:
+    """The first message to the model, and the sources that it shows, as changes of the question. `session` holds the
+    turns of the conversation so far.
 
-    1 LIST of each of three kinds of memories. With a room 2 LISTs more, of which one is per 1,000 messages, and 1 GET
-    for each message that this process does not know, and for each of the last ten.
+    Side by side 1 GET of the synthesis, 1 LIST of each of three kinds of memories, and the requests of
+    `question_context.context`. With a room 1 LIST more, and 1 GET for each of its last ten messages.
     """
-    selves = reading.recent(process, space_id, kind="self", limit=SELVES)
-    goals = reading.recent(process, space_id, kind="goal", limit=GOALS)
-    facts = reading.state_of(process, space_id, "fact")
-    named = of_user(process, facts, question.user)
-    around = block(process, space_id, question.message, question.room, facts)
-    last = last_said(process, space_id, question.room)
-    return prompt.opening(question, prompt.Known(selves, goals, named, around, last, session), process.clock())
+    looks: list[Callable[[], Any]] = [
+        lambda: reading.recent(process, space_id, kind="self", limit=SELVES),
+        lambda: reading.recent(process, space_id, kind="goal", limit=GOALS),
+        lambda: of_user(process, reading.state_of(process, space_id, "fact"), question.user),
+        lambda: _synthesis(process, space_id),
+        lambda: known(process, space_id, question),
+        lambda: last_said(process, space_id, question.room),
+    ]
+    selves, goals, named, synthesis, (found, outline), last = process.store.map(lambda look: look(), looks)
+    told = prompt.Known(selves, goals, named, synthesis, outline, found.told, last, session)
+    return {"opening": prompt.opening(question, told, process.clock()), "known": list(found.sources)}
+
+
+def known(process: Process, space_id: str, question: Question) -> tuple[CallResult, str]:
+    """What is known about the question as the result of a search, and the outline of the bank. Where the search is not
+    ready in time, the result says so.
+    """
+    try:
+        found = question_context.context(
+            process,
+            space_id,
+            question.message,
+            room=question.room,
+            max_chars=prompt.CONTEXT_CHARACTERS,
+            outline_chars=prompt.OUTLINE_CHARACTERS,
+        )
+    except SearchNotReady as error:
+        return CallResult({"error": error.detail}), ""
+    return results.of_context(found), found.outline
+
+
+def _synthesis(process: Process, space_id: str) -> str:
+    with suppress(NotFound):
+        return history.synthesis(process, space_id, at=None).content
+    return ""
 
 
 def of_user(process: Process, known: tuple[Kind, State], user: str) -> list[Memory]:
@@ -57,14 +90,3 @@ def of_user(process: Process, known: tuple[Kind, State], user: str) -> list[Memo
 def last_said(process: Process, space_id: str, room: str | None) -> list[Message]:
     """The room's newest messages, the oldest first: a few LISTs, 1 GET each. Empty without a room."""
     return rooms.newest(process, space_id, room, ROOM_LAST)[::-1] if room is not None else []
-
-
-def block(process: Process, space_id: str, message: str, room: str | None, known: tuple[Kind, State]) -> str:
-    """The context for the question, as text: the nearest of the known facts, and messages of a room that is named."""
-    if room is not None:
-        # The headings are in the language of the prompt. Contents keep their own language.
-        return memory_context.context(
-            process, space_id, message, room=room, lang="en", limit=FACTS, known=known
-        ).markdown
-    found = reading.search(process, space_id, message, limit=FACTS, known=known)
-    return "\n".join(f"• {' '.join(one.memory.content.split())}" for one in found)

@@ -14,6 +14,7 @@ from livemem.ask.arguments import (
     Arguments,
     Deleting,
     Looking,
+    Reading,
     Recent,
     Responding,
     RespondingWithExpression,
@@ -29,8 +30,8 @@ from livemem.errors import (
     EmbeddingUnavailable,
     Forbidden,
     InvalidRequest,
-    MemoriesBroken,
     NotFound,
+    ObjectUnreadable,
     RunError,
     SearchNotReady,
     TooLarge,
@@ -42,7 +43,8 @@ from livemem.llm.tool_calling import Tool
 from livemem.memories import forgetting, reading, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.process import Process
-from livemem.recall import search
+from livemem.recall import by_id, search
+from livemem.recall.by_id import ReadRequest
 from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import SearchRequest
 from livemem.search.documents import QUESTIONS
@@ -64,7 +66,7 @@ SHOWN_ARGUMENT = 2_000
 """Characters that are kept of the arguments of a call that could not be used."""
 TOLD = (
     *(InvalidRequest, TooLarge, NotFound, Forbidden, Conflict, Busy, SearchNotReady),
-    *(EmbeddingUnavailable, MemoriesBroken),
+    *(EmbeddingUnavailable, ObjectUnreadable),
 )
 """Errors that the model gets as a result: the call may succeed with other arguments, or a little later."""
 
@@ -126,6 +128,17 @@ def _conversations(hand: Hand, given: Looking) -> CallResult:
     mine = hand.question.conversation_id
     earlier = [hit for hit in questions.hits if hit.document.source.get("conversation_id") != mine]
     return results.of_hits([*said.hits, *earlier][:FOUND], said.unread)
+
+
+def _rooms(hand: Hand, given: Looking) -> CallResult:
+    asked = SearchRequest.of_rooms(given.query, limit=FOUND)
+    (answer,) = _found_for(hand, [replace(asked, least=hand.process.settings.room_min_relevance)])
+    return results.of_hits(answer.hits, answer.unread)
+
+
+def _read(hand: Hand, given: Reading) -> CallResult:
+    wanted = ReadRequest.of(given.id, cursor=given.cursor)
+    return results.of_thing(wanted, by_id.read(hand.process, hand.space_id, wanted))
 
 
 def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> Sequence[SpaceHits]:
@@ -201,21 +214,18 @@ def _respond(hand: Hand, given: Responding) -> CallResult:
 
 
 OFFERS: dict[str, Offer] = {
-    "search_memories": Offer("Facts that were stored, by their meaning: look here first.", Looking, _memories("fact")),
-    "get_recent_memories": Offer("The facts that were stored or renewed last.", Recent, _recent),
-    "search_self": Offer("What you know of yourself.", Looking, _memories("self")),
-    "search_goals": Offer("What you want.", Looking, _memories("goal")),
-    "search_notes": Offer("The notes of all agents, and the files that were made of them.", Looking, _notes),
-    "search_conversations": Offer("Messages of earlier conversations.", Looking, _conversations),
-    "store_memory": Offer("Store a durable fact that you did not know before.", StoringFact, _store_fact, writes=True),
-    "store_self": Offer("Store something about yourself.", StoringSelf, _store_self, writes=True),
-    "store_goal": Offer("Store something that you want.", StoringGoal, _store_goal, writes=True),
-    "delete_memory": Offer(
-        "Delete one memory that is wrong or unwanted. Only where the user of this question asks for it.",
-        Deleting,
-        _delete,
-        writes=True,
-    ),
+    "search_memories": Offer("Search the facts that were stored.", Looking, _memories("fact")),
+    "get_recent_memories": Offer("The facts stored last.", Recent, _recent),
+    "search_self": Offer("Search what you know of yourself.", Looking, _memories("self")),
+    "search_goals": Offer("Search what you want.", Looking, _memories("goal")),
+    "search_notes": Offer("Search the bank and all notes, old ones too.", Looking, _notes),
+    "search_conversations": Offer("Search what was said in conversations.", Looking, _conversations),
+    "search_rooms": Offer("Search what was said in chat rooms lately.", Looking, _rooms),
+    "read": Offer("One thing whole, by its id from a result or the outline, or `synthesis`.", Reading, _read),
+    "store_memory": Offer("Store a fact.", StoringFact, _store_fact, writes=True),
+    "store_self": Offer("Store what you learned of yourself.", StoringSelf, _store_self, writes=True),
+    "store_goal": Offer("Store what you want.", StoringGoal, _store_goal, writes=True),
+    "delete_memory": Offer("Delete a memory, if the user asks for it.", Deleting, _delete, writes=True),
     RESPOND: Offer("Give the answer. Nothing comes after it.", Responding, _respond),
 }
 STORING = ("store_memory", "store_self", "store_goal")
@@ -252,7 +262,7 @@ def carry_out(
         hand = Hand(process, space_id, question, [*before, *done], op_id, until)
         called, given = _call(hand, call, place)
         if isinstance(given, Responding) and answer is None:
-            answer = answered(given, [*before, *done])
+            answer = answered(given, question.known, [*before, *done])
         done.append(called)
     return done, answer
 
@@ -299,9 +309,10 @@ def _arguments(takes: type[Arguments], text: str) -> Arguments:
         raise RefusedCall(f"Its arguments are wrong. {error}") from None
 
 
-def answered(given: Responding, before: Sequence[Called]) -> Answer:
-    """The answer, with only those of its sources that a tool has shown."""
-    shown: dict[str, AnswerSource] = {source.id: source for one in before for source in one.sources}
-    named = [shown[one] for one in dict.fromkeys(given.sources) if one in shown]
+def answered(given: Responding, known: Sequence[AnswerSource], before: Sequence[Called]) -> Answer:
+    """The answer, with only those of its sources that the first message or a tool has shown."""
+    shown = {source.id: source for source in (*known, *(source for one in before for source in one.sources))}
+    named = [one if one in shown else results.bare(one) for one in given.sources]
     expression = given.expression if isinstance(given, RespondingWithExpression) else None
-    return Answer(expression=expression, message=given.message.strip(), sources=named)
+    sources = [shown[one] for one in dict.fromkeys(named) if one in shown]
+    return Answer(expression=expression, message=given.message.strip(), sources=sources)

@@ -90,10 +90,9 @@ def search(
     kind: Kind | None = None,
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
-    known: tuple[Kind, State] | None = None,
 ) -> list[NearMemory]:
     """The memories most similar to a question: `ask` without its further results."""
-    return ask(process, space_id, query, kind=kind, subject=subject, limit=limit, known=known).found
+    return ask(process, space_id, query, kind=kind, subject=subject, limit=limit).found
 
 
 def ask(
@@ -105,16 +104,14 @@ def ask(
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
     missing: list[str] | None = None,
-    known: tuple[Kind, State] | None = None,
 ) -> FoundMemories:
     """The unexpired memories most similar to a question, also with low scores.
 
     1 LIST for each kind, and 1 call of the embedding model. If that fails, memories are compared by their letters.
-    `known` is a kind as `state_of` has just read it, which then alone is searched, without a LIST.
     Unreadable operations are skipped, and their keys are added to `missing`. Raises NotFound, InvalidRequest,
     MemoriesBroken.
     """
-    compared = _compared(process, space_id, query, kind, subject, missing, known)
+    compared = _compared(process, space_id, query, kind, subject, missing)
     return _found(process, compared, nearest.best(compared.scores[compared.asked], limit))
 
 
@@ -133,7 +130,7 @@ def answers(
 
     It compares with all memories of the kinds asked, also with those about other subjects.
     """
-    compared = _compared(process, space_id, query, kind, subject, missing, None)
+    compared = _compared(process, space_id, query, kind, subject, missing)
     terms, asked = process.cache(_Terms), compared.asked.tolist()
     # The similarity of letters is no cosine.
     cosines = compared.scores if compared.by == "vector" else None
@@ -185,11 +182,10 @@ def _compared(
     kind: Kind | None,
     subject: str | None,
     missing: list[str] | None,
-    known: tuple[Kind, State] | None,
 ) -> _Compared:
     limits.check_text("q", query, QUERY_BYTES)
     tag = _tag(subject)
-    some = [known] if known else _states(process, space_id, kind, missing)
+    some = _states(process, space_id, kind, missing)
     alive = [found.alive(process.clock()) for _, found in some]
     memories = [memory for among in alive for memory in among]
     about = [place for place, memory in enumerate(memories) if _is_about(memory, tag)]

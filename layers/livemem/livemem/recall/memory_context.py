@@ -7,7 +7,6 @@ from typing import get_args
 from livemem import clock
 from livemem.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
 from livemem.memories import reading as memories
-from livemem.memories.state import State
 from livemem.process import Process
 from livemem.recall import fan_out, render_memory, search
 from livemem.recall.fan_out import FanOutTask
@@ -22,7 +21,6 @@ from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import room_keys
-from livemem.store.memory_keys import Kind
 
 MESSAGES, FACTS = "messages", "facts"
 """The sources, as `degraded` names them."""
@@ -56,14 +54,13 @@ def context(
     room: str | None = None,
     lang: Lang | None = None,
     limit: int = LIMIT_DEFAULT,
-    known: tuple[Kind, State] | None = None,
 ) -> MemoryContext:
     """Up to `limit` messages of rooms, or of one, and as many facts, about the subject of `query`. If that holds no
     word to look for, they are the newest ones. For small talk there are none. Results below the relevance floor are
     left out (relevance.py). `lang` None is the language of the space, else English.
 
-    As `search.in_rooms` and `memories.reading.search`, side by side. `known`: facts that were just read. A source that
-    fails is left out. Raises NotFound, InvalidName, InvalidRequest. If both fail, raises the first one's error.
+    As `search.in_rooms` and `memories.reading.search`, side by side. A source that fails is left out. Raises NotFound,
+    InvalidName, InvalidRequest. If both fail, raises the first one's error.
     """
     if room is not None:
         room_keys.check_room(room)
@@ -78,7 +75,7 @@ def context(
         return MemoryContext([], [], "", ())
     tasks = {
         MESSAGES: FanOutTask(lambda: _said(process, meta, asked, floor, room, limit), SECONDS[MESSAGES]),
-        FACTS: FanOutTask(lambda: _facts(process, space_id, asked, floor, limit, known), SECONDS[FACTS]),
+        FACTS: FanOutTask(lambda: _facts(process, space_id, asked, floor, limit), SECONDS[FACTS]),
     }
     results, failures = fan_out.done(process, tasks)
     if not results:
@@ -158,12 +155,11 @@ def _facts(
     asked: SearchRequest | None,
     floor: RelevanceFloor | None,
     limit: int,
-    known: tuple[Kind, State] | None,
 ) -> list[ShownFact]:
     if asked is None or floor is None:
         newest = memories.recent(process, space_id, kind="fact", limit=limit)
         return [ShownFact(one.memory_id, one.content, None, one.updated_at) for one in newest]
-    answer = memories.ask(process, space_id, asked.text, kind="fact", limit=limit, known=known)
+    answer = memories.ask(process, space_id, asked.text, kind="fact", limit=limit)
     found = []
     floor = floor.forgiving(f"{one.memory.content} {' '.join(one.memory.subjects)}" for one in answer.found)
     for one in answer.found:

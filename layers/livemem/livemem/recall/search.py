@@ -324,7 +324,12 @@ def answering(
     space_id, zone = meta.space_id, heads.zone_of(process, meta)
     today = process.clock().astimezone(zone).date()
     questions = [one.on(today) for one in questions]
-    asked = replace(questions[0], levels=tuple(sorted({level for one in questions for level in one.levels})))
+    kinds = [one.kinds or ALL_KINDS for one in questions]
+    asked = replace(
+        questions[0],
+        kinds=tuple({kind for some in kinds for kind in some}),
+        levels=tuple(sorted({level for one in questions for level in one.levels})),
+    )
     end = until or process.clock() + READING
     with viewing(process, meta) as view:
         # The question's vector takes as long as a listing: side by side.

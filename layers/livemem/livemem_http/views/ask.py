@@ -71,7 +71,8 @@ class NewQuestion(Body):
     room: Annotated[
         str | None,
         described(
-            "A room whose messages are added to the context: the newest messages, and those about the same subject.",
+            "A room whose messages are added to the context: the newest messages, and those about the same subject. "
+            "Default: those about the same subject in all rooms.",
             "salon",
             pattern=f"^{room_keys.ROOM.pattern}$",
         ),
@@ -87,13 +88,14 @@ class NewQuestion(Body):
 
 
 class SourceView(View):
-    """A source of the answer: a tool has shown it to the agent for this question."""
+    """A source of the answer: the agent was shown it for this question, at the beginning or by a tool."""
 
     kind: Annotated[
         str,
         described(
             "The kind of source: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of "
-            "the bank (`bank`), or part of a conversation (`turn`, `summary`).",
+            "the bank (`bank`), part of a conversation (`turn`, `summary`), or a message of a room (`message`). Of "
+            "what the agent read by an id also `rules` and `synthesis`.",
             "fact",
         ),
     ]
