@@ -40,11 +40,11 @@ class Looking(Arguments):
     query: Query
 
 
-class Reading(Arguments):
+class ReadingOne(Arguments):
     """Of reading by an id."""
 
     id: Annotated[str, Field(min_length=1, max_length=ID_CHARACTERS)]
-    cursor: Annotated[str | None, Field(description="Of the page before; null: the first.")] = None
+    cursor: Annotated[str | None, Field(description="That of the page before, or null.")] = None
 
 
 class Recent(Arguments):

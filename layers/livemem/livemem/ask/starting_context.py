@@ -52,7 +52,7 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
 
 
 def known(process: Process, space_id: str, question: Question) -> tuple[CallResult, str]:
-    """What is known about the question as the result of a search, and the outline of the bank. Where the search is not
+    """The known things about the question as the result of a search, and the outline of the bank. Where the search is not
     ready in time, the result says so.
     """
     try:

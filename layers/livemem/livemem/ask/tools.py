@@ -14,7 +14,7 @@ from livemem.ask.arguments import (
     Arguments,
     Deleting,
     Looking,
-    Reading,
+    ReadingOne,
     Recent,
     Responding,
     RespondingWithExpression,
@@ -136,7 +136,7 @@ def _rooms(hand: Hand, given: Looking) -> CallResult:
     return results.of_hits(answer.hits, answer.unread)
 
 
-def _read(hand: Hand, given: Reading) -> CallResult:
+def _read(hand: Hand, given: ReadingOne) -> CallResult:
     wanted = ReadRequest.of(given.id, cursor=given.cursor)
     return results.of_thing(wanted, by_id.read(hand.process, hand.space_id, wanted))
 
@@ -221,7 +221,7 @@ OFFERS: dict[str, Offer] = {
     "search_notes": Offer("Search the bank and all notes, old ones too.", Looking, _notes),
     "search_conversations": Offer("Search what was said in conversations.", Looking, _conversations),
     "search_rooms": Offer("Search what was said in chat rooms lately.", Looking, _rooms),
-    "read": Offer("One thing whole, by its id from a result or the outline, or `synthesis`.", Reading, _read),
+    "read": Offer("One thing whole, by its id from a result or the outline, or `synthesis`.", ReadingOne, _read),
     "store_memory": Offer("Store a fact.", StoringFact, _store_fact, writes=True),
     "store_self": Offer("Store what you learned of yourself.", StoringSelf, _store_self, writes=True),
     "store_goal": Offer("Store what you want.", StoringGoal, _store_goal, writes=True),

@@ -1,4 +1,4 @@
-"""What is known about a question before a tool is called: all kinds in one search, and an outline of the bank."""
+"""The context of an agent that answers a question: all kinds in one search, and an outline of the bank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
