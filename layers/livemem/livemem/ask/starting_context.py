@@ -52,8 +52,8 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
 
 
 def known(process: Process, space_id: str, question: Question) -> tuple[CallResult, str]:
-    """The known things about the question as the result of a search, and the outline of the bank. Where the search is not
-    ready in time, the result says so.
+    """The known things about the question as the result of a search, and the outline of the bank. A search that is not
+    ready in time says so instead.
     """
     try:
         found = question_context.context(
