@@ -266,9 +266,11 @@ def ask_project(bench: Bench, memory: Memory, rows: Sequence[Mapping[str, Any]])
     return found
 
 
-def ask_changing(bench: Bench, memory: Memory, rows: Sequence[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+def ask_changing(
+    bench: Bench, llm: InstantLlm, memory: Memory, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Counter[str]]:
     """By way in, how often the present value, a former one, or something else came first; and of the search how often a
-    former one stands above the present one.
+    former one stands above the present one. `ask`: in its first message to the model.
     """
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
@@ -283,6 +285,8 @@ def ask_changing(bench: Bench, memory: Memory, rows: Sequence[Mapping[str, Any]]
         for name in ("context", "start"):
             page = bench.ok("GET", f"{below}/{name}?q={quote(row['ask'])}")["markdown"]
             counted[name][_first_on(page, memory, present, former)] += 1
+        bench.ok("POST", f"{below}/ask", {"message": row["ask"], "user": row["fact"]})
+        counted["ask"][_first_on(llm.messages[1]["content"], memory, present, former)] += 1
     return counted
 
 
@@ -340,7 +344,7 @@ def measured(vectors: str, *, missed: bool) -> Iterator[str]:
         if missed:
             yield from (f"    {one}" for one in found.missed)
         for name, space in facts.items():
-            for way, counted in ask_changing(bench, space, of_changing).items():
+            for way, counted in ask_changing(bench, llm, space, of_changing).items():
                 told = ", ".join(f"{which} {counted[which]}" for which in ("present", "former", "other", "nothing"))
                 more = f"; a former one above: {counted['former above']}" if way == "search" else ""
                 yield f"facts, {name}, {way}: {told}{more}"

@@ -323,9 +323,14 @@ class InstantLlm(threading.Thread):
         super().__init__(daemon=True)
         import http.server  # noqa: PLC0415 - of this part alone
 
+        self.messages: list[dict[str, Any]] = []
+        """Of the last prompt."""
+        llm = self
+
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                llm.messages = asked["messages"]
                 told = json.dumps(completion(_answered(asked["messages"], answer))).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")

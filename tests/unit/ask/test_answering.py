@@ -94,7 +94,7 @@ def test_who_the_agent_is_and_what_it_wants_are_data_in_the_prompt_and_the_instr
         [{"category": "understanding", "content": "Learn who runs the port."}],
         [],
         "",
-        "",
+        {},
         {"results": []},
         [],
         [],
@@ -166,7 +166,7 @@ def test_what_is_known_about_the_question_is_given_and_is_a_source_without_a_cal
 
     asked = asking.ask("Who looks after the ferry, and when does it leave?")
 
-    (found,) = given(asking, "What a search for")
+    (found,) = given(asking, "Found for the question")
     assert {one["id"]: one["text"] for one in found["results"]} == {
         memory_id: "Ines looks after the ferry.",
         note_id: "The ferry leaves at nine.",
@@ -376,7 +376,7 @@ def test_what_was_said_in_any_room_is_given_or_in_that_of_the_question_alone():
 
     def said(room):
         asking.ask("Is the oven on?", room=room, may_write=False)
-        (found,) = given(asking, "What a search for")
+        (found,) = given(asking, "Found for the question")
         return [(one["id"].partition("/")[0], one["by"], one["text"]) for one in found["results"]]
 
     assert said("galley") == [("galley", "Zoé", "The oven is on.")]
@@ -390,7 +390,7 @@ def test_what_somebody_said_in_a_room_at_ten_is_known_at_eleven_in_every_room_an
 
     asking.ask("Tu sais où je pars demain ?", user="david")
 
-    (found,) = given(asking, "What a search for")
+    (found,) = given(asking, "Found for the question")
     (said,) = found["results"]
     assert (said["by"], said["text"], said["at"][:16]) == ("david", "je pars en Grèce demain", "2026-02-20T14:00")
 
@@ -401,9 +401,8 @@ def test_the_synthesis_and_the_outline_of_the_bank_are_given_and_the_outline_can
     asking.world.consolidate()
 
     def read(thread):
-        line = json.loads(_line(thread, "Outline"))
-        section = line.split("\n")[1].removeprefix("- ").rpartition(" (")[0]
-        return calls(("read", {"id": section}), ("read", {"id": "synthesis"}))
+        ((file, (heading, *_)),) = json.loads(_line(thread, "Outline")).items()
+        return calls(("read", {"id": f"{file}#{heading}"}), ("read", {"id": "synthesis"}))
 
     asking.script(read, responds())
     asking.ask("What is there?  Which harbour?")
@@ -422,7 +421,7 @@ def test_a_search_that_is_not_ready_leaves_the_context_empty_and_the_model_is_to
 
     asked = asking.ask("Is the oven on?")
 
-    assert given(asking, "What a search for") == [{"error": "Later."}]
+    assert given(asking, "Found for the question") == [{"error": "Later."}]
     assert asked.status == "done"
 
 

@@ -17,6 +17,7 @@ from livemem.llm import tool_calling as llm
 from livemem.llm.templates import json_line
 from livemem.llm.tool_calling import Call, Thread, ToolReply
 from livemem.memories.memory import Memory
+from livemem.recall.question_context import Outline
 from livemem.rooms.message import Message
 
 TURNS = 5
@@ -25,7 +26,7 @@ KEPT_CHARACTERS = 400
 """Of a memory that is in every prompt, or of a room's message."""
 SESSION_CHARACTERS = 1_500
 """Of each question and answer of the session so far."""
-CONTEXT_CHARACTERS, SYNTHESIS_CHARACTERS, OUTLINE_CHARACTERS = 6_000, 1_500, 1_500
+SYNTHESIS_CHARACTERS, OUTLINE_CHARACTERS = 1_500, 1_500
 ANSWER_TOKENS = 1_000
 """Kept in the model's window for its answer."""
 EXPRESSION = "`expression` for how you look while you say it; "
@@ -52,7 +53,7 @@ class Known:
     goals: Sequence[Memory]
     of_user: Sequence[Memory]
     synthesis: str
-    outline: str
+    outline: Outline
     context: Mapping[str, Any]
     last_said: Sequence[Message]
     session: Sequence[Turn]
@@ -74,7 +75,7 @@ def opening(question: Question, known: Known, now: datetime) -> str:
         goals=json_line([_kept(one) for one in known.goals]),
         of_user=json_line([_kept(one) | {"at": one.moment, "by": one.said_by} for one in known.of_user]),
         synthesis=json_line(_cut(known.synthesis, SYNTHESIS_CHARACTERS)),
-        outline=json_line(known.outline),
+        outline=json_line(_fitting(known.outline)),
         context=json_line(known.context),
         room=json_line([_said(one) for one in known.last_said]),
         session=json_line(said),
@@ -82,6 +83,21 @@ def opening(question: Question, known: Known, now: datetime) -> str:
         user=json_line(question.user)[1:-1],
         question=json_line(question.message),
     )
+
+
+def _fitting(outline: Outline) -> dict[str, Any]:
+    """The outline within its characters: of the last files the number of their sections, or how many files they are."""
+    told: dict[str, Any] = {}
+    left = OUTLINE_CHARACTERS
+    for file, headings in outline.items():
+        for shown in (headings, len(headings)):
+            size = len(json_line({file: shown}))
+            if size <= left:
+                told[file] = shown
+                left -= size
+                break
+    more = len(outline) - len(told)
+    return told | ({"bank": f"{more} more files"} if more else {})
 
 
 def _said(message: Message) -> dict[str, str]:

@@ -15,7 +15,6 @@ from livemem.recall import text_paging
 from livemem.recall.by_id import ReadRequest, Thing
 from livemem.recall.document_sources import BANK
 from livemem.recall.memory_documents import MEMORY
-from livemem.recall.question_context import QuestionContext
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
 from livemem.text.invisible import visible
@@ -48,20 +47,19 @@ def of_hits(hits: Iterable[Hit], unread: int = 0) -> CallResult:
     how many new objects it left unread.
     """
     found = [(hit, _best_part(hit)) for hit in hits]
-    sources = [_source_of(hit.document, _snippet(hit) or part) for hit, part in found]
+    sources = [
+        AnswerSource(
+            kind=_kind(hit.document),
+            id=hit.document.id,
+            excerpt=_excerpt(_snippet(hit) or part),
+            at=hit.document.time or None,
+        )
+        for hit, part in found
+    ]
     result = _listed([_hit(hit, part) for hit, part in found], sources)
     if unread:
         result.told["not_read_yet"] = f"{unread} new objects: search again to find what is in them."
     return result
-
-
-def of_context(context: QuestionContext) -> CallResult:
-    """The known items as the hits of a search, of a turn with all that belongs to the exchange. The messages follow."""
-    said = of_hits(context.said, context.unread)
-    found = [(one.hit, one.text) for one in context.items if one.hit]
-    told = [*(_hit(hit, text) for hit, text in found), *said.told["results"]]
-    sources = [*(_source_of(hit.document, text) for hit, text in found), *said.sources]
-    return CallResult(said.told | {"results": told}, len(told), tuple(sources))
 
 
 def of_thing(wanted: ReadRequest, thing: Thing) -> CallResult:
@@ -106,9 +104,8 @@ def of_stored(memory: Memory, *, merged: bool) -> CallResult:
     return CallResult({"stored": told}, 1, (_source(memory),))
 
 
-def _source_of(document: Document, excerpt: str) -> AnswerSource:
-    kind = document.source["kind"] if document.kind == MEMORY else document.kind
-    return AnswerSource(kind=kind, id=document.id, excerpt=_excerpt(excerpt), at=document.time or None)
+def _kind(document: Document) -> str:
+    return document.source["kind"] if document.kind == MEMORY else document.kind
 
 
 def _source(memory: Memory) -> AnswerSource:
@@ -139,7 +136,7 @@ def _hit(hit: Hit, part: str) -> dict[str, Any]:
     document = hit.document
     told = {
         "id": document.id,
-        "kind": document.source["kind"] if document.kind == MEMORY else document.kind,
+        "kind": _kind(document),
         # The id of a section has its headings.
         "title": document.title[:TITLE] if document.kind != BANK else "",
         "text": part,

@@ -19,6 +19,7 @@ from livemem.memories.memory import Memory
 from livemem.memories.state import State, newest_first
 from livemem.process import Process
 from livemem.recall import question_context
+from livemem.recall.question_context import Outline
 from livemem.rooms import reading as rooms
 from livemem.rooms.message import Message
 from livemem.store.memory_keys import Kind
@@ -51,22 +52,15 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
     return {"opening": prompt.opening(question, told, process.clock()), "known": list(found.sources)}
 
 
-def known(process: Process, space_id: str, question: Question) -> tuple[CallResult, str]:
+def known(process: Process, space_id: str, question: Question) -> tuple[CallResult, Outline]:
     """The known things about the question as the result of a search, and the outline of the bank. A search that is not
     ready in time says so instead.
     """
     try:
-        found = question_context.context(
-            process,
-            space_id,
-            question.message,
-            room=question.room,
-            max_chars=prompt.CONTEXT_CHARACTERS,
-            outline_chars=prompt.OUTLINE_CHARACTERS,
-        )
+        found = question_context.context(process, space_id, question.message, room=question.room)
     except SearchNotReady as error:
-        return CallResult({"error": error.detail}), ""
-    return results.of_context(found), found.outline
+        return CallResult({"error": error.detail}), {}
+    return results.of_hits(found.hits, found.unread), found.outline
 
 
 def _synthesis(process: Process, space_id: str) -> str:

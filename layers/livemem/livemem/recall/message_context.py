@@ -61,8 +61,6 @@ class KnownItem:
     """Only of a promoted note: the space of the original."""
     written_by: str | None = None
     """The token that wrote it, where its author is another one."""
-    hit: Hit | None = None
-    """The hit of the search that it was made of."""
 
 
 @dataclass(frozen=True)
@@ -97,25 +95,17 @@ def context(
     asked = replace(SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None, present=True)
     until = process.clock() + search.READING
     with search.answering(process, meta, [asked], lambda: search.vector_of(process, text), until) as (view, answers):
-        shown = known_items(view, answers[0].hits, floor, max_chars)
-    markdown = "".join(text for _, text in shown)
-    return MessageContext([item for item, _ in shown], markdown, answers[0].failure, answers[0].unread)
-
-
-def known_items(
-    view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor, max_chars: int
-) -> list[tuple[KnownItem, str]]:
-    """Up to ten items, each with its Markdown, that pass the floor and fit into so many characters."""
-    shown, size = [], 0
-    floor = floor.forgiving(text_of(hit.document) for hit in hits)
-    for item in _items(view, hits, floor):
-        told = _told(item)
-        if size + len(told) <= max_chars:
-            shown.append((item, told))
-            size += len(told)
-        if len(shown) == ITEMS_MOST:
-            break
-    return shown
+        items, shown, size = [], [], 0
+        floor = floor.forgiving(text_of(hit.document) for hit in answers[0].hits)
+        for item in _items(view, answers[0].hits, floor):
+            told = _told(item)
+            if size + len(told) <= max_chars:
+                items.append(item)
+                shown.append(told)
+                size += len(told)
+            if len(items) == ITEMS_MOST:
+                break
+    return MessageContext(items, "".join(shown), answers[0].failure, answers[0].unread)
 
 
 def _kinds(kinds: str | None) -> tuple[str, ...] | None:
@@ -173,7 +163,6 @@ def _of_document(hit: Hit) -> KnownItem:
         captured_from=document.source.get("conversation_id") if document.kind in (LIVE, ARCHIVE) else None,
         promoted_from=document.source.get("promoted_from"),
         written_by=document.written_by,
-        hit=hit,
     )
 
 
@@ -204,7 +193,6 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
         "\n".join(lines),
         hit.relevance,
         written_by=document.written_by,
-        hit=hit,
     )
 
 

@@ -1,49 +1,47 @@
 """The context of an agent that answers a question: all kinds in one search, and an outline of the bank."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from livemem.markdown.sections import split_address
 from livemem.process import Process
-from livemem.recall import search
+from livemem.recall import search, section_ids
 from livemem.recall.document_sources import BANK
-from livemem.recall.message_context import KINDS, LOOKED_AT, KnownItem, known_items
+from livemem.recall.message_context import KINDS
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.room_documents import MESSAGE
 from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
-from livemem.recall.start_material import StartMaterial, StartSection
-from livemem.recall.start_outline import LeftOut
-from livemem.recall.start_words import WORDS
 from livemem.search import words
-from livemem.search.documents import Document, storable
+from livemem.search.documents import storable
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
-from livemem.spaces.head import Meta
 
 READING = timedelta(seconds=4)
 """For how long it reads objects that the process does not know yet. The tools wait longer."""
-MESSAGES = 10
+HITS, MESSAGES = 8, 10
 OTHERS = tuple(kind for kind in KINDS if kind != MESSAGE)
+
+Outline = dict[str, list[str]]
+"""The headings of each bank file, by the file's id: they name its sections (section_ids)."""
 
 
 @dataclass(frozen=True)
 class QuestionContext:
-    """The known items, the best first; the messages of rooms, the oldest first; the outline of the bank, empty where it
-    has no file; and how many new objects were left unread.
+    """The hits, the best first, then the messages of rooms, the oldest first; the outline of the bank; and how many new
+    objects were left unread.
     """
 
-    items: Sequence[KnownItem]
-    said: Sequence[Hit]
-    outline: str
+    hits: Sequence[Hit]
+    outline: Outline
     unread: int
 
 
-def context(
-    process: Process, space_id: str, question: str, *, room: str | None, max_chars: int, outline_chars: int
-) -> QuestionContext:
-    """Up to ten items of all kinds but messages, as in a context for a message, and up to ten messages of all rooms, or
-    of one. All pass the relevance floor (relevance.py). For small talk there is nothing, and no request.
+def context(process: Process, space_id: str, question: str, *, room: str | None) -> QuestionContext:
+    """Up to eight hits of all kinds but messages, as a search gives them, and up to ten messages of all rooms, or of
+    one, that pass the floor of contexts (relevance.py). For small talk there is nothing, and no request.
 
     The requests of one `search.search`. Raises NotFound, SearchNotReady.
     """
@@ -51,9 +49,9 @@ def context(
     text = words.plain(storable(question))[:QUERY_CHARACTERS]
     floor = RelevanceFloor.of(text)
     if floor.small_talk or not words.parse(text).words:
-        return QuestionContext([], [], "", 0)
-    # The floor is applied to each hit, below.
-    asked = replace(SearchRequest.of(text, limit=LOOKED_AT).of_kinds(OTHERS), floor=None, present=True)
+        return QuestionContext([], {}, 0)
+    asked = replace(SearchRequest.of(text, limit=HITS).of_kinds(OTHERS), present=True)
+    # The reader judges the other hits. Rooms are chatter, so each message has to pass.
     in_rooms = replace(
         SearchRequest.of_rooms(text, room=room, limit=MESSAGES), floor=None, least=process.settings.room_min_relevance
     )
@@ -62,23 +60,21 @@ def context(
         view,
         (found, said),
     ):
-        items = [item for item, _ in known_items(view, found.hits, floor, max_chars)]
-        near = floor.forgiving(text_of(hit.document) for hit in said.hits)
-        messages = sorted(filter(near.admits_hit, said.hits), key=lambda hit: hit.document.time)
-        return QuestionContext(items, messages, outline(view, meta, outline_chars), found.unread)
+        floor = floor.forgiving(text_of(hit.document) for hit in said.hits)
+        messages = sorted(filter(floor.admits_hit, said.hits), key=lambda hit: hit.document.time)
+        return QuestionContext([*found.hits, *messages], outline(view), found.unread)
 
 
-def outline(view: SearchView, meta: Meta, most: int) -> str:
-    """The sections of the bank by their ids, as a start names those that it omits, in at most so many characters. No
-    request.
-    """
+def outline(view: SearchView) -> Outline:
+    """The outline of the bank as the view knows it. No request."""
     whole = view.shape()
     numbers = whole.documents[whole.of_kinds((BANK,))]
-    sections = [_section(view.index.document(int(number))) for number in numbers]
-    sections.sort(key=lambda one: one.path)
-    return LeftOut(StartMaterial(meta, sections, None, [], 0, True, [], []), WORDS["en"], most).text(most).strip()
-
-
-def _section(document: Document) -> StartSection:
-    address = document.source.get("section", "")
-    return StartSection(document.group, document.id, address, document.text, document.time, document.time)
+    documents = [view.index.document(int(number)) for number in numbers]
+    titles: dict[str, list[list[str]]] = defaultdict(list)
+    for one in sorted(documents, key=lambda one: (one.group, one.position)):
+        titles[one.group].append([section_ids.title(line) for line in split_address(one.source.get("section", ""))])
+    found: Outline = {}
+    for path, some in titles.items():
+        shared = section_ids.shared(some)
+        found[section_ids.file_id(path)] = [section_ids.BETWEEN.join(one[shared:] or one) for one in some if any(one)]
+    return found
