@@ -2,6 +2,7 @@
 
 `python -m benchmarks.precision` asks the 100 questions of `precision_cases.jsonl` (English and French) of a space with
 the notes and memories of that file: what must not come is about other people, other environments, or no longer holds.
+Then it asks questions of `near_misses.jsonl`, which are near the subjects and have no answer.
 `--data FOLDER` asks the cases of PrecisionMemBench (tenurehq/precisionMemBench, MIT) by the rules of its authors' own
 runner. `--vectors local,none`: with the bundled embedding model, and by words alone.
 
@@ -24,6 +25,7 @@ from benchmarks.recall_http import Taken, wait_for_vectors
 from benchmarks.requests import Bench, running, timed
 
 OWN = Path(__file__).with_name("precision_cases.jsonl")
+NEAR = Path(__file__).with_name("near_misses.jsonl")
 SPACE = "precision"
 MOST = 20
 """Beliefs that the runner of PrecisionMemBench asks for, pinned ones included."""
@@ -216,6 +218,18 @@ def of_own(bench: Bench, lines: Sequence[dict[str, Any]], vectors: str) -> Itera
                 answer = _asked(bench, tally, path + quote(case["ask"]))
                 found = {ids[one[by]] for one in answer["items"]}
                 tally.add(found, {one for one in case["right"] if one in kept}, set(case["wrong"]))
+        yield tally
+    yield from _near_misses(bench, ids)
+
+
+def _near_misses(bench: Bench, ids: dict[str, str]) -> Iterator[Tally]:
+    near = [one for one in map(json.loads, NEAR.read_text("utf-8").splitlines()) if one["of"] == "memories"]
+    for part in ("given", "held out"):
+        tally = Tally(f"near misses, {part}, `GET memories?q=`")
+        for case in near:
+            if case["set"] == part:
+                answer = _asked(bench, tally, f"/spaces/{SPACE}/memories?limit=10&q={quote(case['ask'])}")
+                tally.add({ids[one["memory_id"]] for one in answer["items"]}, set())
         yield tally
 
 

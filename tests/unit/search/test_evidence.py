@@ -60,13 +60,54 @@ def found(question, texts=TEAM, cosines=None, subjects=None):
         # A letter moved, a doubled one left out.
         ("fatsify routes", ["Fastify serves all routes."]),
         ("Is Ann alergic?", ["Ann is allergic to peanuts."]),
-        # Two questions in one have two answers.
-        ("Which port does staging have, and is Bob allergic?", [TEAM[0], TEAM[5]]),
+        # Two subjects in one line have two answers.
+        ("staging port, and is Bob allergic?", [TEAM[0], TEAM[5]]),
         ("S'occupe-t-elle des factures ?", ["Chloé s'occupe des factures."]),
     ],
 )  # fmt: skip
 def test_what_answers_shares_rare_words_or_names_and_more_of_them_than_others(question, texts):
     assert found(question) == texts
+
+
+@pytest.mark.parametrize(
+    ("question", "near", "answers"),
+    [
+        # One subject shared is no answer to a question for a fact, but to one for what is known of it.
+        ("Which shoes does Bob wear?", 0.3, False),
+        ("How should one talk to Bob?", 0.3, True),
+        ("What did Bob say about long answers?", 0.3, True),
+        # Closeness stands for the words that it does not repeat.
+        ("Which shoes does Bob wear?", 0.6, True),
+        # A fact about somebody else.
+        ("What does Ann prefer, long answers?", 0.3, False),
+        # An identifier is not its neighbour.
+        ("Bob-512", 0.3, False),
+    ],
+)  # fmt: skip
+def test_a_statement_that_shares_only_the_subject_states_another_fact(question, near, answers):
+    cosines = [near if text == "Bob prefers long answers." else 0.0 for text in TEAM]
+
+    assert ("Bob prefers long answers." in found(question, cosines=cosines)) is answers
+
+
+def test_a_question_for_a_fact_is_told_from_one_for_advice_or_for_a_manner():
+    facts = [
+        "Who owns it?",
+        "how tall is it",
+        "And at which time?",
+        "Depuis quand ?",
+        "Combien ?",
+        "LRK-512",
+        "v2.31.0",
+    ]
+    others = ["How do we deploy?", "Why?", "When should I throw?", "Comment ?", "Quand devrait-on ?", "frost rule", "?"]
+
+    assert [QuestionTerms.of(text).fact for text in (*facts, *others)] == [True] * len(facts) + [False] * len(others)
+
+
+def test_a_part_of_a_text_in_which_no_word_says_something_is_no_question_of_its_own():
+    assert len(QuestionTerms.all_of("I do not want Express, what should I use instead?")) == 2
+    assert len(QuestionTerms.all_of("Who owns billing, and what about the logo?")) == 3
 
 
 def test_what_no_longer_holds_comes_only_where_a_question_asks_for_the_past():

@@ -18,7 +18,6 @@ from livemem.memories.state import State
 from livemem.process import Process, Timer
 from livemem.search import evidence, words
 from livemem.search.evidence import Baseline, QuestionTerms, Statement
-from livemem.search.sought import questions
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import memory_keys as keys
@@ -152,7 +151,7 @@ def answers(
         ]
         return [places[one] for one in evidence.answers(question, baseline, statements)]
 
-    found_by_each = [answering(QuestionTerms.of(question)) for question in questions(query)]
+    found_by_each = [answering(question) for question in QuestionTerms.all_of(query)]
     # In turn, so that no question takes the place of the others.
     best = [place for places in zip_longest(*found_by_each) for place in places if place is not None]
     scores = compared.scores[compared.asked]

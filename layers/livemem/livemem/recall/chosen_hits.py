@@ -33,8 +33,9 @@ class Chosen(NamedTuple):
 class HitList:
     """The hits that answer a question, read as far as they are asked for.
 
-    `answering` gives the ids of those memories that answer the question, of some that are judged together. Without a
-    `floor` all do. `present`: without notes that no longer hold, unless the question is about the past.
+    `answering` gives the ids of those that may answer the question, of some that are judged together: memories that do,
+    and others that don't state something else. Without a `floor` all do.
+    `present`: without notes that no longer hold, unless the question is about the past.
     """
 
     def __init__(
@@ -76,7 +77,9 @@ class HitList:
     def _passes(self, first: Sequence[Hit]) -> bool:
         if self._floor is None or not first:
             return True
-        return bool(self._floor.kept(first, lambda some: {hit.document.id for hit in some} - self.unfit))
+        others = [hit for hit in first if hit.document.kind != MEMORY]
+        fit = {hit.document.id for hit in first if hit.document.kind == MEMORY} - self.unfit
+        return self._floor.is_passed(first, fit.union(self._answering(others)))
 
     def _fit(self) -> Iterator[Chosen]:
         return (one for one in self._rest if not self._is_unfit(one.hit))

@@ -2,20 +2,23 @@
 a message is no context for it. Pure functions.
 
 A context goes into a prompt unread, so each of its texts has to pass the floor. The caller of a search judges, so there
-one of the first hits is enough to keep all but memories, and where none passes, nothing was found (`kept`). Memories in
-a search are judged by what is usual in their space instead (search/evidence.py).
+one of the first hits is enough to keep all but memories, and where none passes, nothing was found (`is_passed`). There
+memories are judged by what is usual in their space instead, and so are notes and sections where a fact is asked for
+(search/evidence.py).
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
-from livemem.search.documents import Document
+from livemem.search.documents import PERSON, Document
 from livemem.search.engine import Hit
 from livemem.search.evidence import LIKELY, LIKELY_ACROSS, respelled
+from livemem.search.index import passages_of
 from livemem.search.relative_dates import names_relative_date
 from livemem.search.sought import questions
 from livemem.search.words import Query
@@ -38,6 +41,8 @@ LOOKED_AT = 10
 """The first hits of a search, of which one has to pass. With 25 the same evidence is found, and less nonsense is
 recognised (docs/recall.md).
 """
+LONGEST_STATEMENT = 60
+"""Words of a text that is taken for one statement."""
 _NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÖØ-Þ][^\W\d_]{2,40}(?![\w'’])")
 """A word that begins with a capital letter and is not joined to another one."""
 
@@ -122,7 +127,10 @@ class RelevanceFloor:
         """The same for a hit of a search. Its title and its author count as its text, and its day if the message names
         one.
         """
-        return self._of_that_day(hit) or self._across(hit) or self.admits(text_of(hit.document), hit.relevance)
+        return self._whatever_its_words(hit) or self.admits(text_of(hit.document), hit.relevance)
+
+    def _whatever_its_words(self, hit: Hit) -> bool:
+        return self._of_that_day(hit) or self._across(hit)
 
     def _across(self, hit: Hit) -> bool:
         """Whether a hit in another language is near in meaning. Few words are shared then. A question is near to every
@@ -172,28 +180,39 @@ class RelevanceFloor:
         shared = self.wanted.intersection(words.terms(text))
         return shared | self.names.intersection(map(words.folded, _NAME.findall(text))) if self.names else shared
 
-    def kept(self, hits: Sequence[Hit], answering: Callable[[Sequence[Hit]], Collection[str]]) -> list[Hit]:
-        """What a search with these hits, the best first, has found: nothing if none of the first passes. A memory is a
-        statement that holds without its neighbours, so each has to pass. `answering` gives the ids of the memories that
-        answer the question.
+    def is_passed(self, first: Sequence[Hit], answering: Collection[str]) -> bool:
+        """Whether a search with these first hits, at most LOOKED_AT, has found something: whether one passes.
+        `answering`: the ids of those that may answer the question. Of memories that is enough.
         """
-        answers = answering([hit for hit in hits if hit.document.kind == MEMORY])
 
         def passes(hit: Hit) -> bool:
-            return hit.document.id in answers if hit.document.kind == MEMORY else self.admits_hit(hit)
+            may_answer = hit.document.id in answering
+            if hit.document.kind == MEMORY:
+                return may_answer
+            return self.admits_hit(hit) if may_answer else self._whatever_its_words(hit)
 
-        first = hits[:LOOKED_AT]
-        by_more = any(passes(hit) for hit in first if not self._by_words(hit))
-        if not by_more and not (
-            any(map(passes, first)) and self.enough_together(text_of(hit.document) for hit in first)
-        ):
-            return []
-        return [hit for hit in hits if hit.document.kind != MEMORY or hit.document.id in answers]
+        passing = [hit for hit in first if passes(hit)]
+        if not all(map(self._by_words, passing)):
+            return True
+        return bool(passing) and self.enough_together(text_of(hit.document) for hit in first)
 
 
 def text_of(document: Document) -> str:
     """All in which a word of the message may stand."""
     return f"{document.title} {document.author} {document.text}"
+
+
+def statements_of(document: Document) -> list[str]:
+    """The texts of a document that each state something by itself: of a note it is one, of a section each line. None of
+    what was said in a talk, where the words of a question are often not repeated, and of long texts, which hold more
+    than one fact.
+    """
+    if document.kind not in (LIVE, ARCHIVE, BANK) or document.role == PERSON:
+        return []
+    parts = [document.text[start:end] for start, end in passages_of(document)]
+    if any(len(part.split()) > LONGEST_STATEMENT for part in parts):
+        return []
+    return [f"{document.title} {document.author} {part}" for part in parts]
 
 
 def _names(message: str, unsaid: frozenset[str]) -> Iterator[str]:

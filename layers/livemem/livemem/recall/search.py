@@ -32,6 +32,7 @@ from livemem.recall import conversation_documents, memory_documents, reading_ids
 from livemem.recall.chosen_hits import HitList
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
+from livemem.recall.relevance import statements_of
 from livemem.recall.search_request import KINDS, SearchRequest
 from livemem.search import engine, evidence, words
 from livemem.search import view as views
@@ -41,7 +42,6 @@ from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelle
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
 from livemem.search.shape import IndexShape
-from livemem.search.sought import questions
 from livemem.search.vectors import Pool
 from livemem.search.view import SearchView, Views
 from livemem.spaces import directory
@@ -390,26 +390,48 @@ def answering(
 def _answer(
     view: SearchView, whole: IndexShape, meaning: Meaning | None, matches: Matches, asked: SearchRequest
 ) -> HitList:
-    def answering(memories: Sequence[Hit]) -> Collection[str]:
-        return _answering(view, whole, meaning, asked.text, memories)
+    def answering(hits: Sequence[Hit]) -> Collection[str]:
+        return _answering(view, whole, meaning, asked.text, hits)
 
     return HitList(matches, asked.query, asked.floor, answering, present=asked.present)
 
 
 def _answering(
-    view: SearchView, whole: IndexShape, meaning: Meaning | None, text: str, memories: Sequence[Hit]
+    view: SearchView, whole: IndexShape, meaning: Meaning | None, text: str, hits: Sequence[Hit]
 ) -> frozenset[str]:
-    """The ids of those memories that answer one of the questions in a text, beside all memories of the space."""
-    some = (_answering_one(view, whole, meaning, question, memories) for question in questions(text))
-    return frozenset[str]().union(*some)
+    """The ids of those hits that may answer one of the questions in a text, beside all others: memories that do, and
+    all else that does not state something else.
+    """
+    memories = [hit for hit in hits if hit.document.kind == memory_documents.MEMORY]
+    stating = {
+        hit.document.id: statements_of(hit.document) for hit in hits if hit.document.kind != memory_documents.MEMORY
+    }
+    found = {name for name, parts in stating.items() if not parts}
+    written = [hit for hit in hits if stating.get(hit.document.id)]
+    for asked in QuestionTerms.all_of(text):
+        if memories:
+            baseline, statements = _beside(view, whole, meaning, asked, memories, (memory_documents.MEMORY,))
+            found.update(memories[place].document.id for place in evidence.answers(asked, baseline, statements))
+        if written:
+            baseline, _ = _beside(view, whole, meaning, asked, written, None)
+            for hit in written:
+                held = (baseline.held(asked, frozenset(words.terms(part))) for part in stating[hit.document.id])
+                if any(evidence.may_state(asked, baseline, some, hit.relevance) for some in held):
+                    found.add(hit.document.id)
+    return frozenset(found)
 
 
-def _answering_one(
-    view: SearchView, whole: IndexShape, meaning: Meaning | None, text: str, memories: Sequence[Hit]
-) -> frozenset[str]:
-    asked = QuestionTerms.of(text)
-    texts = [frozenset(words.terms(" ".join((hit.document.text, *hit.document.tags)))) for hit in memories]
-    all_of_them = whole.of_kinds((memory_documents.MEMORY,))
+def _beside(
+    view: SearchView,
+    whole: IndexShape,
+    meaning: Meaning | None,
+    asked: QuestionTerms,
+    hits: Sequence[Hit],
+    kinds: tuple[str, ...] | None,
+) -> tuple[Baseline, list[Statement]]:
+    """All documents of some kinds (None: of all), compared with a question, and the hits among them."""
+    texts = [frozenset(words.terms(" ".join((hit.document.text, *hit.document.tags)))) for hit in hits]
+    all_of_them = whole.of_kinds(whole.kinds if kinds is None else kinds)
     holders = engine.holders(view.index, whole, all_of_them, asked.terms)
     # Only what was found is read: a word that was meant stands there.
     spelled = respelled([term for term, count in holders.items() if not count], texts)
@@ -422,9 +444,9 @@ def _answering_one(
     )
     statements = [
         Statement(hit.document.text, terms, frozenset(words.terms(" ".join(hit.document.tags))), hit.relevance)
-        for hit, terms in zip(memories, texts, strict=True)
+        for hit, terms in zip(hits, texts, strict=True)
     ]
-    return frozenset(memories[place].document.id for place in evidence.answers(asked, baseline, statements))
+    return baseline, statements
 
 
 def _elsewhere(view: SearchView, asked: SearchRequest, moment: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import words
-from livemem.search.sought import asks_past
+from livemem.search.sought import asks_fact, asks_past, questions
 
 ENOUGH = 1.5
 """Evidence that is enough, in rare words: one rare word is chance, two are not. A rare name is enough."""
@@ -55,6 +55,10 @@ FORMER = 0.4
 """Share of its evidence that is left to a statement of what held before: less than HALF, so that one with the same
 words that holds now displaces it.
 """
+FACT, FACT_BY_WORDS = 0.8, 0.4
+"""What a statement needs for a fact that is asked for: the share of the question's words, by their rarity, that it
+holds, plus its cosine; the share alone where there is none. The subject alone is about a half of that.
+"""
 MOST_TERMS = 64
 """Of a question that count: a pasted log is a question too."""
 MOST_JUDGED, MOST_RIVALS = 400, 200
@@ -70,9 +74,15 @@ _INVERSION = re.compile(r"-(?:t-)?(?:ils?|elles?|on|je|tu|nous|vous|ce|moi|y|en)
 """In French questions: "garde-t-on" asks for what is kept."""
 _ASKING = """
 know known remember remembered recall think concern concerns use using sais sait savoir savons connais connaît rappelle
-souviens concerne concernant utilise utilisons utiliser combien heure
+souviens concerne concernant utilise utilisons utiliser combien heure instead
 """
 """Words by which a memory is asked, and which statements do not repeat."""
+_WHEN = re.compile(
+    r"\b(?:how (?:long|often|late|soon)|(?:what|which) (?:day|date|time|week|month|year)"
+    r"|quel(?:le)?s? (?:jour|date|semaine|mois|ann[ée]e)s?|combien de temps)\b",
+    re.IGNORECASE,
+)
+"""By which a time is asked for: an answer gives it, and does not repeat the word."""
 _CALENDAR = """
 monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
 october november december mondays tuesdays wednesdays thursdays fridays saturdays sundays
@@ -100,17 +110,31 @@ class QuestionTerms:
     names: frozenset[str] = frozenset()
     past: bool = False
     """Whether it asks for what held before."""
+    fact: bool = False
+    """Whether it asks for one fact (sought.py), or for an identifier."""
+
+    @classmethod
+    def all_of(cls, text: str) -> "list[QuestionTerms]":
+        """Those of a text, and of each of the questions that it joins in which a word says something."""
+        whole, *parts = map(cls.of, questions(text))
+        return [whole, *(part for part in parts if not _little().issuperset(part.terms))]
 
     @classmethod
     def of(cls, question: str) -> "QuestionTerms":
         """The terms of a question as a person asks it. If none of its words says something, all count."""
         text = _INVERSION.sub(" ", words.plain(question))
-        said = [term for term in words.parse(text).words if any(map(str.isalnum, term))]
+        said = _said(_WHEN.sub(" ", text)) or _said(text)
         terms = tuple([term for term in said if term not in _little()] or said)[:MOST_TERMS]
         # The first word has a capital letter anyway.
         capitals = [match[0] for match in _NAME.finditer(text) if match.start()]
         named = {term for name in capitals if name.lower() not in _CALENDAR.split() for term in words.terms(name)}
-        return cls(terms, frozenset(named.intersection(terms)), asks_past(text))
+        mostly_digits = 2 * sum(any(map(str.isdigit, term)) for term in terms) >= max(1, len(terms))
+        fact = mostly_digits or asks_fact(text)
+        return cls(terms, frozenset(named.intersection(terms)), asks_past(text), fact)
+
+
+def _said(text: str) -> list[str]:
+    return [term for term in words.parse(text).words if any(map(str.isalnum, term))]
 
 
 @lru_cache(maxsize=1)
@@ -176,6 +200,10 @@ class Baseline:
     def weight(self, term: str) -> float:
         """What a term says: from 0 if all statements hold it, to 1 if at most one does."""
         return self._weights.get(term, 1.0)
+
+    def held(self, question: QuestionTerms, terms: AbstractSet[str]) -> frozenset[str]:
+        """The question's terms that are among those of a text."""
+        return frozenset(term for term in question.terms if self.spelled.get(term, term) in terms)
 
     @cached_property
     def _weights(self) -> dict[str, float]:
@@ -243,7 +271,7 @@ def _is_misspelled(term: str, other: str) -> bool:
 
 def evidence(question: QuestionTerms, baseline: Baseline, statement: Statement) -> Evidence:
     """The evidence that a statement answers a question."""
-    held = frozenset(term for term in question.terms if baseline.spelled.get(term, term) in statement.terms)
+    held = baseline.held(question, statement.terms)
     near = 0.0 if statement.cosine is None else float(baseline.near(np.array([statement.cosine], np.float32))[0])
     named = held & (question.names | statement.subjects)
     score = near + sum(map(baseline.weight, held)) + NAME * len(named)
@@ -256,11 +284,26 @@ def evidence(question: QuestionTerms, baseline: Baseline, statement: Statement) 
     if question.names and not held & question.names and not any(map(baseline.holders.get, question.names)):
         # The question names what no statement names: all of them are about others.
         enough = close
+    enough &= may_state(question, baseline, held, cosine)
     if enough and not question.past:
         enough = not _RECORD.search(statement.text)
         # What held before is an answer where nothing tells what holds now.
         score *= FORMER if _FORMER.search(statement.text) else 1
     return Evidence(score, held, named, enough)
+
+
+def may_state(question: QuestionTerms, baseline: Baseline, held: AbstractSet[str], cosine: float | None) -> bool:
+    """Whether a statement that holds these terms of a question may state the fact that it asks for. One that shares its
+    subject alone states something else. Where no term is shared, as in another language, only closeness tells.
+    """
+    if not question.fact or baseline.few:
+        return True
+    if not held:
+        return cosine is not None and cosine >= LIKELY
+    if question.names and question.names.isdisjoint(held):
+        return False
+    share = sum(map(baseline.weight, held)) / (sum(map(baseline.weight, question.terms)) or 1.0)
+    return share >= FACT_BY_WORDS if cosine is None else share + cosine >= FACT
 
 
 def _share(question: QuestionTerms, baseline: Baseline, held: frozenset[str], named: frozenset[str]) -> float:

@@ -63,6 +63,17 @@ _PAST = re.compile(
 """Not the past tense: "what did we decide" asks for what holds. Nor "before a release", which is a time."""
 
 
+_FACT = re.compile(
+    r"(?:^|[.:;,?!(] ?)(?:(?:and|but|or|so|in|on|at|to|by|for|until|since|from|with|of|after|before|under|over|"
+    r"et|mais|ou|à|a|de|avec|chez|pour|par|depuis|sur|sous|dans|en) |jusqu['’]à |d['’])*"
+    r"(?:who|whom|whose|when|where|which|what|qui|quand|où|combien|(?:le|la|les)?quel(?:le)?s?|quoi|que|qu['’]|"
+    # "How tall" asks for a number, "how do we" for a manner.
+    r"how (?!(?:do|does|did|is|are|was|were|has|have|can|could|should|shall|will|would|to|about|come)\b)\w+)\b",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(r"\b(?:should|devrai(?:t|s|ent)|devri(?:ons|ez)|faut-il)\b", re.IGNORECASE)
+
+
 _ASKS = (
     r"(?:what|who|whom|whose|when|where|why|how|which|is|are|was|were|do|does|did|can|should|will|"
     r"qui|que|quoi|quand|où|comment|combien|pourquoi|est-ce|"
@@ -89,6 +100,13 @@ def sought(question: str) -> int:
     """
     kind = next((kind for kind, asked in _ASKED.items() if asked.search(question)), 0)
     return kind or CONSENT * any(map(_asks_consent, _PARTS.split(question)))
+
+
+def asks_fact(question: str) -> bool:
+    """Whether it asks for a fact that a statement either holds or not: who, when, which, how many. Not how, why or what
+    one should do, to which all that is known of the subject may help.
+    """
+    return bool(_FACT.search(question)) and not _ADVICE.search(question)
 
 
 def _asks_consent(part: str) -> bool:
