@@ -8,7 +8,6 @@ with a data set of benchmarks/recall.py, over those of its first conversation, a
 """
 
 import argparse
-import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -54,7 +53,7 @@ def share(connection: Connection, tool: str, asked: Sequence[Mapping[str, Any]],
     return f"{answers} | {whole / max(answers, 1):.0f} | {100 * content / max(whole, 1):.0f} %"
 
 
-def rows(connection: Connection, space: str, questions: Sequence[str], talk: str | None) -> Iterator[tuple[str, str, Any]]:
+def rows(space: str, questions: Sequence[str], talk: str | None) -> Iterator[tuple[str, str, Any]]:
     """The name of a way to ask, the tool, and the arguments of each call."""
     for limit in LIMITS:
         yield f"search, {limit} hits", "search", [{"space_id": space, "q": one, "limit": limit} for one in questions]
@@ -64,18 +63,21 @@ def rows(connection: Connection, space: str, questions: Sequence[str], talk: str
         yield "context of a conversation", "context", asked
 
 
-def memories(bench: Bench, folder: Path | None, most: int) -> Iterator[tuple[str, Taken, Sequence[str], str | None]]:
-    """Each memory that is asked: its name, its space, the questions, and its conversation if there is one."""
-    project = recall_memory.rows_of(recall_memory.PROJECT)
-    memory = recall_memory.take_in(bench, "project", recall_memory.project(project), folded=4)
-    recall_memory.add_others(bench, memory, project)
-    yield "project", Taken("project", "all", [], []), [row["ask"] for row in project if "ask" in row][:most], None
-    if folder:
-        conversation = recall.part(recall.read(folder), 1, most).dataset.conversations[0]
-        for way in ("turns", "messages"):
-            taken = recall_http.take_in(bench, conversation, way, way)
-            talk = taken.ids[0].partition("/")[0]
-            yield f"{folder.name}, {way}", taken, [one.text for one in conversation.questions], talk
+def project(bench: Bench, most: int) -> Iterator[tuple[str, Taken, Sequence[str], str | None]]:
+    """The memory of the project: its name, its space, the questions, and its conversation if it is one."""
+    given = recall_memory.rows_of(recall_memory.PROJECT)
+    memory = recall_memory.take_in(bench, "project", recall_memory.project(given), folded=4)
+    recall_memory.add_others(bench, memory, given)
+    yield "project", Taken("project", "all", [], []), [row["ask"] for row in given if "ask" in row][:most], None
+
+
+def talks(bench: Bench, folder: Path, most: int) -> Iterator[tuple[str, Taken, Sequence[str], str | None]]:
+    """The same of the first conversation of a data set, for each way in."""
+    conversation = recall.part(recall.read(folder), 1, most).dataset.conversations[0]
+    for way in ("turns", "messages"):
+        taken = recall_http.take_in(bench, conversation, way, way)
+        talk = taken.ids[0].partition("/")[0]
+        yield f"{folder.name}, {way}", taken, [one.text for one in conversation.questions], talk
 
 
 def main() -> None:
@@ -86,20 +88,28 @@ def main() -> None:
     parser.add_argument("--vectors", choices=["local", "none"], default="none")
     parser.add_argument("--show", action="store_true", help="print the first answer of each row")
     options = parser.parse_args()
+    off = {"EMBEDDINGS_API_URL": "off"} if options.vectors == "none" else {}
+    print("| memory | asked | answers | tokens of each | content |\n|---|---|---:|---:|---:|", flush=True)
     notes = recall_memory.project(recall_memory.rows_of(recall_memory.PROJECT))
-    with contextlib.ExitStack() as stack:
-        llm = InstantLlm(recall_memory.Keeper(notes).answer)
-        llm.start()
-        variables = {"LLMAAS_API_URL": llm.url, "LLMAAS_API_KEY": "none"}
-        variables |= {"EMBEDDINGS_API_URL": "off"} if options.vectors == "none" else {}
-        bench = stack.enter_context(running(0, 1, variables=variables))
-        connection = Connection(int(bench.url.rpartition(":")[2]), bench.token)
-        print("| memory | asked | answers | tokens of each | content |\n|---|---|---:|---:|---:|", flush=True)
-        for name, taken, questions, talk in memories(bench, options.data, options.questions):
-            if options.vectors != "none":
-                recall_http.wait_for_vectors(bench, taken)
-            for way, tool, asked in rows(connection, taken.space, questions, talk):
-                print(f"| {name} | {way} | {share(connection, tool, asked, show=options.show)} |", flush=True)
+    llm = InstantLlm(recall_memory.Keeper(notes).answer)
+    llm.start()
+    with running(0, 1, variables={"LLMAAS_API_URL": llm.url, "LLMAAS_API_KEY": "none", **off}) as bench:
+        show(bench, project(bench, options.questions), options)
+    if options.data:
+        with running(0, 1, offline_llm=True, variables=off) as bench:
+            show(bench, talks(bench, options.data, options.questions), options)
+
+
+def show(
+    bench: Bench, memories: Iterator[tuple[str, Taken, Sequence[str], str | None]], options: argparse.Namespace
+) -> None:
+    """Print the rows of some memories."""
+    connection = Connection(int(bench.url.rpartition(":")[2]), bench.token)
+    for name, taken, questions, talk in memories:
+        if options.vectors != "none":
+            recall_http.wait_for_vectors(bench, taken)
+        for way, tool, asked in rows(taken.space, questions, talk):
+            print(f"| {name} | {way} | {share(connection, tool, asked, show=options.show)} |", flush=True)
 
 
 if __name__ == "__main__":

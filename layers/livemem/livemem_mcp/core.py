@@ -6,6 +6,7 @@ packages. The other tools are in `catalog.py`.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -111,13 +112,17 @@ def read(
 ) -> ToolAnswer:
     """A file, section, note, turn, summary or memory, by its id."""
     # They weigh.
-    from livemem.recall import by_id  # noqa: PLC0415
+    from livemem.recall import by_id, id_lookup  # noqa: PLC0415
     from livemem_http.views.read import ReadView, read_as_markdown  # noqa: PLC0415
 
     space = session.enter("read", space_id)
     wanted = by_id.ReadRequest.of(id, max_chars=max_chars, cursor=cursor)
+    full = id_lookup.full_id(session.process, space, wanted.id)
+    # Tools that change something take the full id alone.
+    told = f"[id {full}]\n" if full != wanted.id else ""
+    wanted = replace(wanted, id=full, max_chars=max_chars - len(told))
     view = ReadView.of(wanted, by_id.read(session.process, space, wanted))
-    return ToolAnswer(read_as_markdown(view), telling.as_json(view))
+    return ToolAnswer(read_as_markdown(view) + told, telling.as_json(view))
 
 
 @_tool("note", "Write a note", "write", required=("category", "content"), category=_CATEGORY, content=_TEXT, tags=_TAGS)

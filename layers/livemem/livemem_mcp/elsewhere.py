@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 from pydantic import BaseModel, ValidationError
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUnavailable
+from livemem.recall import short_ids
 from livemem.settings import settings
 from livemem.store import clients
 from livemem.text.invisible import json_escaped
@@ -25,6 +26,8 @@ from livemem_mcp.session import McpSession
 from livemem_mcp.tool import ToolAnswer
 
 SUCCESS = range(200, 300)
+OF_THINGS = frozenset({"conversation_id", "id", "ids", "memory_id", "memory_ids", "note_id", "note_ids"})
+"""Arguments with ids that searches and contexts show in their short form."""
 _PLACE = re.compile(r"\{(\w+)(\+?)\}")
 
 
@@ -56,6 +59,7 @@ def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
 def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The HTTP API event (payload 2.0) of a call: each argument where the route looks for it. Raises InvalidRequest."""
     fields = operation["fields"]
+    _check_full(arguments)
 
     def of(place: str) -> dict[str, Any]:
         return {name: value for name, value in arguments.items() if fields[name]["in"] == place}
@@ -84,6 +88,15 @@ def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mappi
     event |= {"pathParameters": parameters} if parameters else {}
     event |= {"queryStringParameters": query} if query else {}
     return event | ({"body": body} if body is not None else {})
+
+
+def _check_full(arguments: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest for a short id. What changes or removes something must name it whole."""
+    for name in OF_THINGS & arguments.keys():
+        value = arguments[name]
+        for one in value.split(",") if isinstance(value, str) else value or ():
+            if short_ids.is_short(one.strip()):
+                raise InvalidRequest.of(name, "is a short id. read, which takes it, tells the full one")
 
 
 def _language(session: McpSession) -> dict[str, str]:

@@ -11,7 +11,7 @@ from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
-from livemem.recall import memory_context, message_context, reading_ids
+from livemem.recall import id_lookup, memory_context, message_context
 from livemem.recall import search as searching
 from livemem.recall.render_memory import Lang
 from livemem.recall.search import SpaceHits
@@ -27,13 +27,11 @@ from livemem_http.views.recall import (
 )
 from livemem_http.views.search import (
     ContextView,
-    HitView,
     SearchAnswer,
-    TalkHitView,
     as_markdown,
     context_as_markdown,
 )
-from livemem_mcp import telling
+from livemem_mcp import hit_lines, telling
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import ToolAnswer
 
@@ -63,6 +61,9 @@ def search(
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     folder = cwd is not None or host is not None
+    space = session.enter("read", space_id) if spaces is None else ""
+    if space and conversation_id is not None:
+        conversation_id = id_lookup.conversation_id(session.process, space, conversation_id)
     asked = SearchRequest.of_part(q, limit=limit, conversation_id=conversation_id, folder=folder, room=room, **wanted)
     asked = asked.asking_why_not(why_not)
     if spaces is not None:
@@ -70,7 +71,8 @@ def search(
             raise InvalidRequest.of("spaces", "goes with no space_id, and with nothing that is in one space alone")
         return _in_several(session, spaces, cursor, asked, limit, explain=explain)
     asked = asked.from_rank(cursors.decode_number(cursor))
-    space = session.enter("read", space_id)
+    if asked.why_not:
+        asked = asked.asking_why_not(id_lookup.full_id(session.process, space, asked.why_not))
     if conversation_id is not None:
         if folder:
             raise InvalidRequest.of("conversation_id", "goes with no cwd and no host")
@@ -94,27 +96,24 @@ def _in_several(
 
 
 def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:
-    # A model has a tool that takes the id, and no use for the route.
-    ids = {(one.space_id, hit.document.id): reading_ids.reading_id(hit.document) for one in answers for hit in one.hits}
-
-    def where(hit: HitView | TalkHitView) -> str:
-        assert isinstance(hit, HitView)
-        # A hit names its space only where several were searched.
-        return ids[hit.space_id or answers[0].space_id, hit.id]
-
-    return ToolAnswer(as_markdown(view, where=where), telling.as_json(view))
+    kept = {(one.space_id, hit.document.id): hit.document for one in answers for hit in one.hits}
+    # A hit names its space only where several were searched.
+    found = [(hit, kept[hit.space_id or answers[0].space_id, hit.id]) for hit in view.items]
+    return ToolAnswer(as_markdown(view, lines=hit_lines.of_hits(found)), telling.as_json(view))
 
 
 def context(session: McpSession, space_id: str, q: str | None, **wanted: Any) -> ToolAnswer:
     """The context for a message: of a conversation where one is named, of a room where one is, else over all kinds."""
     given = {name: value for name, value in wanted.items() if value is not None}
     if "conversation_id" in given:
+        given["conversation_id"] = id_lookup.conversation_id(session.process, space_id, given["conversation_id"])
         return _of_conversation(session, space_id, q, **_only(given, "conversation_id", "max_turns", "raw_chars"))
     if "room" in given:
         return _of_room(session, space_id, q, **_only(given, "room", "lang", without=["max_chars"]))
     if q is None:
         raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
-    found = message_context.context(session.process, space_id, q, **_only(given, "kinds", without=["limit"]))
+    asked = _only(given, "kinds", without=["limit"])
+    found = message_context.context(session.process, space_id, q, told=hit_lines.of_known, **asked)
     view = MessageContextView.of(found)
     return ToolAnswer(message_context_as_markdown(view), telling.as_json(view))
 

@@ -8,6 +8,7 @@ from livemem import limits
 from livemem.llm.client import LlmError
 from livemem.memories import reading
 from livemem.notes import appending
+from livemem.recall import short_ids
 from tests.support.agent import calls, responds
 from tests.support.bucket import error
 from tests.support.mcp import MODERN, Agents, started, token
@@ -74,8 +75,8 @@ def test_search_finds_notes_by_their_words_and_says_so_in_both_forms(agents):
 
     (hit,) = found["structuredContent"]["items"]
     assert "zebra" in found["content"][0]["text"]
-    # A model needs the id, and has no use for the route.
-    assert found["content"][0]["text"].endswith(f"(notes/{hit['id']})\n")
+    # A model needs the id in its short form, and has no use for the route.
+    assert found["content"][0]["text"].startswith(f"- [{short_ids.short_id('notes/' + hit['id'])}] ")
     assert "zebra" in json.dumps(hit)
     assert "scope" in agents.refused("search", q="zebra", scope="moon")
 

@@ -73,7 +73,7 @@ def test_every_id_of_a_search_is_read(agents):
     conversation(agents, "Do zebras fly?", "And swim?")
 
     found = agents.result("search", {"q": "zebras", "scope": "all"})
-    shown = [line.rpartition("(")[2].rstrip(")") for line in found["content"][0]["text"].strip().split("\n")]
+    shown = [line[3:].partition("]")[0] for line in found["content"][0]["text"].strip().split("\n")]
     hits = found["structuredContent"]["items"]
     archived = agents.result("search", {"q": "zebras", "scope": "archive"})["structuredContent"]["items"]
     hits += archived

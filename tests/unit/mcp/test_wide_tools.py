@@ -8,6 +8,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
+from livemem.recall import short_ids
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem_mcp import catalog
@@ -110,7 +111,7 @@ def test_search_in_several_spaces_gives_ids_that_read_takes_and_no_space_of_othe
     why = called(agents, "search", q="late", space_id="demo", scope="bank", why_not=one[0]["id"])["why_not"]
     assert why == {"id": one[0]["id"], "reason": "unknown"}
     text = agents.result("search", {"q": "late", "spaces": "port"}, query=FULL)["content"][0]["text"]
-    assert f"(notes/{one[0]['id']})" in text
+    assert text.startswith(f"- port [{short_ids.short_id('notes/' + one[0]['id'])}] ")
     assert refused(agents, "search", q="late", spaces="port,other").endswith("[forbidden]")
 
 

@@ -5,7 +5,7 @@ all read these records. The plan of a change is its record before it is committe
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
@@ -341,6 +341,24 @@ def find_notes(process: Process, space_id: str, wanted: Sequence[keys.NoteName])
     return _find_notes(process, space_id, wanted)[0]
 
 
+def note_ids_at(process: Process, space_id: str, time: str) -> list[str]:
+    """The ids of the notes of a second (keys.compact_time) in the records: 1 LIST, and the records that may hold them.
+
+    Raises ObjectUnreadable where there is none, and a record that may hold one cannot be read.
+    """
+    covering = [record for record in names(process, space_id) if record.first <= time <= record.last]
+    found, missing = [], []
+    for name, read_as in _read_in_turn(process, space_id, covering):
+        record = contents(space_id, name, read_as)
+        if isinstance(record, ObjectUnreadable):
+            missing.append(record)
+        else:
+            found += [source.note_id for source in record.notes if source.note_id.startswith(f"{time}_")]
+    if missing and not found:
+        raise missing[0]
+    return found
+
+
 def _find_notes(
     process: Process, space_id: str, wanted: Sequence[keys.NoteName]
 ) -> tuple[dict[str, Kept], list[ObjectUnreadable]]:
@@ -351,15 +369,22 @@ def _find_notes(
     covering = [record for record in names(process, space_id) if any(record.covers(name) for name in wanted)]
     kept: dict[str, Kept] = {}
     missing: list[ObjectUnreadable] = []
-    for start in range(0, len(covering), AT_ONCE):
-        for name, read_as in read_each(process, space_id, covering[start : start + AT_ONCE]):
-            record = contents(space_id, name, read_as)
-            if isinstance(record, ObjectUnreadable):
-                missing.append(record)
-                continue
-            for source in record.notes:
-                if source.note_id in ids:
-                    # Oldest first: an undo gives the note back, a later consolidation takes it again.
-                    number = None if record.kind == "undo" else record.number
-                    kept[source.note_id] = Kept(source.body(), number)
+    for name, read_as in _read_in_turn(process, space_id, covering):
+        record = contents(space_id, name, read_as)
+        if isinstance(record, ObjectUnreadable):
+            missing.append(record)
+            continue
+        for source in record.notes:
+            if source.note_id in ids:
+                # Oldest first: an undo gives the note back, a later consolidation takes it again.
+                number = None if record.kind == "undo" else record.number
+                kept[source.note_id] = Kept(source.body(), number)
     return kept, missing
+
+
+def _read_in_turn(
+    process: Process, space_id: str, wanted: Sequence[keys.RecordName]
+) -> Iterator[tuple[keys.RecordName, Record | ObjectUnreadable]]:
+    """As `read_each`, a few at once."""
+    for start in range(0, len(wanted), AT_ONCE):
+        yield from read_each(process, space_id, wanted[start : start + AT_ONCE])

@@ -295,6 +295,20 @@ def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory
     raise NotFound("memory", memory_id)
 
 
+def ids_from(process: Process, space_id: str, start: str) -> list[str]:
+    """The ids that begin so, of memories that have not expired: 1 LIST for each kind.
+
+    Raises NotFound (the space). Where there is none, and an operation cannot be read, raises MemoriesBroken.
+    """
+    missing: list[str] = []
+    now = process.clock()
+    states = _states(process, space_id, None, missing)
+    found = [one for _, state in states for one in state.memories if one.startswith(start) and state.find(one, now)]
+    if missing and not found:
+        raise unreadable.error(missing[0], MemoriesBroken)
+    return sorted(found)
+
+
 def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
     """The kind whose log has the memory, or an operation of the same cause. `deleted`: also a deleted memory.
 

@@ -4,7 +4,7 @@ One search. Hits below the relevance floor are left out (relevance.py). No item 
 its author.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -76,33 +76,43 @@ class MessageContext:
 
 
 def context(
-    process: Process, space_id: str, message: str, *, kinds: str | None = None, max_chars: int = CHARS_DEFAULT
+    process: Process,
+    space_id: str,
+    message: str,
+    *,
+    kinds: str | None = None,
+    max_chars: int = CHARS_DEFAULT,
+    told: Callable[["KnownItem"], str] | None = None,
 ) -> MessageContext:
     """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
     those of `search.search`, for small talk only that of the space.
 
-    `kinds`: some of KINDS with commas between them, None for all. Raises NotFound, InvalidRequest, SearchNotReady.
+    `told`: an item as Markdown, where a caller has a form of its own. `kinds`: some of KINDS with commas between them,
+    None for all. Raises NotFound, InvalidRequest, SearchNotReady.
     """
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
     some = _kinds(kinds)
     meta = heads.load_recent(process, space_id).meta
-    text = words.plain(storable(message))[:QUERY_CHARACTERS]
-    floor = RelevanceFloor.of(text)
+    question = words.plain(storable(message))[:QUERY_CHARACTERS]
+    floor = RelevanceFloor.of(question)
     if floor.small_talk:
         return MessageContext([], "", None)
     # The floor of contexts is applied to each hit, below.
-    asked = replace(SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None, present=True)
+    asked = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None, present=True)
     until = process.clock() + search.READING
-    with search.answering(process, meta, [asked], lambda: search.vector_of(process, text), until) as (view, answers):
+    with search.answering(process, meta, [asked], lambda: search.vector_of(process, question), until) as (
+        view,
+        answers,
+    ):
         items, shown, size = [], [], 0
         floor = floor.forgiving(text_of(hit.document) for hit in answers[0].hits)
         for item in _items(view, answers[0].hits, floor):
-            told = _told(item)
-            if size + len(told) <= max_chars:
+            text = (told or _told)(item)
+            if size + len(text) <= max_chars:
                 items.append(item)
-                shown.append(told)
-                size += len(told)
+                shown.append(text)
+                size += len(text)
             if len(items) == ITEMS_MOST:
                 break
     return MessageContext(items, "".join(shown), answers[0].failure, answers[0].unread)

@@ -1,6 +1,6 @@
 """Results of a search as answers. Only the search function loads this module: its imports need a layer of their own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -623,12 +623,11 @@ def context_as_markdown(answer: ContextView) -> str:
     return answer.markdown + unread_line(answer.unread)
 
 
-def as_markdown(
-    answer: SearchAnswer | TalkAnswer, *, where: Callable[[HitView | TalkHitView], str] = lambda hit: hit.source["href"]
-) -> str:
-    """The hits one below the other, ready for a prompt. `where` gives the path of the whole document."""
+def as_markdown(answer: SearchAnswer | TalkAnswer, *, lines: Sequence[str] | None = None) -> str:
+    """The hits one below the other, ready for a prompt. `lines`: the hits as a caller shows them."""
     others = f" The words stand in the scope {', '.join(answer.elsewhere)}." if answer.elsewhere else ""
-    found = [_hit(hit, where(hit)) for hit in answer.items] or [f"Nothing was found.{others}"]
+    shown = lines if lines is not None else [_hit(hit, hit.source["href"]) for hit in answer.items]
+    found = shown or [f"Nothing was found.{others}"]
     failed = answer.failed_spaces or [] if isinstance(answer, SearchAnswer) else []
     why = answer.why_not if isinstance(answer, SearchAnswer) else None
     told = [f"Why not {why.id}: {_why(why)}."] if why else []

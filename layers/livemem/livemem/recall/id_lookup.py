@@ -1,0 +1,71 @@
+"""What a short id means (short_ids.py): the bucket is asked, so that it holds in each process, and for what is new."""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from livemem.changes import records
+from livemem.errors import InvalidRequest, NotFound
+from livemem.memories import reading as memories
+from livemem.process import Process
+from livemem.recall import short_ids
+from livemem.store import conversation_keys, keys
+
+LISTED = 4
+"""Ids that an error lists."""
+
+
+def full_id(process: Process, space_id: str, name: str) -> str:
+    """The id that a short one means, or the beginning of an id from its time on. Each other text stays as it is.
+
+    A note: 1 LIST of the live ones of its second, 1 LIST per 1,000 records, and 1 GET for each record that covers the
+    second and was not read before. A memory: as memories.reading.load. A turn or summary: 1 LIST. Other texts: none.
+
+    Raises NotFound, ObjectUnreadable, MemoriesBroken. Where several fit, raises InvalidRequest, which lists them.
+    """
+    talk = short_ids.OF_TALK.fullmatch(name)
+    if talk:
+        return f"conversations/{conversation_id(process, space_id, talk['conversation'])}/{talk['kind']}/{talk['rest']}"
+    memory = short_ids.MEMORY_START.fullmatch(name)
+    if memory:
+        found = memories.ids_from(process, space_id, memory["name"])
+        return _only("memory", memory["name"], [short_ids.MEMORIES + one for one in found])
+    note = short_ids.NOTE_START.fullmatch(name)
+    if note and not keys.NOTE_ID.fullmatch(note["name"]):
+        found = _notes(process, space_id, note["name"], note["time"])
+        return _only("note", note["name"], [short_ids.NOTES + one for one in found])
+    return short_ids.NOTES + note["name"] if note and name.startswith(short_ids.ARCHIVE) else name
+
+
+def conversation_id(process: Process, space_id: str, name: str) -> str:
+    """The id of the conversation that begins so: 1 LIST. Each text that is no beginning stays as it is.
+
+    Raises NotFound, InvalidRequest as `full_id`.
+    """
+    if not short_ids.ULID_START.fullmatch(name):
+        return name
+    rest = process.store.folders(f"{conversation_keys.prefix(space_id)}{name}")
+    return _only("conversation", name, [name + end for end in islice(rest, LISTED + 1)])
+
+
+def _notes(process: Process, space_id: str, name: str, time: str) -> list[str]:
+    """The ids of the notes that it fits, each once: after an undo a note is live and in a record."""
+    steps: list[Callable[[], Sequence[str]]] = [
+        lambda: _live(process, space_id, time),
+        lambda: records.note_ids_at(process, space_id, time),
+    ]
+    there = {note_id for some in process.store.map(lambda step: step(), steps) for note_id in some}
+    return sorted(one for one in there if one.startswith(name) or short_ids.of_note(one) == name)
+
+
+def _live(process: Process, space_id: str, time: str) -> list[str]:
+    entries = process.store.scan(f"{keys.live_prefix(space_id)}{time}_")
+    return [parsed[1].note_id for entry in entries if (parsed := keys.parse_note(entry.key))]
+
+
+def _only(what: str, name: str, found: Sequence[str]) -> str:
+    if not found:
+        raise NotFound(what, name)
+    if len(found) > 1:
+        more = " and more" if len(found) > LISTED else ""
+        raise InvalidRequest.of("id", f"{name} fits {', '.join(found[:LISTED])}{more}: send the one that is meant")
+    return found[0]
