@@ -1,6 +1,7 @@
 """What was found as an agent reads it: one line a hit, with the short id in front by which `read` gives the whole.
 
-The id tells the kind, and of a note the day when it was written. So no line tells either once more.
+The id tells the kind, and of a note the day when it was written. So no line tells either once more. `Ann via bot`: the
+words of Ann, as the token `bot` wrote them.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,9 @@ from livemem.recall.message_context import KnownItem
 from livemem.recall.reading_ids import reading_id
 from livemem.recall.short_ids import short_id
 from livemem.search.documents import Document
-from livemem.text.speakers import said_by
 from livemem_http.views.search import HitView
 
 DAY, MINUTE = len("2026-02-20"), len("2026-02-20T14:00")
-SPOKEN = (conversation_documents.TURN, room_documents.MESSAGE)
 
 
 def of_hits(found: Sequence[tuple[HitView, Document]]) -> list[str]:
@@ -23,58 +22,60 @@ def of_hits(found: Sequence[tuple[HitView, Document]]) -> list[str]:
     lines: dict[tuple[str | None, str], str] = {}
     for hit, document in found:
         reference = short_id(reading_id(document), archived=hit.kind == ARCHIVE)
-        is_turn = hit.kind == conversation_documents.TURN
-        place = hit.space_id, reference if is_turn else hit.id
+        place = hit.space_id, reference if hit.kind == conversation_documents.TURN else hit.id
         text = " ".join(hit.snippet.split())
         if place in lines:
             lines[place] += f" | {_by(hit)}: {text}"
         else:
-            lines[place] = f"- {_head(hit, reference)}: {text}"
+            lines[place] = f"- {f'{hit.space_id} ' if hit.space_id else ''}[{_head(hit, reference)}] {text}"
     return list(lines.values())
 
 
 def _head(hit: HitView, reference: str) -> str:
-    # A section is as new as what confirmed it last; when its file was written says less.
-    time = (hit.verified_at or hit.time) if hit.kind == BANK else hit.time
-    confirmed = hit.verified_at if hit.verified_at and hit.verified_at[:DAY] != time[:DAY] else None
+    verified = hit.verified_at[:DAY] if hit.verified_at else None
     told = [
-        hit.space_id,
-        f"[{reference}]",
-        _when(reference, hit.kind, time),
-        f"confirmed {confirmed[:DAY]}" if confirmed else None,
+        _when(reference, hit.kind, hit.time),
+        f"confirmed {verified}" if verified and verified != hit.time[:DAY] else None,
         _by(hit),
         hit.category,
         f"superseded by {short_id(f'notes/{hit.superseded_by}')}" if hit.superseded_by else None,
     ]
-    return " ".join(filter(None, told))
+    return _joined(reference, told)
+
+
+def _joined(reference: str, told: Sequence[str | None]) -> str:
+    rest = " ".join(filter(None, told))
+    # The id of a section may end with any words.
+    return f"{reference}{', ' if ' ' in reference else ' '}{rest}" if rest else reference
 
 
 def _by(hit: HitView) -> str:
     """Who said it. The sides of a turn without names have the same author."""
-    name = said_by(hit.author, hit.written_by or hit.author) if hit.author else ""
-    return " ".join(filter(None, (name, None if hit.written_by else hit.role)))
+    return " ".join(filter(None, (hit.author, f"via {hit.written_by}" if hit.written_by else hit.role)))
 
 
 def _when(reference: str, kind: str, time: str) -> str:
-    """The day, of what was said to somebody the minute; empty if the id tells it."""
+    """The day, of a message the minute, since no number tells what came first. Empty if the id tells it, and of a
+    section, since all of its file was written then.
+    """
     day = time[:DAY]
-    if kind in SPOKEN:
+    if kind == room_documents.MESSAGE:
         return time[:MINUTE].replace("T", " ")
-    return "" if reference.partition("/")[2].startswith(f"{day.replace('-', '')}T") else day
+    known = kind == BANK or reference.partition("/")[2].startswith(f"{day.replace('-', '')}T")
+    return "" if known else day
 
 
 def of_known(item: KnownItem) -> str:
-    """The Markdown of an item of a context."""
+    """The Markdown of an item of a context. The lines of an exchange name the speakers."""
     reference = short_id(item.id, archived=item.kind == ARCHIVE)
     exchange = item.kind == conversation_documents.TURN
-    by = said_by(item.by, item.written_by or item.by)
-    if exchange:
-        # The lines of an exchange name the speakers.
-        by = f"written by {item.written_by}" if item.written_by else ""
-    # As the start says it.
-    origin = "captured" if item.captured_from else f"from {item.promoted_from}" if item.promoted_from else ""
-    # When the file of a section was written says little.
-    when = "" if item.kind == BANK else _when(reference, item.kind, item.time)
-    head = " ".join(filter(None, (f"[{reference}]", when, by, origin)))
+    told = [
+        _when(reference, item.kind, item.time),
+        None if exchange else item.by,
+        f"via {item.written_by}" if item.written_by else None,
+        # As the start says it.
+        "captured" if item.captured_from else f"from {item.promoted_from}" if item.promoted_from else None,
+    ]
     lines = item.text.split("\n")
-    return f"- {head}:" + ("".join(f"\n  {line}" for line in lines) if exchange else f" {' '.join(lines)}") + "\n"
+    text = "".join(f"\n  {line}" for line in lines) if exchange else f" {' '.join(lines)}"
+    return f"- [{_joined(reference, told)}]{text}\n"

@@ -76,7 +76,7 @@ def test_search_finds_notes_by_their_words_and_says_so_in_both_forms(agents):
     (hit,) = found["structuredContent"]["items"]
     assert "zebra" in found["content"][0]["text"]
     # A model needs the id in its short form, and has no use for the route.
-    assert found["content"][0]["text"].startswith(f"- [{short_ids.short_id('notes/' + hit['id'])}] ")
+    assert found["content"][0]["text"].startswith(f"- [{short_ids.short_id('notes/' + hit['id'])} ")
     assert "zebra" in json.dumps(hit)
     assert "scope" in agents.refused("search", q="zebra", scope="moon")
 

@@ -47,7 +47,8 @@ def fill(agents: Agents) -> str:
 
 
 def heads_of(text: str) -> list[str]:
-    return [line[3:].partition("]")[0] for line in text.split("\n") if line.startswith("- [")]
+    heads = [line[3:].partition("]")[0] for line in text.split("\n") if line.startswith("- [")]
+    return [one if one.startswith("bank/") else one.partition(" ")[0] for one in heads]
 
 
 def test_each_id_that_search_and_context_show_is_short_and_read_tells_the_full_one(agents):

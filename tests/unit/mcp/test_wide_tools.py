@@ -111,7 +111,7 @@ def test_search_in_several_spaces_gives_ids_that_read_takes_and_no_space_of_othe
     why = called(agents, "search", q="late", space_id="demo", scope="bank", why_not=one[0]["id"])["why_not"]
     assert why == {"id": one[0]["id"], "reason": "unknown"}
     text = agents.result("search", {"q": "late", "spaces": "port"}, query=FULL)["content"][0]["text"]
-    assert text.startswith(f"- port [{short_ids.short_id('notes/' + one[0]['id'])}] ")
+    assert text.startswith(f"- port [{short_ids.short_id('notes/' + one[0]['id'])} ")
     assert refused(agents, "search", q="late", spaces="port,other").endswith("[forbidden]")
 
 

@@ -33,7 +33,7 @@ def shown(talked: Talk, message: str) -> list[str]:
     (test_writers.py).
     """
     items = message_context.context(talked.process, "demo", message).items
-    return [re.sub(r" \(2026-\d\d-\d\d \d\d:\d\d\)|\bsaid by ann for ", "", item.text) for item in items]
+    return [re.sub(r" \(2026-\d\d-\d\d\)|\bsaid by ann for ", "", item.text) for item in items]
 
 
 def shown_beside(talked: Talk, message: str) -> list[list[int]]:

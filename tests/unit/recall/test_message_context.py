@@ -70,7 +70,7 @@ def test_all_kinds_are_asked_and_each_item_says_when_it_was_said_and_by_whom(fil
     assert (by_kind["message"].by, by_kind["memory"].by) == ("Zoé", "ann")
     told = {one.text for one in found.items if one.kind == "turn"}
     assert told == {
-        "Ines: Who paints the harbour crane?\nplanner (2026-02-19 08:00): Bob does.",
+        "Ines: Who paints the harbour crane?\nplanner (2026-02-19): Bob does.",
         "dev: Is the harbour crane blue?\nann: It is red.",
     }
     assert "- [message 2026-02-20 14:0" in found.markdown

@@ -39,6 +39,7 @@ ITEM_CHARACTERS = 1_000
 HEAD_CHARACTERS = 200
 """Of the head before a text: its title and its author."""
 MORE = "…"
+DAY = len("2026-02-20")
 
 
 @dataclass(frozen=True)
@@ -187,9 +188,9 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
                 snippet = hit.snippet if found else (0, 0)
                 named = turn.speaker(role) if turn.token == document.written_by else turn.said_by(role)
                 who = named if turn.written_by or turn.user else (turn.role or role).capitalize()
-                # The head has the time of what was found, and the token that wrote it for another speaker.
-                when = _minute(clock.iso(turn.said_at()))
-                at = f" ({when})" if when != _minute(document.time) else ""
+                # The head has the day of what was found, and the token that wrote it for another speaker.
+                day = clock.iso(turn.said_at())[:DAY]
+                at = f" ({day})" if day != document.time[:DAY] else ""
                 lines.append(f"{_line(who)}{at}: {_line(_part(said, snippet, ITEM_CHARACTERS // 2))}")
     if not any(lines):
         lines = [_line(_part(document.text, hit.snippet))]

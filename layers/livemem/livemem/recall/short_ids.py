@@ -5,8 +5,8 @@ that hardly another one has the same:
 
 - `notes/20260220T140000812345`, of a consolidated note `archive/...`: the second, and six digits of the suffix as a
   number. The notes of a batch differ in them.
-- `memories/01KHXH9RA0QT`: the millisecond, and two letters more. The same of the conversation in
-  `turns/01KHXH9RA0QT/12` and `summaries/01KHXH9RA0QT/1/3`.
+- `memories/01KHXH9RA0`: the millisecond. Memories are written one after the other.
+- `turns/01KHXH9RA0QT/12`, `summaries/01KHXH9RA0QT/1/3`: of the conversation the millisecond and two letters more.
 
 It is made of the id alone, so it stays the same whatever comes later.
 """
@@ -17,8 +17,8 @@ from livemem.errors import InvalidName
 from livemem.store import keys
 
 NOTES, ARCHIVE, MEMORIES = "notes/", "archive/", "memories/"
-LETTERS = 12
-"""Of an ULID. Ten tell its millisecond."""
+LETTERS = 10
+"""Of an ULID that tell its millisecond."""
 DIGITS = 6
 _ULID = "[0-9A-HJKMNP-TV-Z]"
 ULID_START = re.compile(rf"{_ULID}{{10,25}}")
@@ -36,7 +36,7 @@ def short_id(reference: str, *, archived: bool = False) -> str:
     """The short form of an id as `reading_ids.reading_id` gives it. Ids of sections, files and rooms have none."""
     talk = _LONG_OF_TALK.fullmatch(reference)
     if talk:
-        return f"{talk['kind']}/{talk['conversation'][:LETTERS]}/{talk['rest']}"
+        return f"{talk['kind']}/{talk['conversation'][: LETTERS + 2]}/{talk['rest']}"
     if reference.startswith(MEMORIES):
         return reference[: len(MEMORIES) + LETTERS]
     name = of_note(reference.removeprefix(NOTES)) if reference.startswith(NOTES) else None
