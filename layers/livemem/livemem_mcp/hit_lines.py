@@ -1,4 +1,4 @@
-"""What was found as an agent reads it: one line a hit, with the short id in front by which `read` gives the whole.
+"""Hits as an agent reads them: one line each, with the short id in front by which `read` gives the whole.
 
 The id tells the kind, and of a note the day when it was written. So no line tells either once more. `Ann via bot`: the
 words of Ann, as the token `bot` wrote them.
@@ -50,7 +50,7 @@ def _joined(reference: str, told: Sequence[str | None]) -> str:
 
 
 def _by(hit: HitView) -> str:
-    """Who said it. The sides of a turn without names have the same author."""
+    """The speaker or writer. The sides of a turn without names have the same author."""
     return " ".join(filter(None, (hit.author, f"via {hit.written_by}" if hit.written_by else hit.role)))
 
 

@@ -8,7 +8,7 @@ that hardly another one has the same:
 - `memories/01KHXH9RA0`: the millisecond. Memories are written one after the other.
 - `turns/01KHXH9RA0QT/12`, `summaries/01KHXH9RA0QT/1/3`: of the conversation the millisecond and two letters more.
 
-It is made of the id alone, so it stays the same whatever comes later.
+It is made of the id alone, so nothing that comes later changes it.
 """
 
 import re
