@@ -1,7 +1,10 @@
 import json
 
 import pytest
+from hypothesis import given as given_values
+from hypothesis import strategies as st
 
+from livemem.ask import prompt as prompts
 from livemem.ask import question as questions
 from livemem.ask import tools
 from livemem.ask.arguments import MESSAGE_CHARACTERS
@@ -19,6 +22,7 @@ from livemem.errors import (
 )
 from livemem.jobs import budget
 from livemem.llm.client import LlmError
+from livemem.llm.templates import json_line
 from livemem.memories import reading
 from livemem.recall import search
 from livemem.rooms import message as messages
@@ -410,6 +414,30 @@ def test_the_synthesis_and_the_outline_of_the_bank_are_given_and_the_outline_can
     section, synthesis = results(asking.agent.asked[1])
     assert "Jonas" in section["text"]
     assert synthesis["text"] == json.loads(_line(asking.agent.asked[0], "Synthesis"))
+
+
+def test_the_present_value_stands_first_in_what_is_given_whether_it_is_folded_or_not():
+    asking = Asking()
+    for said in ("The export waits 30 seconds for an answer.", "The export waits 45 seconds for an answer."):
+        asking.world.note(said)
+        asking.world.consolidate()
+        asking.world.clock.move(86_400)
+    asking.world.note("The export waits 90 seconds for an answer.")
+
+    asking.ask("How many seconds does the export wait for an answer?")
+
+    (found,) = given(asking, "Found for the question")
+    assert (found["results"][0]["kind"], "90" in found["results"][0]["text"]) == ("note", True)
+
+
+@given_values(st.dictionaries(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=60), max_size=60))
+def test_an_outline_of_any_bank_fits_and_says_how_many_files_it_omits(outline):
+    shown = prompts.fitting({f"bank/{name}": headings for name, headings in outline.items()})
+
+    more = int(str(shown.pop("bank", "0")).split()[0])
+    assert len(shown) + more == len(outline)
+    assert sum(len(json_line({name: one})) for name, one in shown.items()) <= prompts.OUTLINE_CHARACTERS
+    assert all(one in (outline[name[5:]], len(outline[name[5:]])) for name, one in shown.items())
 
 
 def test_a_search_that_is_not_ready_leaves_the_context_empty_and_the_model_is_told_so(monkeypatch):

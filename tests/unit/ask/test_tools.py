@@ -183,6 +183,22 @@ def test_each_result_of_a_search_but_a_short_message_is_read_by_its_id_and_is_a_
     assert [one.id for one in asked.answer.sources] == ids
 
 
+def test_a_hit_in_the_bank_names_the_line_that_fits():
+    asking = Asking()
+    lines = "".join(
+        f"- The {ship} may lie there as long as its owner likes, and pays by the week, in advance.\n"
+        for ship in ("Merle", "Lark", "Kite", "Heron", "Tern")
+    )
+    asking.world.store.put("demo/bank/berths.md", f"# Berths\n\n## Owners\n\n{lines}".encode())
+
+    (found,) = gave(asking, ("search_notes", {"query": "who pays for the Lark"}))
+
+    (section,) = found["results"]
+    assert "Lark" in section["line"]
+    assert "Tern" not in section["line"]
+    assert "Tern" in section["text"]
+
+
 def test_a_long_file_is_read_in_pages():
     asking = Asking()
     lines = "".join(f"- Berth {number} is free.\n" for number in range(900))

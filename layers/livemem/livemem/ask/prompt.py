@@ -75,7 +75,7 @@ def opening(question: Question, known: Known, now: datetime) -> str:
         goals=json_line([_kept(one) for one in known.goals]),
         of_user=json_line([_kept(one) | {"at": one.moment, "by": one.said_by} for one in known.of_user]),
         synthesis=json_line(_cut(known.synthesis, SYNTHESIS_CHARACTERS)),
-        outline=json_line(_fitting(known.outline)),
+        outline=json_line(fitting(known.outline)),
         context=json_line(known.context),
         room=json_line([_said(one) for one in known.last_said]),
         session=json_line(said),
@@ -85,7 +85,7 @@ def opening(question: Question, known: Known, now: datetime) -> str:
     )
 
 
-def _fitting(outline: Outline) -> dict[str, Any]:
+def fitting(outline: Outline) -> dict[str, Any]:
     """The outline within its characters: of the last files the number of their sections, or how many files they are."""
     told: dict[str, Any] = {}
     left = OUTLINE_CHARACTERS

@@ -134,11 +134,14 @@ def _memory(memory: Memory, score: float | None, *, most: int = CHARACTERS) -> d
 
 def _hit(hit: Hit, part: str) -> dict[str, Any]:
     document = hit.document
+    line = _snippet(hit).strip() if document.kind == BANK else ""
     told = {
         "id": document.id,
         "kind": _kind(document),
         # The id of a section has its headings.
         "title": document.title[:TITLE] if document.kind != BANK else "",
+        # Of a section, the line that fits best.
+        "line": line if len(line) < len(part.strip()) else "",
         "text": part,
         "cut": len(part) < len(document.text) or None,
         "at": document.time,
