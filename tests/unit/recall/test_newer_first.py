@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livemem.notes import appending
+from livemem.notes.appending import NoteDraft
 from livemem.recall.newer_first import newer_first
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
+from tests.support.searching import find, searching_world, texts
 
 SAYINGS = (
     "The export waits 30 seconds for an answer.",
@@ -123,3 +126,16 @@ def test_a_live_note_stands_before_the_section_whose_line_has_the_former_value()
     assert ordered("which port has the admin page", section, live, folded) == [0, 2, 1]
     assert ordered("which port has the admin page", section, repeated) == [0, 1]
     assert ordered("which port has the admin page", section, (*folded[:2], "2026-04-01T08:00:00Z")) == [0, 1]
+
+
+def test_a_time_ahead_of_the_clock_is_now_and_one_before_1970_is_the_oldest():
+    world, _ = searching_world()
+    world.create_space()
+    colours = {"2026-01-05T08:00:00Z": "blue", "2999-01-01T00:00:00Z": "red", "1969-07-20T20:17:00Z": "green"}
+    for moment, colour in colours.items():
+        draft = NoteDraft("observation", f"The lamp of pier nine is {colour}.", said_at=moment)
+        appending.append(world.process, "demo", "ann", draft)
+
+    found = texts(find(world.process, "Which colour has the lamp of pier nine?"))
+
+    assert [text.split()[-1] for text in found] == ["red.", "blue.", "green."]
