@@ -67,12 +67,10 @@ def context(process: Process, space_id: str, question: str, *, room: str | None)
 
 def outline(view: SearchView) -> Outline:
     """The outline of the bank as the view knows it. No request."""
-    whole = view.shape()
-    numbers = whole.documents[whole.of_kinds((BANK,))]
-    documents = [view.index.document(int(number)) for number in numbers]
     titles: dict[str, list[list[str]]] = defaultdict(list)
-    for one in sorted(documents, key=lambda one: (one.group, one.position)):
-        titles[one.group].append([section_ids.title(line) for line in split_address(one.source.get("section", ""))])
+    for path, source in view.index.sources(BANK):
+        address = split_address(source["section"]) if "section" in source else ()
+        titles[path].append(list(map(section_ids.title, address)))
     found: Outline = {}
     for path, some in titles.items():
         shared = section_ids.shared(some)

@@ -386,6 +386,11 @@ class Index:
         number = self.number(name)
         return None if number is None else self.document(number)
 
+    def sources(self, kind: str) -> list[tuple[str, dict[str, str]]]:
+        """The group and the source of each document of a kind, in their order."""
+        found = self._all("SELECT part, source FROM documents WHERE kind = ? ORDER BY part, position, n", (kind,))
+        return [(group, json.loads(source)) for group, source in found]
+
     def number(self, name: str) -> int | None:
         """The number of the document of this id, or None."""
         found = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
