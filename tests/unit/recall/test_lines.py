@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.recall.relevance import UNLIKELY, RelevanceFloor
+from livemem.recall.relevance import UNLIKELY, UNLIKELY_FOUND, RelevanceFloor
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
@@ -81,6 +81,19 @@ def test_a_text_in_another_language_needs_no_word_of_the_question(question, text
     assert floor.is_passed([hit], {"n"}) is passes
     # A context goes into a prompt unread.
     assert not RelevanceFloor.of(question).language
+
+
+@pytest.mark.parametrize(
+    ("question", "passes"), [("Où sont rangés les secrets ?", True), ("Where are the secrets kept?", False)]
+)
+def test_a_text_in_another_language_need_not_hold_more_than_the_subject_of_a_question(question, passes):
+    floor = RelevanceFloor.of_search(question, words.parse(question))
+    assert floor
+
+    hit = Hit(Document("n", "note", "The secrets are in the vault.", "notes", "1"), 1.0, relevance=UNLIKELY_FOUND)
+
+    assert floor.admits_hit(hit)
+    assert floor.is_passed([hit], ()) is passes
 
 
 @pytest.mark.parametrize(

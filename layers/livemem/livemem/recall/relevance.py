@@ -136,10 +136,11 @@ class RelevanceFloor:
         """Whether a hit in another language is near in meaning. Few words are shared then. A question is near to every
         question, and no answer.
         """
-        text = hit.document.text
+        text, whole = hit.document.text, text_of(hit.document)
         if self.language is None or words.language(text) in (None, self.language) or text.rstrip().endswith("?"):
             return False
-        return (hit.relevance or 0) >= (UNLIKELY if self._shared(text_of(hit.document)) else LIKELY_ACROSS)
+        enough = UNLIKELY if self._shared(whole) else LIKELY_ACROSS
+        return (hit.relevance or 0) >= enough or self.admits(whole, hit.relevance)
 
     def is_no_answer(self, hit: Hit) -> bool:
         """Whether a hit is no answer however few there are: it fits worse than the average document, shares no word
