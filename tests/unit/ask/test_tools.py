@@ -1,13 +1,14 @@
 import hashlib
 import json
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.access.principal import PERMISSIONS
+from livemem.ask import prompt, tools
 from livemem.ask import results as shown
-from livemem.ask import tools
 from livemem.ask.results import CHARACTERS
 from livemem.ask.tools import CALLS_PER_STEP, OFFERS, STORED_MOST
 from livemem.conversations import conversation as conversations
@@ -63,6 +64,14 @@ def test_there_is_every_tool_and_each_has_a_strict_schema_of_its_arguments():
         assert set(tool.parameters["required"]) == set(tool.parameters["properties"])
         assert tool.description
         assert "description" not in tool.parameters
+
+
+def test_instructions_and_tools_stay_short():
+    offered = [asdict(tool) for tool in tools.offered(may_write=True, only_respond=False)]
+
+    # Some 1,300 tokens together. Each turn of each question pays for them.
+    assert len(prompt.system(expression=False)) < 2_200
+    assert len(json.dumps(offered, separators=(",", ":"))) < 3_500
 
 
 def test_categories_of_the_tools_are_those_of_memories():
