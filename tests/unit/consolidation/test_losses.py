@@ -82,6 +82,13 @@ def test_a_detail_is_found_in_its_other_forms(one: str, other: str):
         assert all(detail.is_held(details.held_by([said])) for detail in details.read(text) if detail.weight > 1)
 
 
+def test_a_bank_may_write_a_day_without_its_year():
+    (day,) = [detail for detail in details.read("before 23 March") if detail.kind == "date"]
+
+    assert day.is_held(details.held_by(["- Heartbeat 60 s (30 s until 03-23)."]))
+    assert not day.is_held(details.held_by(["- Lockers 103-23 and LYO-03-23."]))
+
+
 @pytest.mark.parametrize(
     ("one", "other"), [("8443", "443"), ("3 May", "4 May"), ("db-1", "db-2"), ("v7.1", "v7.10"), ("stg-db-1", "db-1")]
 )

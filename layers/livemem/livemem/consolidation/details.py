@@ -35,6 +35,8 @@ _DATE = re.compile(
     r"|\b(?P<a>[0-3]?\d)(?P<by>[./])(?P<b>[0-3]?\d)(?P=by)(?:20\d\d|\d\d)\b",
     re.IGNORECASE,
 )
+_MONTH_AND_DAY = re.compile(r"(?<![\w-])([01]\d)-([0-3]\d)(?![\w-])")
+"""What a bank may write for a day. In a note it may be a range."""
 _TIME = re.compile(
     r"\b(?P<hour>[0-2]?\d)(?::|\s?h\s?)(?P<minute>[0-5]\d)(?::[0-5]\d)?(?:\s?(?P<half>[ap])m)?\b"
     r"|\b(?P<hour_alone>1?\d)\s?(?P<half_alone>[ap])m\b",
@@ -118,6 +120,7 @@ def held_by(texts: Iterable[str]) -> set[str]:
     held: set[str] = set()
     for text in texts:
         held.update(part for detail in read(text) for form in detail.forms for part in (form, *_parts(form)))
+        held.update(f"{int(month)}-{int(day)}" for month, day in _MONTH_AND_DAY.findall(text))
         held.update(_words(text))
     return held
 

@@ -9,7 +9,9 @@ from livemem.markdown.blocks import SectionError, collapse, is_blank
 from livemem.markdown.sections import shown
 
 SHORTEST = 12
-"""Characters that name a line by its beginning (docs/consolidation.md). A whole line may be shorter."""
+"""Characters that name a line by its beginning (docs/consolidation.md). Whole words that begin one line alone, and a
+whole line, may be shorter.
+"""
 MOST_LISTED = 10
 _FORM = re.compile(r"[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?|>[ \t]?)?")
 
@@ -27,13 +29,20 @@ def find(lines: Sequence[str], start: int, stop: int, text: str) -> int:
     for wanted, read in ((named, collapse), (_bare(named), _bare)):
         whole = [number for number in numbers if read(lines[number]) == wanted]
         fits = whole or [number for number in numbers if wanted and read(lines[number]).startswith(wanted)]
-        if fits and not whole and len(named) < SHORTEST:
+        words = len(fits) == 1 and _ends_word(read(lines[fits[0]]), wanted)
+        if fits and not whole and len(named) < SHORTEST and not words:
             raise SectionError(f"line {shown(text)} is too short: give at least {SHORTEST} characters of its beginning")
         if len(fits) == 1:
             return fits[0]
         if fits:
             raise SectionError(f"{len(fits)} lines fit; give more of the line: {_listed(lines, fits)}")
     raise SectionError(f"no line begins with {shown(text)}; the section has: {_listed(lines, numbers)}")
+
+
+def _ends_word(line: str, beginning: str) -> bool:
+    """Whether a beginning of a line has a word, and no part of one at its end."""
+    after = line[len(beginning) :][:1]
+    return any(map(str.isalnum, beginning)) and not (beginning[-1].isalnum() and after.isalnum())
 
 
 def formed(old: str, new: Sequence[str]) -> list[str]:
