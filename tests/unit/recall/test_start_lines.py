@@ -9,6 +9,7 @@ from livemem.bank.synthesis import Synthesis
 from livemem.recall import start, start_lines
 from livemem.recall.start import Start
 from livemem.recall.start_material import StartHit, StartMaterial
+from tests.support.cases import each
 from tests.unit.recall.test_start import DAY, check, live, material, shown
 
 MARKS = """
@@ -112,6 +113,19 @@ def test_ten_notes_on_another_subject_in_one_section_take_little_from_the_others
     assert held(after) >= 27
     assert "the bakery oven 9 " in after.markdown
     assert {*shown(before)} == {*shown(after)}
+
+
+@each("place", [0, 40, 79])
+def test_a_line_with_a_command_comes_before_the_others_of_a_section_that_is_not_loaded_first(place: int):
+    lines = [f"- The oven {number} is warm enough for bread." for number in range(80)]
+    lines.insert(place, "- `make ship` ships it.")
+
+    found = start.render(
+        material({"ovens.md": "# Ovens\n\n## All\n\n" + "\n".join(lines)}, MARKS), 2_000, "en"
+    ).markdown
+
+    assert "- `make ship` ships it." in found
+    assert 10 < found.count("The oven") < 60
 
 
 def test_live_notes_on_another_subject_take_a_third_at_most():

@@ -2,6 +2,7 @@
 for. So a larger start has each section that a smaller one has. Pure.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,7 @@ SHARE_OF_QUESTION, SHARE_OF_USER, SHARE_OF_LIVE = 3, 10, 3
 long as sections follow: a third. Agents' knowledge of themselves has a tenth then.
 """
 SHARES: Mapping[Why, int] = {"question": SHARE_OF_QUESTION, "user": SHARE_OF_USER, "live": SHARE_OF_LIVE, "own": 10}
+CODE = re.compile(r"`[^`\n]+`")
 BESIDE, BESIDE_MOST = 3, 7
 """Sections that are loaded first leave the others a third, until these have a seventh of their size."""
 
@@ -65,13 +67,16 @@ def of_answers(answers: Iterable[StartItem | tuple[SectionText, str]]) -> list[U
 
 def of_sections(why: Why, sections: Iterable[SectionText]) -> list[Unit]:
     """The lines of sections that fill up evenly, the newest of each first: short ones are whole soon, and the long ones
-    have equal shares at any time.
+    have equal shares at any time. Beside what is loaded first, a line with code (a command, a setting, a path: nobody
+    can guess it) comes before the others of its section, and counts half.
     """
     levels: list[tuple[int, int, Unit]] = []
     for place, section in enumerate(sections):
         level = 0
-        for line, size in _sized(section, newest_first(section.lines)):
-            level += line.chars
+        coded = {line.place for line in section.lines if why == "other" and CODE.search(line.text)}
+        lines = sorted(newest_first(section.lines), key=lambda line: (len(line.text) > LARGE, line.place not in coded))
+        for line, size in _sized(section, lines):
+            level += line.chars // 2 if line.place in coded else line.chars
             levels.append((level, place, Unit(why, size, None, section, line)))
     return [unit for *_, unit in sorted(levels, key=lambda one: one[:2])]
 
