@@ -67,7 +67,7 @@ class Keeper:
 
     def answer(self, prompt: dict[str, Any]) -> str:
         """The answer to the prompt of a consolidation."""
-        there = {file["filename"]: file["content"] for file in prompt["bank"]}
+        there = prompt["bank"]
         cited = {note["number"]: self._by_text[note["content"]] for note in prompt["notes"]}
         placed: dict[str, dict[str, dict[int, Said]]] = defaultdict(lambda: defaultdict(dict))
         for number, note in cited.items():

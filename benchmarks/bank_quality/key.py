@@ -21,7 +21,7 @@ SAID_BEFORE = (
 )
 SAID_AFTER = (
     r"\b(until|before|earlier|previous\w*|was|were|dropp\w*|reject\w*|turned down|abandon\w*|gave up|given up|no longer"
-    r"|replaced|gone|slip\w*|swap\w*|avant|jusqu\w*|remplac\w+|ended|expensive)\b|→|->"
+    r"|replaced|gone|too (?:big|heavy)|slip\w*|swap\w*|avant|jusqu\w*|remplac\w+|ended|expensive)\b|→|->"
 )
 """Words before or after a value by which a line says that it is a former one, or was turned down."""
 REACH = 60
@@ -31,11 +31,14 @@ OVER = r"\b(done|fixed|solved|closed|resolved|mended|fait|corrige\w*|resolu\w*)\
 
 
 class Fact(CasePart):
-    """A fact that must be held. `has`: patterns that occur near each other where it is."""
+    """A fact that must be held. `has`: patterns that occur near each other where it is; anywhere if it is one of two
+    parts whose places are `apart`.
+    """
 
     id: str
     fact: str
     has: Sequence[Pattern]
+    apart: bool = False
 
 
 class Stale(CasePart):
@@ -74,7 +77,11 @@ class Key(CasePart):
         """The facts, all or those of `ids`, that a text does not hold."""
         plain_text = plain(text)
         wanted = [one for one in self.facts if ids is None or one.id in ids]
-        return [one for one in wanted if not _near(one.has, plain_text)]
+        held = (
+            all(_fits(part, plain_text) for part in one.has) if one.apart else _near(one.has, plain_text)
+            for one in wanted
+        )
+        return [one for one, is_held in zip(wanted, held, strict=True) if not is_held]
 
     def standing(self, bank: Mapping[str, str]) -> list[tuple[Stale, str]]:
         """The stale statements of a bank, given by its files, each with the first line that makes it."""

@@ -73,7 +73,7 @@ def fold(prompt: dict[str, Any]) -> str:
     numbers = [note["number"] for note in prompt["notes"]]
     lines = "\n".join(f"- {note['content'][:40]}" for note in prompt["notes"][-20:])
     name = f"notes-{len(prompt['notes'][0]['content']) % FILES}.md"
-    present = next((file["content"] for file in prompt["bank"] if file["filename"] == name), None)
+    present = prompt["bank"].get(name)
     reason = "Only the newest notes are kept here."
     file: dict[str, Any]
     if present is not None and present.count(f"\n{HEADING}\n") == 1:

@@ -21,7 +21,7 @@ def read_notes(messages: Messages) -> tuple[Mapping[int, str], bool]:
             except ValueError:
                 continue
     bank, notes = values[-2:]
-    return {note[0]: note[4] for note in notes}, any(file["filename"] == "log.md" for file in bank)
+    return {note[0]: note[4] for note in notes}, "log.md" in bank
 
 
 def fold(notes: Mapping[int, str], there: bool) -> str:

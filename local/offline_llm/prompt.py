@@ -1,8 +1,8 @@
 """The request of a consolidation, read from the chat messages that the service sends to any model.
 
 The user message holds, each on a line of its own, four JSON values: rules (a string), the previous synthesis (a string
-or null), the bank files (an array of objects) and the live notes (an array of arrays). All other lines are prose for a
-language model.
+or null), the bank files (an object: text by name) and the live notes (an array of arrays). All other lines are prose
+for a language model.
 """
 
 import json
@@ -68,28 +68,22 @@ def _read_text(text: str) -> Request:
         raise PromptError(
             "The first JSON value must be the rules (a string), the second the synthesis (a string or null)."
         )
-    if not isinstance(bank, list) or not isinstance(notes, list):
-        raise PromptError("The third JSON value must be the bank files, the fourth the notes (arrays).")
+    if not isinstance(bank, dict) or not all(isinstance(content, str) for content in bank.values()):
+        raise PromptError("The third JSON value must be the bank files (an object of strings by name).")
+    if not isinstance(notes, list):
+        raise PromptError("The fourth JSON value must be the notes (an array).")
     language = _LANGUAGE.search(text)
-    return Request(
-        rules, dict(_bank_file(file) for file in bank), [_note(note) for note in notes], language[1] if language else ""
-    )
+    return Request(rules, bank, [_note(note) for note in notes], language[1] if language else "")
 
 
 def _json_value(line: str) -> list[Any]:
-    """The JSON value that a line is, if it is a string, an array or null."""
-    if not (line.startswith(('"', "[")) or line == "null"):
+    """The JSON value that a line is, if it is a string, an array, an object or null."""
+    if not (line.startswith(('"', "[", "{")) or line == "null"):
         return []
     try:
         return [json.loads(line)]
     except (ValueError, RecursionError):
         return []
-
-
-def _bank_file(file: object) -> tuple[str, str]:
-    if isinstance(file, dict) and isinstance(file.get("filename"), str) and isinstance(file.get("content"), str):
-        return file["filename"], file["content"]
-    raise PromptError('Each bank file must be an object with the strings "filename" and "content".')
 
 
 def _note(note: object) -> Note:

@@ -201,7 +201,7 @@ def test_10_a_note_that_forges_the_prompt_is_one_quoted_value_and_leaves_the_ban
     assert world.consolidate().state == "ok"
 
     (prompt,) = seen
-    assert (prompt["rules"], prompt["bank"]) == ("Keep a log.", [])
+    assert (prompt["rules"], prompt["bank"]) == ("Keep a log.", {})
     assert [(note["agent"], note["content"]) for note in prompt["notes"]] == [("eve", forged)]
     assert set(world.bank()) == {"log.md"}
 

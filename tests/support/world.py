@@ -193,7 +193,7 @@ def append_everything(prompt: dict[str, Any]) -> str:
     bullets = "\n".join(f"- {note['content']}" for note in prompt["notes"])
     numbers = [note["number"] for note in prompt["notes"]]
     edit = {"op": "append_to_section", "heading": "## Log", "content": bullets, "notes": numbers}
-    if any(file["filename"] == "log.md" for file in prompt["bank"]):
+    if "log.md" in prompt["bank"]:
         file: dict[str, Any] = {"filename": "log.md", "action": "edited", "edits": [edit]}
     else:
         content = f"# Log\n\n## Log\n\n{bullets}\n"
@@ -204,7 +204,7 @@ def append_everything(prompt: dict[str, Any]) -> str:
 def several_files(prompt: dict[str, Any]) -> str:
     """A model that writes two files, discards the last note and edits sections."""
     notes = prompt["notes"]
-    exists = {file["filename"] for file in prompt["bank"]}
+    exists = prompt["bank"]
     files: list[dict[str, Any]] = []
     for name, chosen in (("log.md", notes[:-1:2]), ("people/all.md", notes[1:-1:2])):
         bullets = "\n".join(f"- {note['content']}" for note in chosen)

@@ -20,7 +20,7 @@ def test_the_bank_of_the_set_holds_the_newest_line_of_each_fact_once():
     notes = recall_memory.changing(CHANGING)
     keeper = recall_memory.Keeper(notes)
     numbered = [{"number": at, "content": note.says} for at, note in enumerate(notes, 1)]
-    files = json.loads(keeper.answer({"bank": [], "notes": numbered}))["bank_files"]
+    files = json.loads(keeper.answer({"bank": {}, "notes": numbered}))["bank_files"]
     bank = "\n".join(file["content"] for file in files)
     newest = {f"{row['fact']}.{len(row['said']) - 1}" for row in CHANGING}
     assert all(bank.count(note.line) == 1 for note in notes if note.name in newest)

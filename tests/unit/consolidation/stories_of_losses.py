@@ -10,6 +10,7 @@ import yaml
 
 from livemem.changes.records import Record
 from livemem.jobs.run import Run
+from livemem.spaces import head as heads
 from livemem.text.text_tokens import folded
 from tests.support.world import World
 from tests.unit.consolidation.test_pipeline_notes import record_of
@@ -69,9 +70,9 @@ def _changed(text: str, *, without: Sequence[str] = (), plus: Mapping[str, str] 
     return changed
 
 
-def play(case: dict[str, Any], *later: str, ends: str = "{}") -> Played:
+def play(case: dict[str, Any], *later: str, ends: str = "{}", bank_chars: int = 0) -> Played:
     """Fold the notes of a case. The model gives its answer, `later` ones if it is asked about files, then the same.
-    `ends`: its answer to the question about loose ends.
+    `ends`: its answer to the question about loose ends. `bank_chars`: the length that the bank should have.
     """
     of = WORLDS[case["world"]]
     world = World()
@@ -83,6 +84,7 @@ def play(case: dict[str, Any], *later: str, ends: str = "{}") -> Played:
         world.llm.queue.append("no more")
         world.consolidate()
         assert world.bank() == of["bank"]
+    heads.update(world.process, "demo", lambda _: {"bank_chars": bank_chars})
     for line in case["notes"]:
         said, _, text = line.partition(": ")
         world.clock.move(60)

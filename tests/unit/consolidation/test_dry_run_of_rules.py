@@ -87,7 +87,7 @@ def test_a_template_is_tried_by_its_name(world: World):
     run = dry(world, rules_template="journal")
 
     assert run.rules == rules.template("journal")
-    assert prompt(world)["rules"] == rules.template("journal")
+    assert prompt(world)["rules"] == rules.of_structure(rules.template("journal"))
 
 
 def test_the_notes_of_an_earlier_change_are_planned_with_bank_synthesis_and_date_of_before(world: World):
@@ -98,7 +98,7 @@ def test_the_notes_of_an_earlier_change_are_planned_with_bank_synthesis_and_date
     told = prompt(world)
     assert run.state == "ok"
     assert [note["content"] for note in told["notes"]] == ["two"]
-    assert {file["filename"]: file["content"] for file in told["bank"]} == {
+    assert told["bank"] == {
         "log.md": "# Log\n\n## Log\n\n- one\n",
         "other.md": "# Other\n\nBy hand.\n",
     }
@@ -113,7 +113,7 @@ def test_the_notes_of_an_earlier_change_are_planned_with_bank_synthesis_and_date
 def test_the_notes_of_the_first_change_meet_an_empty_bank(world: World):
     run = dry(world, notes_of=1)
 
-    assert (prompt(world)["bank"], prompt(world)["synthesis"], prompt(world)["rules"]) == ([], None, "Keep a log.")
+    assert (prompt(world)["bank"], prompt(world)["synthesis"], prompt(world)["rules"]) == ({}, None, "Keep a log.")
     assert [change["action"] for change in run.plan["changes"]] == ["created"]
 
 

@@ -51,7 +51,7 @@ def test_the_second_question_shows_only_the_file_its_notes_and_the_fault():
 
     first, second = world.llm.prompts
     shown = read_prompt(second)
-    assert [file["filename"] for file in shown["bank"]] == ["log.md"]
+    assert list(shown["bank"]) == ["log.md"]
     assert [(note["number"], note["agent"]) for note in shown["notes"]] == [(2, "bob")]
     assert shown["synthesis"] is None
     assert 'no section \\"## Nowhere\\"' in second[1]["content"]

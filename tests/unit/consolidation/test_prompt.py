@@ -63,7 +63,7 @@ def test_every_value_reads_back_equal_from_one_line_whatever_it_holds(
     assert read_prompt([system, user]) == {
         "rules": rules,
         "synthesis": synthesis,
-        "bank": [{"filename": file.path, "content": file.content} for file in bank],
+        "bank": {file.path: file.content for file in bank},
         "notes": [
             {
                 "number": number,
@@ -83,10 +83,10 @@ def test_a_note_costs_few_letters_beside_its_text():
     shown = build("r", None, [], [replace(note, said_at=None), replace(note, author="kim", tags=("x",))])[1]["content"]
 
     bare, whole = json.loads(shown.split("\n")[-2])
-    assert bare == [1, "2026-02-20 14:05", "ann", "todo", "Ask Kim."]
-    assert whole == [2, "2026-02-19 08:00", *bare[2:], {"tags": ["x"], "author": "kim"}]
-    assert len(shown.split("\n")[-2]) == len('[[1,"2026-02-20 14:05","ann","todo","Ask Kim."],') + len(
-        '[2,"2026-02-19 08:00","ann","todo","Ask Kim.",{"tags":["x"],"author":"kim"}]]'
+    assert bare == [1, "2026-02-20", "ann", "todo", "Ask Kim."]
+    assert whole == [2, "2026-02-19", *bare[2:], {"tags": ["x"], "author": "kim"}]
+    assert len(shown.split("\n")[-2]) == len('[[1,"2026-02-20","ann","todo","Ask Kim."],') + len(
+        '[2,"2026-02-19","ann","todo","Ask Kim.",{"tags":["x"],"author":"kim"}]]'
     )
 
 
@@ -126,6 +126,14 @@ def test_the_length_of_the_bank_and_of_each_file_stands_beside_the_one_that_it_s
 
     assert "The bank has 100 characters (by file: [4,96]), and should have at most 10000: " in user
     assert "The bank has 0 characters" in build("r", None, [], [], bank_chars=10_000)[1]["content"]
+
+
+def test_a_fold_of_a_full_bank_is_asked_to_remove_what_is_over():
+    said = [
+        build("r", None, [BankFile("a.md", "x" * n, "")], [], bank_chars=10_000)[1]["content"] for n in (9_500, 9_501)
+    ]
+
+    assert ["Also remove lines that are over" in user for user in said] == [False, True]
 
 
 def test_where_a_bank_may_have_any_length_the_prompt_says_nothing_of_it():
@@ -223,14 +231,14 @@ def test_the_prompt_tells_today_and_the_language_of_the_space():
     assert 'Write bank and synthesis in the language "fr".' in user
     assert "in the language" not in build("r", None, [], [])[1]["content"]
     assert "Follow the rules strictly" in prompt.system()
-    assert "Write in their language, unless the message names another one." in prompt.system()
+    assert "Write in the language of the rules, unless another is named." in prompt.system()
 
 
 @given(TEXTS.filter(bool))
 def test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line(language: str):
     messages = build("r", None, [], [], language=language)
 
-    assert read_prompt(messages) == {"rules": "r", "synthesis": None, "bank": [], "notes": []}
+    assert read_prompt(messages) == {"rules": "r", "synthesis": None, "bank": {}, "notes": []}
     plain = build("r", None, [], [], language="fr")[1]["content"]
     assert len(messages[1]["content"].splitlines()) == len(plain.splitlines())
 
@@ -240,7 +248,7 @@ def test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line(language:
     [
         "The newest note wins", "keep the old one once", "as an open question", "stay word for word",
         f"at most {prompt.SYNTHESIS_CHARACTERS:,} characters",
-        "A solved issue leaves the known issues", "a done todo the todos", "no password or key",
+        "A solved issue or done todo leaves its list", "no password or key",
     ],
 )  # fmt: skip
 def test_the_system_prompt_tells_how_to_fold(told: str):

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from livemem.consolidation import findings, losses
 from livemem.llm import window
 from tests.support.log_capture import heard
@@ -61,6 +63,28 @@ def test_a_line_that_the_model_adds_for_a_lost_detail_rests_on_its_note():
     assert played.record is not None
     edit = played.record.files[0].edits[-1]
     assert (edit["op"], edit["notes"]) == ("replace_line", [played.record.notes[0].note_id])
+
+
+@pytest.mark.parametrize("bank_chars", [0, 20_000, 1_000])
+@pytest.mark.parametrize("cited", [[], [1]])
+def test_a_line_that_a_fold_of_a_long_bank_takes_out_by_name_is_a_warning_and_no_question(
+    bank_chars: int, cited: list[int]
+):
+    taken = {"op": "remove_line", "heading": "## Backups", "line": "A restore was rehearsed", "notes": cited}
+    added = {
+        "op": "append_to_section",
+        "heading": "## Backups",
+        "content": "- The office chairs are new.",
+        "notes": [1],
+    }
+    case = {**DROPS, "files": [{"file": "runbook.md", "edits": [taken, added]}]}
+    meant = bank_chars == 1_000 and not cited
+
+    played = play(case, whole(), bank_chars=bank_chars)
+
+    assert played.calls == (1 if meant else 2)
+    assert LINE not in played.after["runbook.md"]
+    assert played.kinds() == ["lost_line"]
 
 
 def test_a_detail_that_is_left_out_on_purpose_is_a_warning_with_the_reason():

@@ -108,7 +108,7 @@ def test_the_prompt_has_the_rules_the_file_the_outline_of_the_others_and_the_wan
     assert '"Keep a log."' in user
     assert '[{"filename":"small.md","characters":25,"headings":[["# Small",1],["## One",9]]}]' in user
     assert "Today is 2026-02-20 (UTC)." in user
-    assert "about 1975." in user
+    assert "It should have 1875: take out about 1650." in user
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_small_second_question_asks_where_uncited_notes_stand_and_takes_the_an
     run = world.consolidate()
 
     (question,) = world.llm.prompts[1]
-    assert json.loads(question["content"].split("\n")[3])[1] == [3, "2026-02-20 14:00", "ann", "progress", "ann 3"]
+    assert json.loads(question["content"].split("\n")[3])[1] == [3, "2026-02-20", "ann", "progress", "ann 3"]
     assert '{"log.md":["# Log","## Log"]}' in question["content"]
     assert (run.state, run.metrics["llm_calls"], run.metrics["notes_uncited"]) == ("ok", 2, 0)
     assert world.live_ids() == []

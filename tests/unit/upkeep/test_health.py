@@ -420,7 +420,7 @@ def lengths(world: World, **fields: Any) -> None:
 
 def test_a_bank_that_no_tidy_run_could_shorten_enough_is_shown_and_degrades_nothing(llm_server: LlmServer):
     world = healthy()
-    lengths(world, tidied=2_501, bank_length=3_000)
+    lengths(world, tidied=2_301, bank_length=3_000)
 
     found = look(world, llm_server)
 
@@ -432,8 +432,8 @@ def test_a_bank_that_no_tidy_run_could_shorten_enough_is_shown_and_degrades_noth
 @each(
     "fields",
     [
-        {"tidied": 2_500, "bank_length": 9_000},
-        {"tidied": 9_000, "bank_length": 2_500},
+        {"tidied": 2_300, "bank_length": 9_000},
+        {"tidied": 9_000, "bank_length": 2_300},
         {"tidied": 9_000, "bank_length": None},
         {"tidied": 9_000, "bank_length": 9_000, "bank_chars": 0},
         {"tidied": 9_000, "bank_length": 9_000, "bank_chars": 0, "tidy_paused": True},

@@ -19,8 +19,16 @@ from pydantic import Field
 from livemem.bank import files
 from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import FileChange
-from livemem.consolidation import answer, checks, planning, prompt
-from livemem.consolidation.answer import BrokenEntry, ConsolidationAnswer, ContractError, Name, Numbers, Reason
+from livemem.consolidation import answer, checks, losses, planning, prompt, sizes
+from livemem.consolidation.answer import (
+    BrokenEntry,
+    ConsolidationAnswer,
+    ContractError,
+    FileAnswer,
+    Name,
+    Numbers,
+    Reason,
+)
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.consolidation.planning import DrawnUp
@@ -126,10 +134,11 @@ class _Mending:
             # A first bank may be arranged otherwise: the record says so, and a person can change the rules.
             if warning.kind != "unknown_file" or self.collected.bank:
                 found.setdefault(warning.file or "", []).append(warning)
+        full = sizes.is_full(sum(len(file.content) for file in self.collected.bank), self.collected.bank_chars)
         return [
             BrokenEntry(entry.filename, entry.model_dump(exclude_defaults=True), _fault(warnings))
             for entry in folded.draft.entries
-            if (warnings := found.get(planning.same_file(entry.filename)))
+            if (warnings := _unmeant(found.get(planning.same_file(entry.filename), ()), entry if full else None))
         ]
 
     def _flaws(self, folded: Folded) -> tuple[int, int]:
@@ -231,6 +240,19 @@ class _Mending:
             discarded=discarded,
             uncited=outcome.uncited - cited - set(discarded),
         )
+
+
+def _unmeant(found: Sequence[BankWarning], entry: FileAnswer | None) -> list[BankWarning]:
+    """The findings without lines that `entry` removes by their names and for no note: it was asked to remove what is
+    over. The record names these lines too.
+    """
+    edits = entry.edits if entry else []
+    named = [losses.plain(edit.line or "") for edit in edits if edit.op == "remove_line" and not edit.notes]
+    return [
+        warning
+        for warning in found
+        if warning.kind != "lost_line" or not losses.plain(warning.line or "").startswith(tuple(named))
+    ]
 
 
 def _fault(found: Sequence[BankWarning]) -> str:

@@ -11,10 +11,12 @@ from functools import lru_cache, partial
 from string import Template
 
 from livemem.bank.files import BankFile
+from livemem.consolidation import sizes
 from livemem.llm import answering, templates, window
 from livemem.llm.client import Messages
 from livemem.llm.templates import json_line
 from livemem.notes.note import Note
+from livemem.spaces.rules import of_structure
 
 LONE_NOTE_SHARE = 4
 """A note that is folded alone gets one token of answer for four of its own: long notes are condensed."""
@@ -26,10 +28,10 @@ SHOWN_NOTE = 2_000
 """Characters of a note that the question about what is lost shows."""
 SHOWN_SYNTHESIS = 6_000
 """Characters of a synthesis that is too long which the model is shown."""
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z")
 text = partial(templates.text, "consolidation")
 TEXTS = (
-    *("system", "user", "rules_changed", "first", "length", "mend"),
+    *("system", "user", "rules_changed", "first", "length", "over", "mend"),
     *("loose_ends", "changed_files", "uncited", "lost", "shorter"),
 )
 
@@ -65,12 +67,12 @@ def build(
     the end.
     """
     user = Template(text("user")).substitute(
-        rules=json_line(rules),
+        rules=json_line(of_structure(rules)),
         rules_changed=_rules_changed(rules_changed_at) if rules_changed_at and bank else "",
         language=f"\nWrite bank and synthesis in the language {json_line(language)}.\n" if language else "",
         synthesis=json_line(synthesis),
         today=today.isoformat(),
-        bank=json_line([{"filename": file.path, "content": file.content} for file in bank]),
+        bank=json_line({file.path: file.content for file in bank}),
         first="" if bank or more else text("first"),
         length=_length(bank, bank_chars) if bank_chars else "",
         notes=json_line([shown(*pair) for pair in zip(numbers or range(1, len(notes) + 1), notes, strict=True)]),
@@ -80,8 +82,13 @@ def build(
 
 
 def _length(bank: Sequence[BankFile], bank_chars: int) -> str:
-    files = [len(file.content) for file in bank]
-    return Template(text("length")).substitute(total=sum(files), files=json_line(files), wanted=bank_chars)
+    lengths = [len(file.content) for file in bank]
+    return Template(text("length")).substitute(
+        total=sum(lengths),
+        files=json_line(lengths),
+        wanted=bank_chars,
+        over=f" {text('over').strip()}" if sizes.is_full(sum(lengths), bank_chars) else "",
+    )
 
 
 def loose_ends(
@@ -155,8 +162,8 @@ def _answer_room(folded: int, answer_limit: int | None) -> int:
 
 
 def shown(number: int, note: Note) -> list[object]:
-    """A note in few letters: an array without names, the time when it was said among them, and an object of what only
-    some notes have.
+    """A note in few letters: an array without names, the day when it was said among them, and an object of what only
+    some notes have. The order of the notes says the rest of the time.
     """
     more = {
         "tags": list(note.tags),
@@ -164,10 +171,10 @@ def shown(number: int, note: Note) -> list[object]:
         "author": note.author,
     }
     present = {name: value for name, value in more.items() if value}
-    return [number, _minute(note.moment), note.agent, note.category, note.content, *([present] if present else [])]
+    return [number, _day(note.moment), note.agent, note.category, note.content, *([present] if present else [])]
 
 
-def _minute(moment: str) -> str:
-    """`2026-02-20T14:05:07Z` as `2026-02-20 14:05`. Any other text stays as it is."""
+def _day(moment: str) -> str:
+    """`2026-02-20T14:05:07Z` as `2026-02-20`. Any other text stays as it is."""
     match = _MOMENT.fullmatch(moment)
-    return f"{match[1]} {match[2]}" if match else moment
+    return match[1] if match else moment

@@ -13,6 +13,7 @@ from livemem.consolidation.collecting import Collected
 from livemem.llm import answering, templates, window
 from livemem.llm.client import Messages
 from livemem.llm.templates import json_line
+from livemem.spaces.rules import of_structure
 
 OUTLINE_TOKENS = 4_000
 """Tokens of the outline of all other files. The files behind them are left out of it."""
@@ -27,13 +28,14 @@ def build(around: Collected, file: BankFile, outlines: Mapping[str, object], wan
     """System and user message for one file, which should have `wanted` characters. `outlines`: of each, by path."""
     others = [outline for path, outline in outlines.items() if path != file.path]
     user = Template(prompt.text("tidy_file")).substitute(
-        rules=json_line(around.rules),
+        rules=json_line(of_structure(around.rules)),
         language=f"\nThe bank is written in the language {json_line(around.language)}.\n" if around.language else "",
         outline=json_line(window.fitting(others, OUTLINE_TOKENS, lambda one: window.tokens(json_line(one)))),
         today=around.today.isoformat(),
         file=json_line({"filename": file.path, "content": file.content}),
         length=len(file.content),
         wanted=wanted,
+        less=len(file.content) - wanted,
     )
     return [{"role": "system", "content": prompt.text("tidy")}, {"role": "user", "content": user}]
 

@@ -6,8 +6,10 @@ from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces.head import Head, Meta
 
-TIDY_ABOVE = 1.25
+TIDY_ABOVE = 1.15
 """A bank that is longer than this many times the length that it should have is shortened by a tidy run."""
+GROWN = 1.05
+"""Since the last one it must have grown by as much: what a model could not take out then, it hardly can now."""
 
 
 def is_due(process: Process, head: Head) -> bool:
@@ -18,7 +20,7 @@ def is_due(process: Process, head: Head) -> bool:
 def why_not(process: Process, head: Head, length: int, run_id: str | None = None) -> str | None:
     """Why the run `run_id` may not tidy a bank of `length` characters by itself, as a sentence. None: it may.
 
-    At most one run a day does (UTC, by the store's clock), and none as long as the bank has not grown since the last.
+    At most one run a day does (UTC, by the store's clock).
     """
     meta, last = head.meta, head.meta.tidied
     if not meta.automatic() or meta.tidy_paused:
@@ -26,8 +28,8 @@ def why_not(process: Process, head: Head, length: int, run_id: str | None = None
     if last and last.run_id != run_id:
         if last.at[:10] == (head.seen_at or process.clock()).date().isoformat():
             return "The bank was tidied on this day (UTC) already."
-        if length <= last.chars:
-            return "The bank has not grown since it was tidied."
+        if length <= GROWN * last.chars:
+            return "The bank has hardly grown since it was tidied."
     return cannot(process.settings, meta) or (None if length > TIDY_ABOVE * meta.bank_chars else fits(meta, length))
 
 

@@ -9,7 +9,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-MARK = re.compile(r"<!--\s*load first\s*-->\s*$", re.IGNORECASE)
+from livemem.spaces.rules import LOAD_FIRST
+
 USUAL = (
     *("current focus", "focus", "active context", "contexte actif", "contexte actuel", "priorité actuelle", "en cours"),
     *("next steps", "prochaines étapes", "to do", "todo", "todos", "à faire", "reste à faire"),
@@ -85,7 +86,7 @@ def marks(rules: str) -> list[Mark]:
             scope, level = _path(named[0][0]), len(heading["marks"]) if heading else 0
         elif heading and len(heading["marks"]) <= (level or len(heading["marks"])):
             scope = None
-        if MARK.search(line[-_LONGEST_LINE:]):
+        if LOAD_FIRST.search(line[-_LONGEST_LINE:]):
             found += _named(opening, scope)
     return list(dict.fromkeys(found))
 

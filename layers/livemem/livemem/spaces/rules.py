@@ -1,5 +1,6 @@
 """Rules of a space: free Markdown of the user's own, or one of the templates that come with the package."""
 
+import re
 from importlib import resources
 
 from livemem import limits
@@ -14,6 +15,13 @@ TEMPLATES = (
 )
 """The names of the templates. `-fr`: the French edition, with the same marks and sections."""
 DEFAULT_TEMPLATE = "standard"
+LOAD_FIRST = re.compile(r" ?<!--[^\S\n]*load first[^\S\n]*-->[^\S\n]*$", re.IGNORECASE | re.MULTILINE)
+"""The mark at the end of a line of rules that names a file or a section which an agent gets first at its start."""
+
+
+def of_structure(text: str) -> str:
+    """Rules without the marks for the start: what they say of a bank's files."""
+    return LOAD_FIRST.sub("", text)
 
 
 def template(name: str) -> str:

@@ -141,10 +141,9 @@ def visible_text(markdown: str) -> str:
 
 def prompt(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> str:
     """A user message as the service writes it."""
-    files = [{"filename": name, "content": text} for name, text in bank.items()]
     rows = [
         [note.number, note.timestamp, note.agent, note.category, note.content, {"tags": list(note.tags)}]
         for note in notes
     ]
-    values = {"Rules of the memory bank": rules, "Synthesis": None, "Bank files": files, "Live notes": rows}
+    values = {"Rules of the memory bank": rules, "Synthesis": None, "Bank files": bank, "Live notes": rows}
     return "\n\n".join(f"# {name}\n{json.dumps(value, ensure_ascii=False)}" for name, value in values.items())

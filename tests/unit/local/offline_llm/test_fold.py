@@ -134,7 +134,7 @@ def test_a_note_finds_its_place_in_french_rules(category: str, content: str, fil
 
 def test_an_entry_has_the_day_on_which_it_was_said_and_who_said_it() -> None:
     row = [1, "2026-02-03 09:15", "bot", "issue", "It hangs.", {"author": "Léa"}]
-    lines = [json.dumps(value) for value in (STANDARD, None, [], [row])]
+    lines = [json.dumps(value) for value in (STANDARD, None, {}, [row])]
     said = read_request([{"role": "user", "content": "\n".join(lines)}]).notes
     bank = fold_into({}, STANDARD, said)
     assert section(bank["progress.md"], "## Known issues") == "- It hangs. (2026-02-03, Léa)"
@@ -142,7 +142,7 @@ def test_an_entry_has_the_day_on_which_it_was_said_and_who_said_it() -> None:
 
 
 def test_the_language_of_the_prompt_goes_before_that_of_the_rules() -> None:
-    lines = [json.dumps(value) for value in (STANDARD, None, [], [[1, "2026-02-03 09:15", "ann", "issue", "X."]])]
+    lines = [json.dumps(value) for value in (STANDARD, None, {}, [[1, "2026-02-03 09:15", "ann", "issue", "X."]])]
     lines.insert(1, 'Write bank and synthesis in the language "fr-CA".')
     body = {"model": "m", "messages": [{"role": "user", "content": "\n".join(lines)}]}
     assert "Problèmes ouverts" in complete_chat(body, "id", 0)["choices"][0]["message"]["content"]
