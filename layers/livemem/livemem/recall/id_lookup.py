@@ -10,8 +10,8 @@ from livemem.process import Process
 from livemem.recall import short_ids
 from livemem.store import conversation_keys, keys
 
-LISTED = 4
-"""Ids that an error lists."""
+LISTED = 3
+"""Ids that an error lists: an error has 500 characters, and an id of a note up to 107."""
 
 
 def full_id(process: Process, space_id: str, name: str) -> str:
