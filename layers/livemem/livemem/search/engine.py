@@ -168,11 +168,14 @@ class Matches:
 
     def _passages(self, document: Document) -> tuple[list[tuple[int, int]], int]:
         """The passages of a hit, and which of them answers best."""
+        ranges = passages_of(document)
+        if len(ranges) == 1:
+            return ranges, 0
         number = self._index.number(document.id)
         assert number is not None
         (place,) = self._whole.documents_at([number])
         heading = len(words.terms(document.title)) if document.kind in LISTS else 0
-        return passages_of(document), _best_passage(self._whole, int(place), heading, self._ranked)
+        return ranges, _best_passage(self._whole, int(place), heading, self._ranked)
 
     def excerpt(self, hit: Hit) -> Hit:
         """One of the hits, with what of it is shown."""
