@@ -105,13 +105,15 @@ def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
 @each(
     "lines",
     [
-        ['"rules"', "null", "[]"],
-        ["5", "null", "[]", "[]"],
+        ['"rules"', "null", "{}"],
+        ["5", "null", "{}", "[]"],
         ['"rules"', "null", "null", "[]"],
-        ['"rules"', "null", "[1]", "[]"],
-        ['"rules"', "null", "[]", '[["1", "", "", "", "x"]]'],
-        ['"rules"', "null", "[]", "[[1]]"],
-        ['"rules"', "null", "[]", "[" * 100_000],
+        ['"rules"', "null", "[]", "[]"],
+        ['"rules"', "null", '{"a.md": 1}', "[]"],
+        ['"rules"', "null", "{}", "{}"],
+        ['"rules"', "null", "{}", '[["1", "", "", "", "x"]]'],
+        ['"rules"', "null", "{}", "[[1]]"],
+        ['"rules"', "null", "{}", "[" * 100_000],
     ],
 )
 def test_a_prompt_of_another_form_is_a_400(client: openai.OpenAI, lines: list[str]) -> None:
@@ -121,7 +123,7 @@ def test_a_prompt_of_another_form_is_a_400(client: openai.OpenAI, lines: list[st
 
 def test_a_malformed_note_is_folded_as_plain_text(client: openai.OpenAI) -> None:
     note = '[[4, null, 7, [], "Odd.", {"tags": "x"}]]'
-    content = ask(client, f'"Be brief."\nnull\n[]\n{note}').choices[0].message.content
+    content = ask(client, f'"Be brief."\nnull\n{{}}\n{note}').choices[0].message.content
     assert "- Odd. (undated)" in json.loads(content)["bank_files"][0]["edits"][0]["content"]
 
 
