@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidRequest
 from livemem.recall import search
+from livemem.recall.document_sources import SECTIONS
 from livemem.recall.found_copies import Above
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
 from livemem.search import words
 from livemem.search.documents import Document
+from livemem.search.engine import Hit
+from tests.support.cases import each
 from tests.support.memories import store
 from tests.support.searching import find, ids, run_indexer, searching_world
 from tests.support.talk import Talk, captures
@@ -106,9 +109,30 @@ def test_a_copy_gives_way_only_to_what_stands_above_it(above, below, original):
     first, second = documents(above, below)
     seen = Above(words.parse("which colour has the crane"))
     assert seen.original(first) is None
-    seen.add(first)
+    seen.add(Hit(first, 1.0))
 
     assert seen.original(second) == (first.id if original else None)
+
+
+@each(
+    "note, went_into, is_copy",
+    [
+        ("We painted the crane red.", "bank0", True),
+        ("We painted the crane red.", "bank1", False),
+        # Half of its words alone, a number, a word of the question, and what the section says elsewhere.
+        ("We painted the crane red on Monday with old paint from Kiel.", "bank0", False),
+        ("We painted the crane 7 red.", "bank0", False),
+        ("We painted the crane red, a colour.", "bank0", False),
+        ("We painted the crane red for the ferry.", "bank0", False),
+    ],
+)
+def test_a_consolidated_note_repeats_the_line_that_it_became(note: str, went_into: str, is_copy: bool):
+    text = "- The ferry needs oil.\n- Crane: painted red (2026-03-02)."
+    section, below = documents(("bank", text, ""), ("archive", note, ""))
+    seen = Above(words.parse("which colour has the crane"))
+    seen.add(Hit(section, 1.0, line=(text.index("- Crane"), len(text))))
+
+    assert seen.original(replace(below, more={SECTIONS: [went_into]})) == ("bank0" if is_copy else None)
 
 
 def test_a_note_is_found_though_a_section_far_behind_it_holds_its_words():

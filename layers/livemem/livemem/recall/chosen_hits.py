@@ -113,7 +113,7 @@ class HitList:
                 if original:
                     self.copies[hit.document.id] = original
                 else:
-                    above.add(hit.document)
+                    above.add(hit)
                     yield Chosen(place, hit)
             if is_last:
                 return

@@ -3,17 +3,46 @@
 Pure functions of documents. They know their kinds, which the engine does not.
 """
 
+from dataclasses import dataclass
+
 from livemem.recall import conversation_documents
 from livemem.recall.conversation_documents import SUMMARY, TURN
-from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
+from livemem.recall.document_sources import ARCHIVE, BANK, LIVE, SECTIONS
 from livemem.recall.memory_documents import MEMORY
+from livemem.recall.newer_first import words_said
 from livemem.recall.said_again import Saying
 from livemem.search import words
 from livemem.search.documents import Document
+from livemem.search.engine import Hit
 from livemem.search.words import Query
 
+BECAME = 0.7
+"""The share of a note's words that the line has which it became: what a reader of the line may miss is little."""
 MOST_SAID = 25
 """So many texts above are compared word by word with a statement."""
+
+
+@dataclass(frozen=True)
+class _ShownLine:
+    """The line that a section shows, with the headings above it, and all of the section: their words."""
+
+    line: frozenset[str]
+    section: frozenset[str]
+
+    @classmethod
+    def of(cls, hit: Hit) -> "_ShownLine":
+        document = hit.document
+        above = words_said(document.title)
+        line = words_said(document.text[slice(*hit.line)]) | above
+        return cls(line, words_said(document.text) | above)
+
+    def says(self, note: frozenset[str], sought: frozenset[str]) -> bool:
+        """Whether the line is what a note that went into the section became: it has most of the note's words, those
+        with digits and those of the question among them, and the section has no other of them.
+        """
+        shared = note & self.line
+        needed = (note & self.section) | (note & sought) | {word for word in note if any(map(str.isdigit, word))}
+        return len(shared) >= BECAME * len(note) and needed <= shared
 
 
 class Above:
@@ -26,9 +55,11 @@ class Above:
         self._sections: list[tuple[str, str]] = []
         self._notes: list[tuple[str, str]] = []
         self._said: list[Saying] = []
+        self._lines: dict[str, _ShownLine] = {}
 
-    def add(self, document: Document) -> None:
+    def add(self, hit: Hit) -> None:
         """The next one."""
+        document = hit.document
         if document.kind in (BANK, ARCHIVE, LIVE, MEMORY) and len(self._said) < MOST_SAID:
             self._said.append(Saying(document))
         if document.kind == TURN:
@@ -36,6 +67,8 @@ class Above:
             self._turns.setdefault(name, document.id)
         elif document.kind == BANK:
             self._sections.append((_plain(document.text), document.id))
+            if hit.line[1]:
+                self._lines[document.id] = _ShownLine.of(hit)
         elif document.kind == ARCHIVE:
             self._notes.append((_plain(document.text), document.id))
 
@@ -44,14 +77,14 @@ class Above:
 
         These repeat: a consolidated note the section with its words, and such a section the note; a note that was
         captured from a turn, and the summary of one turn, that turn; a note or a memory the line of a section, the note
-        or the memory that says all that it says (said_again.py).
+        or the memory that says all that it says (said_again.py); a consolidated note the line that it became.
         """
         if document.kind == BANK:
             return self._note_of(document)
         if document.kind == ARCHIVE:
             plain = _plain(document.text)
             section = next((name for text, name in self._sections if plain in text), None)
-            return section or self._turn_of(document) or self._said_before(document)
+            return section or self._turn_of(document) or self._said_before(document) or self._became(document)
         if document.kind == MEMORY:
             return self._said_before(document)
         if document.kind == LIVE:
@@ -61,6 +94,11 @@ class Above:
     def _said_before(self, statement: Document) -> str | None:
         said = Saying(statement)
         return next((one.document.id for one in self._said if one.holds(said)), None)
+
+    def _became(self, note: Document) -> str | None:
+        said = words_said(note.text)
+        sections = note.more.get(SECTIONS, ()) if said else ()
+        return next((one for one in sections if one in self._lines and self._lines[one].says(said, self._sought)), None)
 
     def _note_of(self, section: Document) -> str | None:
         """The best note above whose words are all that the section says to the question: each of its lines with a word
