@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from livemem.recall import conversation_documents, room_documents
 from livemem.recall.document_sources import ARCHIVE, BANK
-from livemem.recall.message_context import KnownItem
+from livemem.recall.message_context import DAY, KnownItem
 from livemem.recall.reading_ids import reading_id
 from livemem.recall.short_ids import short_id
 from livemem.search.documents import Document
 from livemem_http.views.search import HitView
 
-DAY, MINUTE = len("2026-02-20"), len("2026-02-20T14:00")
+MINUTE = len("2026-02-20T14:00")
 
 
 def of_hits(found: Sequence[tuple[HitView, Document]]) -> list[str]:

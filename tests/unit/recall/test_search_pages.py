@@ -122,6 +122,7 @@ def test_a_copy_gives_way_only_to_what_stands_above_it(above, below, original):
         # Half of its words alone, a number, a word of the question, and what the section says elsewhere.
         ("We painted the crane red on Monday with old paint from Kiel.", "bank0", False),
         ("We painted the crane 7 red.", "bank0", False),
+        ("We never painted the crane red.", "bank0", False),
         ("We painted the crane red, a colour.", "bank0", False),
         ("We painted the crane red for the ferry.", "bank0", False),
     ],

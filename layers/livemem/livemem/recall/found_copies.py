@@ -3,14 +3,14 @@
 Pure functions of documents. They know their kinds, which the engine does not.
 """
 
-from dataclasses import dataclass
+from functools import cached_property
 
 from livemem.recall import conversation_documents
 from livemem.recall.conversation_documents import SUMMARY, TURN
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE, SECTIONS
 from livemem.recall.memory_documents import MEMORY
 from livemem.recall.newer_first import words_said
-from livemem.recall.said_again import Saying
+from livemem.recall.said_again import Saying, deciding
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
@@ -22,27 +22,31 @@ MOST_SAID = 25
 """So many texts above are compared word by word with a statement."""
 
 
-@dataclass(frozen=True)
 class _ShownLine:
-    """The line that a section shows, with the headings above it, and all of the section: their words."""
+    """The line that a section shows, with the headings above it."""
 
-    line: frozenset[str]
-    section: frozenset[str]
+    def __init__(self, hit: Hit) -> None:
+        """Its words are looked at when they are needed."""
+        self._document = hit.document
+        self._text = hit.document.text[slice(*hit.line)]
 
-    @classmethod
-    def of(cls, hit: Hit) -> "_ShownLine":
-        document = hit.document
-        above = words_said(document.title)
-        line = words_said(document.text[slice(*hit.line)]) | above
-        return cls(line, words_said(document.text) | above)
+    @cached_property
+    def _line(self) -> frozenset[str]:
+        return words_said(f"{self._document.title} {self._text}")
 
-    def says(self, note: frozenset[str], sought: frozenset[str]) -> bool:
+    @cached_property
+    def _section(self) -> frozenset[str]:
+        return words_said(f"{self._document.title} {self._document.text}")
+
+    def says(self, note: str, sought: frozenset[str]) -> bool:
         """Whether the line is what a note that went into the section became: it has most of the note's words, those
-        with digits and those of the question among them, and the section has no other of them.
+        with digits and those of the question among them, the section has no other of them, and both deny the same.
         """
-        shared = note & self.line
-        needed = (note & self.section) | (note & sought) | {word for word in note if any(map(str.isdigit, word))}
-        return len(shared) >= BECAME * len(note) and needed <= shared
+        said = words_said(note)
+        shared = said & self._line
+        needed = (said & self._section) | (said & sought) | {word for word in said if any(map(str.isdigit, word))}
+        enough = said and len(shared) >= BECAME * len(said) and needed <= shared
+        return bool(enough) and deciding(words.terms(note)) == deciding(words.terms(self._text))
 
 
 class Above:
@@ -68,7 +72,7 @@ class Above:
         elif document.kind == BANK:
             self._sections.append((_plain(document.text), document.id))
             if hit.line[1]:
-                self._lines[document.id] = _ShownLine.of(hit)
+                self._lines[document.id] = _ShownLine(hit)
         elif document.kind == ARCHIVE:
             self._notes.append((_plain(document.text), document.id))
 
@@ -96,9 +100,8 @@ class Above:
         return next((one.document.id for one in self._said if one.holds(said)), None)
 
     def _became(self, note: Document) -> str | None:
-        said = words_said(note.text)
-        sections = note.more.get(SECTIONS, ()) if said else ()
-        return next((one for one in sections if one in self._lines and self._lines[one].says(said, self._sought)), None)
+        lines = ((name, self._lines.get(name)) for name in note.more.get(SECTIONS, ()))
+        return next((name for name, line in lines if line and line.says(note.text, self._sought)), None)
 
     def _note_of(self, section: Document) -> str | None:
         """The best note above whose words are all that the section says to the question: each of its lines with a word

@@ -4,7 +4,7 @@ Different words for the same are not recognised, and in doubt a statement says s
 or the order of two names may be all that is new.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from livemem.recall.document_sources import BANK
@@ -66,7 +66,7 @@ class Saying:
         )
 
     def _says(self, line: Sequence[str], said: Sequence[str]) -> bool:
-        if _decisive().intersection(said) != _decisive().intersection(line):
+        if deciding(said) != deciding(line):
             return False
         sought = [word for word in said if word not in self._context or word in line]
         return any(
@@ -77,6 +77,11 @@ class Saying:
 
 def _parts(line: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (line[begin : begin + size] for begin in range(max(1, len(line) - size + 1)))
+
+
+def deciding(terms: Iterable[str]) -> frozenset[str]:
+    """The small words among some that decide what is said. A text that denies something does not say it again."""
+    return _decisive().intersection(terms)
 
 
 def _said(text: str) -> list[str]:
