@@ -136,6 +136,12 @@ def test_a_fold_of_a_full_bank_is_asked_to_remove_what_is_over():
     assert ["Also remove lines that are over" in user for user in said] == [False, True]
 
 
+def test_rules_are_shown_without_the_marks_for_the_start():
+    user = build("- `## Now` <!-- load first -->\n- `## Then`  <!-- LOAD FIRST --> \r\n- `## Ever`.", None, [], [])[1]
+
+    assert json.loads(user["content"].split("\n")[1]) == "- `## Now`\n- `## Then` \n- `## Ever`."
+
+
 def test_where_a_bank_may_have_any_length_the_prompt_says_nothing_of_it():
     assert "characters" not in build("r", None, [BankFile("a.md", "b", "")], [])[1]["content"]
 

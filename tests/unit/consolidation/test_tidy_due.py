@@ -14,6 +14,7 @@ from livemem.jobs import counter, tidy_due
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
+from livemem.spaces.head_fields import Tidied
 from livemem.store import keys
 from tests.support.counting import Killed
 from tests.support.faults import LATER
@@ -121,6 +122,15 @@ def test_a_run_without_effect_is_not_repeated_until_the_bank_has_grown():
     world.count()
     world.settle()
     assert meta(world).tidied.chars == meta(world).bank_length
+
+
+@pytest.mark.parametrize(("length", "starts"), [(10_500, False), (10_501, True)])
+def test_none_starts_before_the_bank_has_grown_by_a_twentieth_since_the_last(length: int, starts: bool):
+    world = automatic_space()
+    last = Tidied(run_id=world.process.new_id(), at="2026-02-01T14:00:00Z", chars=10_000)
+    heads.update(world.process, "demo", lambda _: {"tidied": last, "bank_length": length})
+
+    assert tidy_due.is_due(world.process, heads.load(world.process, "demo")) == starts
 
 
 def test_a_file_that_is_as_the_last_run_wrote_it_is_not_asked_for_again_unless_a_user_orders_it():

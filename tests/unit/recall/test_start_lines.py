@@ -118,14 +118,22 @@ def test_ten_notes_on_another_subject_in_one_section_take_little_from_the_others
 @each("place", [0, 40, 79])
 def test_a_line_with_a_command_comes_before_the_others_of_a_section_that_is_not_loaded_first(place: int):
     lines = [f"- The oven {number} is warm enough for bread." for number in range(80)]
-    lines.insert(place, "- `make ship` ships it.")
+    lines.insert(place, "- `make ship ENV=prod` brings the bread of the ovens to town.")
+    bank = {"ovens.md": "# Ovens\n\n## All\n\n" + "\n".join(lines)}
 
-    found = start.render(
-        material({"ovens.md": "# Ovens\n\n## All\n\n" + "\n".join(lines)}, MARKS), 2_000, "en"
-    ).markdown
+    found = start.render(material(bank, MARKS), 2_000, "en").markdown
 
-    assert "- `make ship` ships it." in found
+    assert "`make ship ENV=prod`" in found
     assert 10 < found.count("The oven") < 60
+
+
+def test_lines_with_code_count_half_so_a_section_of_them_has_twice_the_share_of_another_one():
+    coded = "\n".join(f"- The `oven {number}` is warm enough for bread." for number in range(80))
+    bank = {"ovens.md": f"# Ovens\n\n## Coded\n\n{coded}\n\n## Plain\n\n{coded.replace('`', '')}\n"}
+
+    found = start.render(material(bank, MARKS), 4_000, "en").markdown
+
+    assert found.count("The `oven") >= 1.7 * found.count("The oven") > 15
 
 
 def test_live_notes_on_another_subject_take_a_third_at_most():
