@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| (keeping|giving|kinds|core|ground) \| `(\w+)` \| (\S.*) \|$", re.MULTILINE)
-SAME_EVERYWHERE = {"answer", "as_job", "log", "maintenance", "prompt", "reading"}
+SAME_EVERYWHERE = {"answer", "log", "maintenance", "prompt", "reading"}
 """File names that mean the same in each package that has one."""
 
 

@@ -5,7 +5,7 @@ that asks again while the archive is made gets its progress. It then gets that a
 changed since.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,8 +19,9 @@ from livemem.backups import catalog, taking
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
+from livemem.jobs import describable, worker
 from livemem.jobs import job as jobs
-from livemem.jobs import worker
+from livemem.jobs.describable import Describable, Description
 from livemem.jobs.job import Progress, Status
 from livemem.jobs.worker import Work, Worked
 from livemem.process import Process
@@ -194,3 +195,25 @@ def _is_there(process: Process, job: ExportJob) -> bool:
     """Whether the archive of a job still exists: 1 HEAD."""
     found = copying.look(process.store, keys.export(job.space_id, job.job_id))
     return bool(found and found.size == job.bytes)
+
+
+def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The export as a job, also of a deleted space. Its name is its backup's id. 1 GET, and those of `catalog.check`.
+    Raises InvalidName, NotFound.
+    """
+    catalog.check(process, caller, space_id, keys.check_backup_id(name))
+    found = KIND.find(process, space_id, name)
+    if not found:
+        raise NotFound("job", name)
+    return describable.of_job("export", jobs.described(found))
+
+
+def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+    """The jobs with their moments, the newest first: 1 LIST per 1,000. Jobs of the last day are kept."""
+    prefix = keys.exports_prefix(space_id)
+    names = (entry.key.removeprefix(prefix) for entry in process.store.scan(prefix))
+    states = (name.removesuffix(".json") for name in names if name.endswith(".json"))
+    return sorted(((catalog.moment(one), one) for one in states if catalog.is_id(one)), reverse=True)
+
+
+DESCRIBABLE = Describable("export", described, listed)

@@ -1,8 +1,13 @@
 """The questions of a space as a list, so that a person finds one that was asked before."""
 
+from dataclasses import replace
+
+from livemem.access.principal import Principal
 from livemem.ask import question as questions
 from livemem.ask.question import Question
 from livemem.errors import NotFound, ObjectUnreadable
+from livemem.jobs import describable
+from livemem.jobs.describable import Describable, Description
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import ask_keys as keys
@@ -61,3 +66,16 @@ def _one(process: Process, space_id: str, request_id: str, reader: str, missing:
         if missing is not None and error.key:
             missing.append(error.key)
         return None
+
+
+def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The question as a job, with the requests of `ask.question.load`. Raises InvalidName, QuestionBroken, and
+    NotFound, also where another token asked the question with `read` alone.
+    """
+    question = questions.load(process, space_id, name, caller.name)
+    return replace(
+        describable.of_job("question", question), space_id=space_id, name=name, subject=question.conversation_id
+    )
+
+
+DESCRIBABLE = Describable("question", described, lambda process, _, space_id, __: places(process, space_id))

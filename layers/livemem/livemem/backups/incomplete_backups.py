@@ -4,12 +4,17 @@ One invocation writes a backup, then the backup waits in the queue, and the next
 invocation comes.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
+from livemem.access.principal import Principal
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Peeked
 from livemem.errors import PreconditionLost
+from livemem.jobs import describable
+from livemem.jobs import job as jobs
+from livemem.jobs.describable import Describable, Description
 from livemem.process import Process
 from livemem.store import keys, timing
 
@@ -59,3 +64,17 @@ def clear(process: Process, space_id: str, backup_id: str, found: Peeked | None)
     except PreconditionLost:
         return False
     return True
+
+
+def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The backup as a job, also of a deleted space: the requests of `catalog.get`. Raises InvalidName, NotFound."""
+    found = catalog.get(process, space_id, name, caller)
+    return describable.of_job("backup", jobs.described(found, NOBODY_COMES))
+
+
+def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+    """1 LIST per 1,000."""
+    return ((catalog.moment(one), one) for one in reversed(catalog.ids(process, space_id)))
+
+
+DESCRIBABLE = Describable("backup", described, listed)

@@ -5,6 +5,7 @@ ran out is an error, unless a change bears its id: then it is committed, and wil
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from livemem.access import decision
@@ -12,6 +13,7 @@ from livemem.access.principal import Principal
 from livemem.changes import recovery, reviews
 from livemem.errors import NotFound
 from livemem.jobs import run as runs
+from livemem.jobs.describable import Describable, Description, of_job
 from livemem.jobs.job import Failure
 from livemem.jobs.run import Run
 from livemem.process import Process
@@ -67,7 +69,7 @@ def page(
     return standing, found[limit - 1] if len(found) > limit else None
 
 
-def newest_first(process: Process, space_id: str, before: int | None = None) -> Iterator[tuple[int, str]]:
+def listed(process: Process, _: Principal, space_id: str, before: int | None) -> Iterator[tuple[int, str]]:
     """The moments of runs (in milliseconds since 1970) and their ids, the newest first: those of the moment `before`
     and earlier. A few LIST for any number of runs.
     """
@@ -132,3 +134,24 @@ def _as_decided(head: Head, run: Run, review: Review) -> Run:
 
 def _ended(run: Run, problem: Failure) -> Run:
     return run.changed({**runs.with_result("error"), "error": problem})
+
+
+def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The run as a job, with the requests of `view`. Raises InvalidName, NotFound, ObjectUnreadable."""
+    run = view(process, space_id, name)
+    return replace(
+        of_job("consolidation", run),
+        subject=run.agent,
+        usage=run.usage + run.asking,
+        error=_error(run),
+        ended_at=run.ended_at if run.at_rest() else None,
+    )
+
+
+def _error(run: Run) -> Failure | None:
+    if run.result == "busy":
+        return Failure(code="busy", detail=run.message or "Another run or a correction held the space.")
+    return run.error
+
+
+DESCRIBABLE = Describable("consolidation", described, listed)

@@ -1,15 +1,20 @@
 """Jobs that make summaries: `jobs/{ulid}.json` below the conversation, which is their subject."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
 from livemem import clock
+from livemem.access.principal import Principal
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import Conversation, parsed
 from livemem.conversations.summary_versions import VersionNumber
 from livemem.errors import NotFound, ObjectUnreadable
+from livemem.jobs import describable
 from livemem.jobs import job as jobs
+from livemem.jobs.describable import Describable, Description
 from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
@@ -138,3 +143,26 @@ def page(
     items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
     read = [_tolerated(process, item, missing) for item in items if item]
     return [one for one in read if one], some[-1] if len(ids) > limit else None
+
+
+def name(conversation_id: str, job_id: str) -> str:
+    """The id of the job within its kind, `summaries`."""
+    return f"{conversation_id}.{job_id}"
+
+
+def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The job as one of any kind: requests as `load`. Raises InvalidName, NotFound, ObjectUnreadable."""
+    conversation_id, _dot, job_id = name.partition(".")
+    job = load(process, space_id, conversation_id, job_id)
+    return replace(describable.of_job("summaries", job), space_id=space_id, name=name)
+
+
+def listed(process: Process, space_id: str, conversation_id: str) -> Iterable[tuple[int, str]]:
+    """The jobs of one conversation, the newest first: 1 LIST per 1,000. No list covers all conversations."""
+    keys.check_conversation_id(conversation_id)
+    entries = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
+    ids = describable.by_moment(found for entry in entries if (found := keys.parse_job(entry.key)))
+    return ((moment, name(conversation_id, job_id)) for moment, job_id in ids)
+
+
+DESCRIBABLE = Describable("summaries", described)

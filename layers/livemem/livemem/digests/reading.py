@@ -1,20 +1,25 @@
 """Reading digests: their state and results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from livemem import clock
+from livemem.access.principal import Principal
 from livemem.digests import current_digest, digest_input, digest_progress
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone
 from livemem.digests.digest_progress import ChunkProgress
-from livemem.errors import NotFound
-from livemem.jobs.job import Status
+from livemem.errors import InvalidName, NotFound
+from livemem.jobs.describable import Describable, Description
+from livemem.jobs.job import Failure, Progress, Status
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
+
+WAITS = "The digest waits after a failure, and continues by itself."
 
 
 @dataclass(frozen=True)
@@ -151,3 +156,37 @@ def _last_end(process: Process, space_id: str) -> datetime | None:
         if done:
             return clock.parse(done.ended_at)
     return None
+
+
+def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The digest as a job. Requests as in `load`. Raises InvalidName, NotFound."""
+    digest = load(process, space_id, name)
+    done = digest.done
+    return Description(
+        space_id=space_id,
+        kind="digest",
+        name=name,
+        status=digest.status,
+        created_at=clock.iso(keys.slot_moment(name)),
+        progress=Progress(done=digest.settled, total=digest.chunks),
+        usage=done.usage if done else Usage(),
+        error=Failure(code=digest.error, detail=WAITS) if digest.error else None,
+        started_at=done.started_at if done else None,
+        ended_at=done.ended_at if done else None,
+    )
+
+
+def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+    """The digests of a space, the newest first: 1 LIST per 1,000."""
+    slots = process.store.folders(keys.digests_prefix(space_id))
+    return sorted(((moment, slot) for slot in slots if (moment := _moment(slot)) is not None), reverse=True)
+
+
+def _moment(slot: str) -> int | None:
+    try:
+        return int(keys.slot_moment(slot).timestamp()) * 1_000
+    except InvalidName:
+        return None
+
+
+DESCRIBABLE = Describable("digest", described, listed)

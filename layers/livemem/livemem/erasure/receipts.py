@@ -5,12 +5,16 @@ It holds no word and no tag of a note or a memory. It is there before the head n
 `done` only when all is.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
 from livemem import clock
+from livemem.access.principal import Principal
 from livemem.errors import NotFound
+from livemem.jobs import describable
 from livemem.jobs import job as jobs
+from livemem.jobs.describable import Describable, Description
 from livemem.jobs.receipt import Receipt
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -117,3 +121,23 @@ def of_note(process: Process, space_id: str, note_id: str) -> list[Receipt]:
 def _began(receipt: Receipt, at_work: str | None) -> bool:
     """Whether it is done or will be. Where the beginning failed no caller got a receipt, and nothing was erased."""
     return receipt.status == "done" or receipt.job_id == at_work
+
+
+def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The erasure as a job, like its receipt for those alone who may `admin`: 2 GET. Raises InvalidName, NotFound,
+    ObjectUnreadable.
+    """
+    if "admin" not in caller.permissions:
+        raise NotFound("erasure", name)
+    return describable.of_job("erasure", view(process, space_id, name))
+
+
+def listed(process: Process, caller: Principal, space_id: str, _: int | None) -> Iterable[tuple[int, str]]:
+    """The jobs with their moments, the newest first: 1 LIST per 1,000."""
+    if "admin" not in caller.permissions:
+        return []
+    ids = (keys.parse_erasure(entry.key) for entry in process.store.scan(keys.erasures_prefix(space_id)))
+    return describable.by_moment(one for one in ids if one)
+
+
+DESCRIBABLE = Describable("erasure", described, listed)

@@ -9,10 +9,14 @@ between them. The job is given up after a day.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 from livemem import clock
+from livemem.access.principal import Principal
 from livemem.errors import NotFound
+from livemem.jobs import describable
+from livemem.jobs.describable import Describable, Description, KindName
 from livemem.jobs.job import Failure, Job, Progress
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -120,3 +124,25 @@ def load(process: Process, space_id: str) -> ProvisioningJob:
     if not job or not job.job_id:
         raise NotFound("provisioning", space_id)
     return job
+
+
+def _described(kind: KindName, process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """Find the job, also before the space is visible: 1 GET. Raises InvalidName, NotFound."""
+    job = load(process, space_id)
+    if (job.kind, job.job_id) != (kind, name):
+        raise NotFound("provisioning", name)
+    return describable.of_job(kind, job)
+
+
+def listed(head: Head | None) -> list[tuple[int, KindName, str]]:
+    """The job that restored, forked or imported the space of this head, or is doing so: its moment, its kind and its
+    name.
+    """
+    job = ProvisioningJob.of(head.meta) if head else None
+    if not job or not job.job_id:
+        return []
+    return [(int(clock.parse(job.created_at).timestamp() * 1_000), job.provisioning.kind, job.job_id)]
+
+
+KINDS: tuple[KindName, ...] = ("restore", "fork", "import")
+DESCRIBABLES = tuple(Describable(kind, partial(_described, kind)) for kind in KINDS)

@@ -7,31 +7,31 @@ from itertools import islice
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.archives import as_job as archives
-from livemem.ask import as_job as ask
-from livemem.backups import as_job as backups
-from livemem.changes import as_job as changes
-from livemem.conversations import as_job as conversations
-from livemem.digests import as_job as digests
-from livemem.erasure import as_job as erasure
+from livemem.archives import export
+from livemem.ask import asked
+from livemem.backups import incomplete_backups
+from livemem.changes import run_progress
+from livemem.conversations import summaries_job
+from livemem.digests import reading
+from livemem.erasure import receipts
 from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.jobs.describable import KIND_NAMES, Describable, Description
 from livemem.process import Process
-from livemem.restore import as_job as restore
+from livemem.restore import provisioning_job
 from livemem.spaces import head as heads
 from livemem.store import keys
 
 KINDS: Mapping[str, Describable] = {
     one.kind: one
     for one in (
-        changes.DESCRIBABLE,
-        conversations.DESCRIBABLE,
-        digests.DESCRIBABLE,
-        ask.DESCRIBABLE,
-        backups.DESCRIBABLE,
-        archives.DESCRIBABLE,
-        *restore.DESCRIBABLES,
-        erasure.DESCRIBABLE,
+        run_progress.DESCRIBABLE,
+        summaries_job.DESCRIBABLE,
+        reading.DESCRIBABLE,
+        asked.DESCRIBABLE,
+        incomplete_backups.DESCRIBABLE,
+        export.DESCRIBABLE,
+        *provisioning_job.DESCRIBABLES,
+        receipts.DESCRIBABLE,
     )
 }
 JOB_ID = re.compile(rf"(?P<space>{keys.SPACE_ID.pattern})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-z0-9.-]{{1,80}})")
@@ -96,15 +96,15 @@ def page(
     if (kind == SUMMARIES) != (conversation_id is not None):
         raise InvalidRequest.of("conversation_id", f"is required for the kind `{SUMMARIES}`, and allowed only for it")
     head = heads.find_any(process, keys.check_space_id(space_id))
-    brought = [place for place in restore.listed(head) if kind in (None, place[1])]
+    brought = [place for place in provisioning_job.listed(head) if kind in (None, place[1])]
     each: list[Iterable[Place]] = [brought]
     if head and not head.meta.deleted_at:
         offered = KINDS.values() if kind is None else [KINDS[kind]]
         before = after[0] if after else None
         each += [_places(one.kind, one.listed(process, caller, space_id, before)) for one in offered if one.listed]
         if conversation_id is not None:
-            each.append(_places(SUMMARIES, conversations.listed(process, space_id, conversation_id)))
-    elif not restore.listed(head):
+            each.append(_places(SUMMARIES, summaries_job.listed(process, space_id, conversation_id)))
+    elif not provisioning_job.listed(head):
         raise NotFound("space", space_id)
     merged = (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
     places = list(islice(merged, limit + 1))

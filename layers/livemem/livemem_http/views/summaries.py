@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from livemem.conversations import as_job, orders, reading
+from livemem.conversations import orders, reading, summaries_job
 from livemem.conversations.forecast import Forecast, Plan
 from livemem.conversations.parameters import Profile
 from livemem.conversations.summaries import ENTITIES, Summary
@@ -193,7 +193,7 @@ class JobView(View):
 
     @classmethod
     def of(cls, job: SummariesJob) -> "JobView":
-        name = as_job.name(job.subject or "", job.job_id)
+        name = summaries_job.name(job.subject or "", job.job_id)
         return cls.model_validate({**job.model_dump(), "job": job_id(job.space_id, "summaries", name)})
 
 
