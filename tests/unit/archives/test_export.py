@@ -197,7 +197,7 @@ def test_what_does_not_fit_into_the_time_goes_on_in_the_next_invocation(small_pa
     assert 0 < answer.done < answer.total
     world.new_process()
     (payload,) = world.queued
-    assert payload == KIND.payload("demo", backup_id)
+    assert payload == KIND.payload("demo", backup_id, backup_id)
     assert isinstance(export.download(world.process, "demo", backup_id, world.clock() + SOON), Working)
     world.client.reset()
     world.settle()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -43,16 +42,26 @@ def write_a_part(work: Work[Toy]) -> End | None:
     return None
 
 
+class Toys(Kind[Toy]):
+    """Toys, whose step and other members are those of a test."""
+
+    name = "toy"
+    function: Function = "backup"
+    document = Toy
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        self.__dict__.update(members)
+
+    def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
+        return f"{space_id}/toy/{job_id}.json"
+
+    def step(self, work: Work[Toy]) -> End | None:
+        raise NotImplementedError
+
+
 def kind(step: Callable[[Work[Toy]], End | None] = write_a_part, *, leased: bool = False, **more: Any) -> Kind[Toy]:
-    return Kind(
-        "toy",
-        "backup",
-        Toy,
-        key=lambda space_id, job_id: f"{space_id}/toy/{job_id}.json",
-        step=step,
-        place=(lambda job: LeasePlace(LEASE)) if leased else None,
-        **more,
-    )
+    lease_place = {"place": lambda job: LeasePlace(LEASE)} if leased else {}
+    return Toys({"step": step, **lease_place, **more})
 
 
 def ordered(world: World, toy: Kind[Toy]) -> None:
@@ -519,7 +528,7 @@ def test_over_a_job_that_keeps_no_worker_nothing_is_written_that_somebody_has_ch
         jobs.change(world.process, there, requested_by="another worker")
         return write_a_part(task) if saves else End()
 
-    world, toy = World(), replace(kind(step), document=Nameless)
+    world, toy = World(), kind(step, document=Nameless)
     ordered(world, toy)
 
     assert work(world.process, world, toy).result == "overtaken"

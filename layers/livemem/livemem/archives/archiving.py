@@ -30,41 +30,6 @@ NOTHING: Mapping[str, Any] = {"upload_id": None, "etags": [], "digests": [], "me
 """The fields of a job that has no parts yet."""
 
 
-def step(work: Work[ExportJob]) -> End | None:
-    """Continue the backup, and then the archive. Raises BackupDamaged, NotFound, NotFinished, TooLarge."""
-    job = work.job
-    if job.stage == "archive":
-        return _pack(work)
-    # In a request there is no time to wait.
-    wait = job.attempt > 1
-    taken = taking.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
-    if taken.result == "unfinished":
-        raise OutOfTime("Another invocation continues the backup.")
-    work.save(stage="archive")
-    return None
-
-
-def _is_final(error: LiveMemoryError) -> bool:
-    return isinstance(error, BackupDamaged | NotFound | TooLarge)
-
-
-def _clear_up(work: Work[ExportJob], _: LiveMemoryError) -> Mapping[str, Any]:
-    _abort(work.process, work.job)
-    return NOTHING
-
-
-KIND = Kind(
-    "export",
-    "backup",
-    ExportJob,
-    key=keys.export_state,
-    step=step,
-    lasts=timedelta(days=1),
-    is_final=_is_final,
-    on_failure=_clear_up,
-)
-
-
 def _abort(process: Process, job: ExportJob) -> None:
     if job.upload_id:
         large.abort(process.store, keys.export(job.space_id, job.job_id), job.upload_id)
@@ -172,3 +137,38 @@ def _close(process: Process, parts: _Parts, last: bytes) -> int:
         if not found or found.size != parts.size:
             raise _UploadGone from None
     return parts.size
+
+
+class _Exports(Kind[ExportJob]):
+    """Making the archive of a backup."""
+
+    name = "export"
+    function = "backup"
+    document = ExportJob
+    lasts = timedelta(days=1)
+
+    def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
+        return keys.export_state(space_id, job_id)
+
+    def is_final(self, error: LiveMemoryError) -> bool:
+        return isinstance(error, BackupDamaged | NotFound | TooLarge)
+
+    def on_failure(self, work: Work[ExportJob], _error: LiveMemoryError) -> Mapping[str, Any]:
+        _abort(work.process, work.job)
+        return NOTHING
+
+    def step(self, work: Work[ExportJob]) -> End | None:
+        """Continue the backup, and then the archive. Raises BackupDamaged, NotFound, NotFinished, TooLarge."""
+        job = work.job
+        if job.stage == "archive":
+            return _pack(work)
+        # In a request there is no time to wait.
+        wait = job.attempt > 1
+        taken = taking.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
+        if taken.result == "unfinished":
+            raise OutOfTime("Another invocation continues the backup.")
+        work.save(stage="archive")
+        return None
+
+
+KIND = _Exports()

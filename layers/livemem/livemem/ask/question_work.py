@@ -29,6 +29,7 @@ from livemem.errors import (
 )
 from livemem.jobs import budget, places, shares, worker
 from livemem.jobs import job as jobs
+from livemem.jobs.lease import LeasePlace
 from livemem.jobs.shares import AT_ONCE, Share, Waited
 from livemem.jobs.worker import End, Kind, Wait, Work, Worked
 from livemem.llm.answering import OUT_OF_TIME, NoAnswer
@@ -213,42 +214,6 @@ def _open(process: Process, space_id: str, request_id: str) -> None:
     due_index.leave_at(process, space_id, "question", request_id, process.clock() + timing.DEAD_AFTER)
 
 
-def _on_take(work: Work[Question]) -> Mapping[str, Any]:
-    """Settle the conversation that the question is part of, if any, and the first message to the model."""
-    process, asked = work.process, work.job
-    if asked.opening is not None:
-        return {}
-    if not asked.may_write:
-        return starting_context.opening(process, asked.space_id, asked, [])
-    current, former = sessions.of(process, asked.space_id, asked.user)
-    if asked.session is not None and asked.session != current:
-        raise RunError("session_ended", SESSION_ENDED)
-    said = sessions.so_far(process, asked.space_id, current) if current else []
-    shown = starting_context.opening(process, asked.space_id, asked, said)
-    return {"conversation_id": current or process.new_id(), "former": former, **shown}
-
-
-def _step(work: Work[Question]) -> End:
-    """Let the model take its turns until it responds, and keep the session. Raises RunError, OutOfTime.
-
-    Only calls of the model and of tools are checked against the deadline. Once answered, the question ends in this
-    invocation.
-    """
-    try:
-        while not work.job.answer:
-            _turn(work)
-    except RunError as error:
-        if error.code != OUT_OF_TIME:
-            raise
-        if work.brief or work.saved:
-            raise OutOfTime(error.detail) from error
-        # A question without progress in a whole invocation would make none in the next one.
-        raise RunError(OUT_OF_TIME, NO_TIME) from error
-    if work.job.may_write:
-        sessions.keep(work.process, work.job.space_id, work.job)
-    return End(changes={"steps": work.job.without_results().steps, "opening": None, "known": []})
-
-
 def _turn(work: Work[Question]) -> None:
     """Do the calls of the model's last answer, or ask for the next one."""
     process, asked = work.process, work.job
@@ -280,26 +245,64 @@ def _turn(work: Work[Question]) -> None:
             work.save(steps=[*asked.steps, step], usage=asked.usage + meter.used, slowest=slowest)
 
 
-def _is_final(error: LiveMemoryError) -> bool:
-    # The user may ask again, with the same key.
-    return isinstance(error, RunError)
+class _Questions(Kind[Question]):
+    """A question."""
+
+    name = "question"
+    function = "ask"
+    document = Question
+    keeps_place = False
+    swept = True
+
+    def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
+        return keys.question(space_id, job_id)
+
+    def place(self, job: Question) -> LeasePlace:
+        return places.of_session(job.space_id, job.user)
+
+    def is_final(self, error: LiveMemoryError) -> bool:
+        # The user may ask again, with the same key.
+        return isinstance(error, RunError)
+
+    def on_failure(self, work: Work[Question], error: LiveMemoryError) -> Mapping[str, Any]:
+        return {"usage": work.job.usage + error.used} if isinstance(error, NoAnswer) else {}
+
+    def on_end(self, work: Work[Question]) -> None:
+        caps.end_question(work.process, work.job.space_id, work.job.job_id)
+
+    def on_take(self, work: Work[Question]) -> Mapping[str, Any]:
+        """Settle the conversation that the question is part of, if any, and the first message to the model."""
+        process, asked = work.process, work.job
+        if asked.opening is not None:
+            return {}
+        if not asked.may_write:
+            return starting_context.opening(process, asked.space_id, asked, [])
+        current, former = sessions.of(process, asked.space_id, asked.user)
+        if asked.session is not None and asked.session != current:
+            raise RunError("session_ended", SESSION_ENDED)
+        said = sessions.so_far(process, asked.space_id, current) if current else []
+        shown = starting_context.opening(process, asked.space_id, asked, said)
+        return {"conversation_id": current or process.new_id(), "former": former, **shown}
+
+    def step(self, work: Work[Question]) -> End:
+        """Let the model take its turns until it responds, and keep the session. Raises RunError, OutOfTime.
+
+        Only calls of the model and of tools are checked against the deadline. Once answered, the question ends in this
+        invocation.
+        """
+        try:
+            while not work.job.answer:
+                _turn(work)
+        except RunError as error:
+            if error.code != OUT_OF_TIME:
+                raise
+            if work.brief or work.saved:
+                raise OutOfTime(error.detail) from error
+            # A question without progress in a whole invocation would make none in the next one.
+            raise RunError(OUT_OF_TIME, NO_TIME) from error
+        if work.job.may_write:
+            sessions.keep(work.process, work.job.space_id, work.job)
+        return End(changes={"steps": work.job.without_results().steps, "opening": None, "known": []})
 
 
-def _on_failure(work: Work[Question], error: LiveMemoryError) -> Mapping[str, Any]:
-    return {"usage": work.job.usage + error.used} if isinstance(error, NoAnswer) else {}
-
-
-KIND = Kind(
-    "question",
-    "ask",
-    Question,
-    key=keys.question,
-    step=_step,
-    place=lambda asked: places.of_session(asked.space_id, asked.user),
-    is_final=_is_final,
-    on_failure=_on_failure,
-    on_take=_on_take,
-    on_end=lambda work: caps.end_question(work.process, work.job.space_id, work.job.job_id),
-    keeps_place=False,
-    swept=True,
-)
+KIND = _Questions()

@@ -176,35 +176,45 @@ def _take(
     if last:
         return BackupOutcome(_confirm(process, last, wanted, now), "unchanged")
     begun = _claim(process, head, wanted, now)
-    kind = replace(KIND, step=lambda work: _copy_all(work, head, listed, {}))
-    work = Work(process, kind, begun, deadline, held=held, nested=nested)
+    work = Work(process, _Backups((head, listed)), begun, deadline, held=held, nested=nested)
     return _taken(worker.go_on(work, taken=True), begun.value.job_id)
 
 
-def _step(work: Work[Manifest]) -> End:
-    """Continue a backup: copy changed objects again, and remove copies of deleted ones."""
-    process, job = work.process, work.job
-    assert work.held
-    try:
-        head = _settled(process, job.space_id, work.held)
-    except PreconditionLost:
-        # Others were faster with the head: the worker must not take it for the manifest.
-        raise Conflict(CHANGED, retry_after=1) from None
-    if head.meta.uid != job.uid:
-        raise NotFound("space", job.space_id)
-    return _copy_all(work, head, contents(process, job.space_id), _copied(process, job))
+class _Backups(Kind[Manifest]):
+    """A backup. `contents`: the head and the objects of its space, where they were just read under the lease."""
 
-
-KIND = Kind(
-    "backup",
-    "backup",
-    Manifest,
-    key=keys.manifest,
-    step=_step,
-    place=lambda job: places.of_space(job.space_id),
+    name = "backup"
+    function = "backup"
+    document = Manifest
     # Others may change the space until the next invocation comes.
-    keeps_place=False,
-)
+    keeps_place = False
+
+    def __init__(self, contents: tuple[Head, Sequence[Entry]] | None = None) -> None:
+        self._contents = contents
+
+    def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
+        return keys.manifest(space_id, job_id)
+
+    def place(self, job: Manifest) -> lease.LeasePlace:
+        return places.of_space(job.space_id)
+
+    def step(self, work: Work[Manifest]) -> End:
+        """Copy all objects, or continue: copy changed objects again, and remove copies of deleted ones."""
+        if self._contents:
+            return _copy_all(work, *self._contents, {})
+        process, job = work.process, work.job
+        assert work.held
+        try:
+            head = _settled(process, job.space_id, work.held)
+        except PreconditionLost:
+            # Others were faster with the head: the worker must not take it for the manifest.
+            raise Conflict(CHANGED, retry_after=1) from None
+        if head.meta.uid != job.uid:
+            raise NotFound("space", job.space_id)
+        return _copy_all(work, head, contents(process, job.space_id), _copied(process, job))
+
+
+KIND = _Backups()
 
 
 def unchanged(process: Process, last: Manifest) -> bool:
@@ -306,7 +316,7 @@ def _claim(process: Process, head: Head, wanted: BackupRequest, now: datetime) -
             changes=head.meta.changes,
         )
         try:
-            return jobs.create(process, KIND.key_of(space_id, backup_id), fresh)
+            return jobs.create(process, KIND.key(space_id, backup_id), fresh)
         except PreconditionLost:
             continue
     raise Busy("Too many backups of this space are taken at the same time. Try again later.")

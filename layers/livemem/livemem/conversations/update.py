@@ -20,6 +20,7 @@ from livemem.conversations.summary_versions import At, Standing
 from livemem.errors import LiveMemoryError, ObjectUnreadable, OutOfTime, PreconditionLost, RunError, StillAtWork
 from livemem.jobs import places, shares, worker
 from livemem.jobs.job import Failure, Progress
+from livemem.jobs.lease import LeasePlace
 from livemem.jobs.shares import Share, Waited
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.llm.answering import OUT_OF_TIME
@@ -32,8 +33,6 @@ from livemem.store.stored import Stored
 
 LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep checks whether a rebuild still runs."""
-LASTS = timedelta(days=2)
-"""How long a job may last. When the tokens of a day are used up, it continues on the next day."""
 INTERRUPTED = Failure(
     code="interrupted", detail="The summaries that it worked on were replaced. They are checked again."
 )
@@ -216,28 +215,6 @@ def _up_to(level: int | None) -> Sequence[int]:
     return [one for one in keys.LEVELS if level is None or one <= level]
 
 
-def _step(work: Work[SummariesJob]) -> End | None:
-    """Bring up the version that counts, then the one that is being built. Raises RunError, OutOfTime."""
-    job, done = work.job, Done(tell=lambda done: work.save(**_counted(job, done)))
-    conversation = conversations.find(work.process, job.space_id, job.subject or "")
-    try:
-        if not conversation:
-            return _vanished(work, done)
-        whole = _bring_up(work, summary_versions.read(work.process, job.space_id, conversation), done)
-    except Vanished:
-        return _vanished(work, done)
-    finally:
-        _report(work, done)
-    failed = next(iter(done.failures), None)
-    if not failed and whole:
-        return End(changes=_counted(job, done))
-    if done.anything or (failed and failed.usage.calls):
-        work.save(**_counted(job, done))
-    if failed and failed.error != OUT_OF_TIME:
-        raise RunError(failed.error or "", failed.detail)
-    raise OutOfTime("Another invocation does the rest.")
-
-
 def _bring_up(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
     """Bring up the versions. False where work is left for another invocation, or could not be done."""
     process, wanted = work.process, _up_to(work.job.level)
@@ -280,29 +257,6 @@ def _vanished(work: Work[SummariesJob], done: Done) -> End:
     # Where the conversation is gone, the job's document is an orphan beside the tombstone by now.
     work.kind.look_again(work, due.LOST_AFTER if there else timedelta())
     return End("failed" if there else "cancelled", {**_counted(job, done), "error": INTERRUPTED})
-
-
-def _redo_step(work: Work[SummariesJob]) -> End | None:
-    """Make one summary again, also while another job is at work: no listing would show the order later."""
-    process, job, done = work.process, work.job, Done()
-    conversation = conversations.find(process, job.space_id, job.subject or "")
-    if not conversation or not job.redo:
-        return _vanished(work, done)
-    standing = summary_versions.read(process, job.space_id, conversation)
-    if job.generation != standing.current().version:
-        return End("failed", {"error": REPLACED})
-    try:
-        made = _redo(work, _at(standing), job.redo)
-    except Vanished:
-        return _vanished(work, done)
-    if made:
-        done.missing, done.made = 1, [made]
-        _report(work, done)
-    if made and made.error == OUT_OF_TIME:
-        raise OutOfTime("Another invocation does the rest.")
-    if made and made.error:
-        return End("failed", {**_counted(job, done), "error": Failure(code=made.error, detail=made.detail)})
-    return End(changes=_counted(job, done))
 
 
 def _redo(work: Work[SummariesJob], at: At, redo: Redo) -> Made | None:
@@ -353,39 +307,85 @@ def _counted(job: SummariesJob, done: Done) -> dict[str, Any]:
     }
 
 
-def _is_final(error: LiveMemoryError) -> bool:
-    # A retry would meet the same error.
-    return isinstance(error, ObjectUnreadable)
+class _SummaryJobs(Kind[SummariesJob]):
+    """What jobs that make summaries have in common."""
+
+    function = "summarize"
+    document = SummariesJob
+    lasts = timedelta(days=2)
+    """When the tokens of a day are used up, it continues on the next day."""
+    swept = True
+
+    def key(self, space_id: str, job_id: str, subject: str | None = None) -> str:
+        return keys.job(space_id, subject or "", job_id)
+
+    def is_final(self, error: LiveMemoryError) -> bool:
+        # A retry would meet the same error.
+        return isinstance(error, ObjectUnreadable)
+
+    def look_again(self, work: Work[SummariesJob], after: timedelta) -> None:
+        job = work.job
+        due.mark_at(work.process, job.space_id, job.subject or "", work.process.clock() + after)
 
 
-def _look_again(work: Work[SummariesJob], after: timedelta) -> None:
-    job = work.job
-    due.mark_at(work.process, job.space_id, job.subject or "", work.process.clock() + after)
+class _Updates(_SummaryJobs):
+    """Bringing all summaries of a conversation up to its log."""
+
+    name = "summaries"
+
+    def place(self, job: SummariesJob) -> LeasePlace:
+        return places.of_conversation(job.space_id, job.subject or "")
+
+    def step(self, work: Work[SummariesJob]) -> End | None:
+        """Bring up the version that counts, then the one that is being built. Raises RunError, OutOfTime."""
+        job, done = work.job, Done(tell=lambda done: work.save(**_counted(job, done)))
+        conversation = conversations.find(work.process, job.space_id, job.subject or "")
+        try:
+            if not conversation:
+                return _vanished(work, done)
+            whole = _bring_up(work, summary_versions.read(work.process, job.space_id, conversation), done)
+        except Vanished:
+            return _vanished(work, done)
+        finally:
+            _report(work, done)
+        failed = next(iter(done.failures), None)
+        if not failed and whole:
+            return End(changes=_counted(job, done))
+        if done.anything or (failed and failed.usage.calls):
+            work.save(**_counted(job, done))
+        if failed and failed.error != OUT_OF_TIME:
+            raise RunError(failed.error or "", failed.detail)
+        raise OutOfTime("Another invocation does the rest.")
 
 
-KIND = Kind(
-    "summaries",
-    "summarize",
-    SummariesJob,
-    key=keys.job,
-    below_subject=True,
-    step=_step,
-    place=lambda job: places.of_conversation(job.space_id, job.subject or ""),
-    lasts=LASTS,
-    is_final=_is_final,
-    look_again=_look_again,
-    swept=True,
-)
-REDO = Kind(
-    "redo_summary",
-    "summarize",
-    SummariesJob,
-    key=keys.job,
-    below_subject=True,
-    step=_redo_step,
-    lasts=LASTS,
-    is_final=_is_final,
-    look_again=_look_again,
-    swept=True,
-)
+class _Redos(_SummaryJobs):
+    """One summary that is made again."""
+
+    name = "redo_summary"
+
+    def step(self, work: Work[SummariesJob]) -> End | None:
+        """Make one summary again, also while another job is at work: no listing would show the order later."""
+        process, job, done = work.process, work.job, Done()
+        conversation = conversations.find(process, job.space_id, job.subject or "")
+        if not conversation or not job.redo:
+            return _vanished(work, done)
+        standing = summary_versions.read(process, job.space_id, conversation)
+        if job.generation != standing.current().version:
+            return End("failed", {"error": REPLACED})
+        try:
+            made = _redo(work, _at(standing), job.redo)
+        except Vanished:
+            return _vanished(work, done)
+        if made:
+            done.missing, done.made = 1, [made]
+            _report(work, done)
+        if made and made.error == OUT_OF_TIME:
+            raise OutOfTime("Another invocation does the rest.")
+        if made and made.error:
+            return End("failed", {**_counted(job, done), "error": Failure(code=made.error, detail=made.detail)})
+        return End(changes=_counted(job, done))
+
+
+KIND = _Updates()
+REDO = _Redos()
 KINDS: Mapping[str, Kind[SummariesJob]] = {kind.name: kind for kind in (KIND, REDO)}

@@ -19,6 +19,7 @@ from livemem.digests.digest_documents import DigestDone, Extract, StoredFacts, T
 from livemem.errors import LiveMemoryError, NotFound, OutOfTime, PreconditionLost, RunError, StoreUnavailable
 from livemem.jobs import places, worker
 from livemem.jobs.job import Progress
+from livemem.jobs.lease import LeasePlace
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.usage import Usage
@@ -34,8 +35,6 @@ from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT = timedelta(minutes=50)
-"""After failures: less than the hour until the next scheduled invocation."""
 MOST_SLOTS = 8
 """Digests that one invocation carries out, one after the other."""
 
@@ -161,21 +160,6 @@ def _work(
         return Worked("overtaken")
 
 
-def _step(work: Work[CurrentDigest]) -> End:
-    """Settle every chunk, and remove the digested messages. Raises RunError, OutOfTime, PreconditionLost."""
-    try:
-        return _digest(work)
-    except NotFound as error:
-        raise PreconditionLost("The space was deleted in the meantime.") from error
-    except (OutOfTime, StoreUnavailable):
-        raise
-    except LiveMemoryError as error:
-        if error.code == OUT_OF_TIME and work.saved:
-            raise OutOfTime(error.detail) from error
-        # The digest waits after any error, because no other digest takes its messages.
-        raise RunError(error.code, error.detail) from error
-
-
 def _digest(work: Work[CurrentDigest]) -> End:
     process, space_id, slot = work.process, work.job.space_id, work.job.job_id
     task = DigestTask(work, heads.zone_of(process, heads.load_recent(process, space_id).meta))
@@ -229,25 +213,47 @@ def _counted(task: DigestTask, given: Input, seen: digest_progress.ChunkProgress
     )
 
 
-def _on_end(work: Work[CurrentDigest]) -> None:
-    """Queue another digest if the rooms held more than one digest takes. Its invocation has its own time."""
-    if work.counts["more"]:
-        # If it can't be queued, the next scheduled invocation finds the messages.
-        with suppress(LiveMemoryError):
-            work.process.enqueue("digest", DigestOrder(forced=True).payload(work.job.space_id))
+class _Digests(Kind[CurrentDigest]):
+    """The current digest of a space. No other digest takes its messages, so that it is never given up."""
+
+    name = "digest"
+    function = "digest"
+    document = CurrentDigest
+    gives_up = False
+    longest_wait = timedelta(minutes=50)
+    """Less than the hour until the next scheduled invocation."""
+    keeps_place = False
+    swept = True
+
+    def key(self, space_id: str, _job_id: str, _subject: str | None = None) -> str:
+        return keys.open_slot(space_id)
+
+    def place(self, job: CurrentDigest) -> LeasePlace:
+        return places.of_digest(job.space_id, job.job_id)
+
+    def is_final(self, _error: LiveMemoryError) -> bool:
+        return False
+
+    def step(self, work: Work[CurrentDigest]) -> End:
+        """Settle every chunk, and remove the digested messages. Raises RunError, OutOfTime, PreconditionLost."""
+        try:
+            return _digest(work)
+        except NotFound as error:
+            raise PreconditionLost("The space was deleted in the meantime.") from error
+        except (OutOfTime, StoreUnavailable):
+            raise
+        except LiveMemoryError as error:
+            if error.code == OUT_OF_TIME and work.saved:
+                raise OutOfTime(error.detail) from error
+            # The digest waits after any error, because no other digest takes its messages.
+            raise RunError(error.code, error.detail) from error
+
+    def on_end(self, work: Work[CurrentDigest]) -> None:
+        """Queue another digest if the rooms held more than one digest takes. Its invocation has its own time."""
+        if work.counts["more"]:
+            # If it can't be queued, the next scheduled invocation finds the messages.
+            with suppress(LiveMemoryError):
+                work.process.enqueue("digest", DigestOrder(forced=True).payload(work.job.space_id))
 
 
-KIND = Kind(
-    "digest",
-    "digest",
-    CurrentDigest,
-    key=lambda space_id, _: keys.open_slot(space_id),
-    step=_step,
-    place=lambda job: places.of_digest(job.space_id, job.job_id),
-    gives_up=False,
-    is_final=lambda _: False,
-    on_end=_on_end,
-    longest_wait=LONGEST_WAIT,
-    keeps_place=False,
-    swept=True,
-)
+KIND = _Digests()

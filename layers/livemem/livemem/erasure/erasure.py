@@ -9,9 +9,7 @@ write may come late, and looked at once more. Words that came back then go as we
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from itertools import islice
 
 from livemem import clock
@@ -230,7 +228,7 @@ def _begin(
     told: dict[str, object] = {"not_reached": not_reached(process, principal, receipt.space_id, wanted)}
     if found and wanted.has_notes:
         told["note_ids"] = sorted(found.known - wanted.memory_ids - wanted.turns)
-    key = KIND.key_of(receipt.space_id, receipt.job_id)
+    key = KIND.key(receipt.space_id, receipt.job_id)
     work.stored = jobs.create(process, key, receipt.changed(told))
     swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, head, receipt.job_id), known=head)
     return recovery.recover(process, swapped)
@@ -276,7 +274,7 @@ def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
 def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     """Continue the erasure that the head names as under way, or let the space be watched where it died at its end."""
     if work.job.ended():
-        _let_watch(work)
+        KIND.on_end(work)
         return Worked("ended", work.stored)
     _fence(work.process, head)
     return _go_on(work)
@@ -284,19 +282,8 @@ def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:
 
 def _go_on(work: Work[Receipt], found: Occurrences | None = None, *, taken: bool = False) -> Worked[Receipt]:
     """Erase in the time that there is, after the head was swapped under the lease; the rest is queued."""
-    work.kind = replace(KIND, step=partial(_erase, found=found))
+    work.kind = _Erasures(head_is_read=True, found=found)
     return worker.go_on(work, taken=taken)
-
-
-def _step(work: Work[Receipt]) -> End:
-    """Erase in an invocation of its own. Raises NotFound where the head does not name it."""
-    process, receipt = work.process, work.job
-    assert work.held
-    head = direct.settled(process, receipt.space_id, work.held.lease.abandoned)
-    if not _is_due(head, work):
-        raise NotFound("erasure", receipt.job_id)
-    _fence(process, head)
-    return _erase(work)
 
 
 def _erase(work: Work[Receipt], found: Occurrences | None = None) -> End:
@@ -320,13 +307,6 @@ def _not_reached(work: Work[Receipt]) -> list[str]:
     receipt = work.job
     spaces = promotions.copied_to(work.process, receipt.space_id, {*receipt.note_ids, *receipt.memory_ids})
     return list(dict.fromkeys([*receipt.not_reached, *(receipts.PROMOTED.format(one) for one in spaces)]))
-
-
-def _let_watch(work: Work[Receipt]) -> None:
-    """Let the space be watched from now on: 1 GET, 1 PUT."""
-    space_id, erasure_id = work.job.space_id, work.job.job_id
-    until = clock.iso(work.process.clock() + late_write_repair.WATCHED_FOR)
-    heads.update(work.process, space_id, lambda meta: _watched(meta, erasure_id, until))
 
 
 def _watched(meta: Meta, erasure_id: str, until: str) -> dict[str, object]:
@@ -415,17 +395,50 @@ def _look_once_more(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     return Worked("ended", work.stored)
 
 
-KIND = Kind(
-    "erasure",
-    "backup",
-    Receipt,
-    key=keys.erasure,
-    step=_step,
-    place=lambda receipt: places.of_space(receipt.space_id),
+class _Erasures(Kind[Receipt]):
+    """An erasure. `head_is_read`: the worker has just read and settled the head under the lease. `found`: what it saw
+    there that is to be erased.
+    """
+
+    name = "erasure"
+    function = "backup"
+    document = Receipt
     # An erasure that was begun is always finished.
-    is_final=lambda _: False,
-    gives_up=False,
-    on_end=_let_watch,
-    keeps_place=False,
-    swept=True,
-)
+    gives_up = False
+    keeps_place = False
+    swept = True
+
+    def __init__(self, *, head_is_read: bool = False, found: Occurrences | None = None) -> None:
+        self._head_is_read, self._found = head_is_read, found
+
+    def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
+        return keys.erasure(space_id, job_id)
+
+    def place(self, job: Receipt) -> lease.LeasePlace:
+        return places.of_space(job.space_id)
+
+    def is_final(self, _error: LiveMemoryError) -> bool:
+        return False
+
+    def step(self, work: Work[Receipt]) -> End:
+        """Erase, in an invocation of its own after a look at the head. Raises NotFound where the head does not name
+        the erasure.
+        """
+        if self._head_is_read:
+            return _erase(work, self._found)
+        process, receipt = work.process, work.job
+        assert work.held
+        head = direct.settled(process, receipt.space_id, work.held.lease.abandoned)
+        if not _is_due(head, work):
+            raise NotFound("erasure", receipt.job_id)
+        _fence(process, head)
+        return _erase(work)
+
+    def on_end(self, work: Work[Receipt]) -> None:
+        """Let the space be watched from now on: 1 GET, 1 PUT."""
+        space_id, erasure_id = work.job.space_id, work.job.job_id
+        until = clock.iso(work.process.clock() + late_write_repair.WATCHED_FOR)
+        heads.update(work.process, space_id, lambda meta: _watched(meta, erasure_id, until))
+
+
+KIND = _Erasures()

@@ -6,6 +6,7 @@ done before. So a worker may die anywhere. The next delivery of its invocation c
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -137,80 +138,70 @@ class Worked(Generic[J]):
         return self.job.status if self.job and self.result == "ended" else self.result
 
 
-Step = Callable[[Work[J]], End | None]
-
-
 def payload(kind: str, space_id: str, job_id: str) -> dict[str, Any]:
     """The least payload of an invocation that carries a job out, for callers that can't load the job's kind."""
     return {"kind": kind, "space_id": space_id, "job_id": job_id}
 
 
-def is_final(error: LiveMemoryError) -> bool:
-    """Whether trying again is of no use after this error."""
-    return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.retry_after is None
-
-
-def _nothing(_: Work[Any], __: LiveMemoryError) -> Mapping[str, Any]:
-    return {}
-
-
-def _leave_no_word(_: Work[Any], __: timedelta) -> None:
-    pass
-
-
-def _nothing_more(_: Work[Any]) -> Mapping[str, Any]:
-    return {}
-
-
-def _tell_nobody(_: Work[Any]) -> None:
-    pass
-
-
-@dataclass(frozen=True)
-class Kind(Generic[J]):
-    """A kind of job.
-
-    `key` makes the key of a job of a space from the job's id; with `below_subject` from its subject, too. `step` does
-    one part of the work and returns the job's end, or None if there is more to do. It raises OutOfTime where it needs
-    more time than remains. `place` gives the lease under which the job works. Without it the job's own document says
-    until when it is held. A job that has not ended after `lasts` is given up. With `gives_up` so is a job whose workers
-    die again and again. `is_final` returns whether an error ends the job. `on_failure` clears up before that, and
-    returns fields of the job to write. `look_again` asks the sweep to look at the job after a given time. It is called
-    before the job is taken, left to another invocation, or waits. After failures it waits for at most `longest_wait`.
-    `on_take` returns further fields to write when the job is taken. `on_end` gives back what the job had until its end.
-    Without `keeps_place` the lease is free while an invocation is still to come, and no document says that it is.
-    `swept`: the sweep finds a job of this kind that no worker continues. Without it a failure to queue the rest is an
-    error, so that the invocation is tried again.
-    """
+class Kind(ABC, Generic[J]):
+    """A kind of job: how it works, and in what it differs from others. It has no state of its own."""
 
     name: str
     function: Function
     document: type[J]
-    key: Callable[..., str]
-    step: Step[J]
-    below_subject: bool = False
-    place: Callable[[J], LeasePlace] | None = None
     lasts: timedelta | None = None
+    """A job that has not ended after this time is given up."""
     gives_up: bool = True
-    is_final: Callable[[LiveMemoryError], bool] = is_final
-    on_failure: Callable[[Work[J], LiveMemoryError], Mapping[str, Any]] = _nothing
-    look_again: Callable[[Work[J], timedelta], None] = _leave_no_word
+    """Whether a job is given up whose workers die again and again."""
     longest_wait: timedelta = lease.BACKOFF_LONGEST
-    on_take: Callable[[Work[J]], Mapping[str, Any]] = _nothing_more
-    on_end: Callable[[Work[J]], None] = _tell_nobody
+    """The longest wait after failures."""
     keeps_place: bool = True
+    """Whether the lease is kept while an invocation is still to come. If not, no document says that it is."""
     swept: bool = False
+    """Whether the sweep finds a job that no worker continues. If not, a failure to queue the rest is an error, so that
+    the invocation is tried again.
+    """
 
-    def key_of(self, space_id: str, job_id: str, subject: str | None = None) -> str:
-        """The key of a job."""
-        return self.key(space_id, subject, job_id) if self.below_subject else self.key(space_id, job_id)
+    @abstractmethod
+    def key(self, space_id: str, job_id: str, subject: str | None = None) -> str:
+        """The key of a job of a space. Only some kinds need its subject."""
+
+    @abstractmethod
+    def step(self, work: Work[J]) -> End | None:
+        """Do one part of the work, and return the job's end, or None if there is more to do. Raises OutOfTime where it
+        needs more time than remains.
+        """
+
+    def place(self, _job: J) -> LeasePlace | None:
+        """The lease under which the job works. None: the job's own document says until when it is held."""
+        return None
+
+    def is_final(self, error: LiveMemoryError) -> bool:
+        """Whether an error ends the job, because trying again is of no use."""
+        return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.retry_after is None
+
+    def on_take(self, _work: Work[J]) -> Mapping[str, Any]:
+        """Further fields to write when the job is taken."""
+        return {}
+
+    def on_failure(self, _work: Work[J], _error: LiveMemoryError) -> Mapping[str, Any]:
+        """Clear up before an error ends the job. Returns fields of the job to write."""
+        return {}
+
+    def on_end(self, _work: Work[J]) -> None:
+        """Give back what the job had until its end."""
+
+    def look_again(self, _work: Work[J], _after: timedelta) -> None:
+        """Ask the sweep to look at the job after a time. It is called before the job is taken, left to another
+        invocation, or waits.
+        """
 
     def payload(
         self, space_id: str, job_id: str, subject: str | None = None, *, by_hand: bool = False
     ) -> dict[str, Any]:
         """The payload of an invocation that carries the job out. With `by_hand` it does not wait out failures."""
-        told = payload(self.name, space_id, job_id)
-        return told | ({"subject": subject} if self.below_subject else {}) | ({"by_hand": True} if by_hand else {})
+        least = payload(self.name, space_id, job_id)
+        return least | ({"subject": subject} if subject else {}) | ({"by_hand": True} if by_hand else {})
 
     def read(self, process: Process, missing: list[str] | None = None) -> Callable[[Object], J | None]:
         """A reader of jobs of this kind. For a job that can't be read: None, and its key is added to `missing`."""
@@ -226,7 +217,7 @@ class Kind(Generic[J]):
         subject: str | None = None,
     ) -> Stored[J] | None:
         """The job, or None: 1 GET."""
-        return jobs.find(process, self.key_of(space_id, job_id, subject), self.read(process, missing), space_id, job_id)
+        return jobs.find(process, self.key(space_id, job_id, subject), self.read(process, missing), space_id, job_id)
 
 
 def queue(
@@ -247,7 +238,7 @@ def order(process: Process, kind: Kind[J], job: J) -> Stored[J]:
 
     If it can't be queued, the job is written as failed and StoreUnavailable is raised.
     """
-    written = jobs.create(process, kind.key_of(job.space_id, job.job_id, job.subject), job)
+    written = jobs.create(process, kind.key(job.space_id, job.job_id, job.subject), job)
     try:
         queue(process, kind, job.space_id, job.job_id, job.subject, by_hand=True)
     except LiveMemoryError as error:
@@ -303,10 +294,11 @@ def work(
 def _leased(task: Work[J], *, by_hand: bool, wait: Wait | None = None) -> Iterator[bool]:
     """Hold the job's lease, if it works under one. Yields whether the lease was free at once."""
     process, kind = task.process, task.kind
-    if not kind.place:
+    place = kind.place(task.job)
+    if not place:
         yield True
         return
-    held, at_once = _acquired(task, kind.place(task.job), wait, by_hand=by_hand)
+    held, at_once = _acquired(task, place, wait, by_hand=by_hand)
     task.held = held
     try:
         with lease.kept(process, held):
@@ -360,7 +352,7 @@ def begin(
             if left:
                 task.stored = left
                 return go_on(task)
-            key = kind.key_of(job.space_id, job.job_id, job.subject)
+            key = kind.key(job.space_id, job.job_id, job.subject)
             begun = job.model_copy(update=_as_taken(task))
             task.stored = stored.create(process.store, key, begun, process.new_id, over=over)
             return go_on(task, taken=True)

@@ -1,7 +1,6 @@
 """Restore, fork and import as kinds of jobs, and the steps that their workers have in common."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from livemem import clock
@@ -30,27 +29,35 @@ WAYS: Mapping[str, Callable[[Process, Head, datetime], Provisioned]] = {
 """The function that writes the objects of each kind of job."""
 
 
-def _step(work: Work[ProvisioningJob]) -> End:
-    """Write the missing objects. Raises OutOfTime, and the errors for which the job is given up."""
-    head = provisioning_job.head_of(work.stored)
-    there = WAYS[work.job.kind](work.process, head, work.deadline)
-    return End(changes={"meta": new_space.activated(work.process, head, there)})
+class _Provisionings(Kind[ProvisioningJob]):
+    """The kind of this name among WAYS. `raised` gets the error that ends a job."""
+
+    function = "backup"
+    document = ProvisioningJob
+    lasts = LASTS
+    # Handing over writes nothing: an invocation that is lost is queued again by the sweep.
+    keeps_place = False
+    swept = True
+
+    def __init__(self, name: str, raised: list[LiveMemoryError] | None = None) -> None:
+        self.name, self._raised = name, raised
+
+    def key(self, space_id: str, _job_id: str, _subject: str | None = None) -> str:
+        return keys.meta(space_id)
+
+    def step(self, work: Work[ProvisioningJob]) -> End:
+        """Write the missing objects. Raises OutOfTime, and the errors for which the job is given up."""
+        head = provisioning_job.head_of(work.stored)
+        provisioned = WAYS[self.name](work.process, head, work.deadline)
+        return End(changes={"meta": new_space.activated(work.process, head, provisioned)})
+
+    def on_failure(self, _work: Work[ProvisioningJob], error: LiveMemoryError) -> Mapping[str, object]:
+        if self._raised is not None:
+            self._raised.append(error)
+        return {}
 
 
-KINDS: Mapping[str, Kind[ProvisioningJob]] = {
-    name: Kind(
-        name,
-        "backup",
-        ProvisioningJob,
-        key=lambda space_id, _: keys.meta(space_id),
-        step=_step,
-        lasts=LASTS,
-        # Handing over writes nothing: an invocation that is lost is queued again by the sweep.
-        keeps_place=False,
-        swept=True,
-    )
-    for name in WAYS
-}
+KINDS: Mapping[str, Kind[ProvisioningJob]] = {name: _Provisionings(name) for name in WAYS}
 
 
 def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
@@ -62,12 +69,7 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
     """
     claimed = provisioning_job.of_head(head)
     raised: list[LiveMemoryError] = []
-
-    def note(_: Work[ProvisioningJob], error: LiveMemoryError) -> Mapping[str, object]:
-        raised.append(error)
-        return {}
-
-    kind = replace(KINDS[claimed.value.kind], on_failure=note)
+    kind = _Provisionings(claimed.value.kind, raised)
     try:
         worked = _after(process, worker.go_on(Work(process, kind, claimed, deadline), taken=True))
     except StoreUnavailable:
