@@ -66,9 +66,9 @@ def find(process: Process, url: str) -> Client:
         raise Refused(refused.reason, refused.detail)
     _check(url)
     key = oauth_keys.document(hashlib.sha256(url.encode()).hexdigest())
-    found = stored.find(process.store, key, stored.or_none(ClientDocument))
+    document = stored.find(process.store, key, stored.or_none(ClientDocument))
     try:
-        client = _kept(found, url) or _fetched(process, cache, url, key, found)
+        client = _kept(document, url) or _fetched(process, cache, url, key, document)
     except Refused as error:
         if error.reason != "temporarily_unavailable":
             cache.refused[url] = error
@@ -88,16 +88,16 @@ def _check(url: str) -> None:
         )
 
 
-def _kept(found: Stored[ClientDocument | None] | None, url: str) -> Client | None:
+def _kept(document: Stored[ClientDocument | None] | None, url: str) -> Client | None:
     """The client of the bucket's document, if that is young and of this URL."""
-    if not found or not found.value or found.value.client_id != url or found.age > IN_BUCKET:
+    if not document or not document.value or document.value.client_id != url or document.age > IN_BUCKET:
         return None
     with suppress(Refused):
-        return described(url, found.value.model_dump())
+        return described(url, document.value.model_dump())
     return None
 
 
-def _fetched(process: Process, cache: _Cache, url: str, key: str, found: Stored[Any] | None) -> Client:
+def _fetched(process: Process, cache: _Cache, url: str, key: str, existing: Stored[Any] | None) -> Client:
     if not cache.fetches.allowed():
         raise Refused("temporarily_unavailable", "Many clients sign in at the moment. Try again in a few seconds.")
     try:
@@ -116,7 +116,7 @@ def _fetched(process: Process, cache: _Cache, url: str, key: str, found: Stored[
         raise _unusable(url, error.detail) from None
     document = ClientDocument(client_id=url, client_name=client.name, redirect_uris=list(client.redirect_uris))
     with suppress(PreconditionLost):
-        stored.create(process.store, key, document, process.new_id, over=found)
+        stored.create(process.store, key, document, process.new_id, over=existing)
     return client
 
 

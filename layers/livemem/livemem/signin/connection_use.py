@@ -15,5 +15,5 @@ def note(process: Process, grant_id: str) -> None:
 
 def all_times(process: Process) -> Mapping[str, datetime]:
     """For each connection the last use, by the store's clock: 1 LIST per 1,000 of them."""
-    listed = process.store.scan(oauth_keys.USED)
-    return {entry.key.removeprefix(oauth_keys.USED): entry.last_modified for entry in listed}
+    entries = process.store.scan(oauth_keys.USED)
+    return {entry.key.removeprefix(oauth_keys.USED): entry.last_modified for entry in entries}

@@ -41,15 +41,15 @@ def page(
     1 LIST per 1,000 grants, 1 GET for each until the page is full, 1 LIST per 1,000 for their last use, and the
     registry.
     """
-    listed = process.store.scan(oauth_keys.GRANTS, start_after=oauth_keys.grant(after) if after else "")
-    ids = (grant_id for entry in listed if (grant_id := oauth_keys.parse_grant(entry.key)))
+    grant_entries = process.store.scan(oauth_keys.GRANTS, start_after=oauth_keys.grant(after) if after else "")
+    ids = (grant_id for entry in grant_entries if (grant_id := oauth_keys.parse_grant(entry.key)))
     entries = {entry.hash: entry for entry in registries.registry(process).tokens}
-    found: list[Grant] = []
-    while len(found) <= limit and (some := list(islice(ids, READ_AT_ONCE))):
-        found += _working(process, principal, entries, some)
-    used = connection_use.all_times(process) if found else {}
-    shown = [_connection(grant, entries, used) for grant in found[:limit]]
-    return shown, shown[-1].grant.grant_id if len(found) > limit else None
+    grants: list[Grant] = []
+    while len(grants) <= limit and (batch := list(islice(ids, READ_AT_ONCE))):
+        grants += _working(process, principal, entries, batch)
+    used = connection_use.all_times(process) if grants else {}
+    connections = [_connection(grant, entries, used) for grant in grants[:limit]]
+    return connections, connections[-1].grant.grant_id if len(grants) > limit else None
 
 
 def end(process: Process, principal: Principal, connection_id: str) -> None:
@@ -65,8 +65,8 @@ def end(process: Process, principal: Principal, connection_id: str) -> None:
             raise NotFound("connection", connection_id)
         return None if grant.revoked else grant.model_copy(update={"revoked": True})
 
-    def read(found: Object) -> Grant:
-        grant = stored.or_none(Grant)(found)
+    def read(item: Object) -> Grant:
+        grant = stored.or_none(Grant)(item)
         if not grant:
             raise NotFound("connection", connection_id)
         return grant
@@ -80,7 +80,7 @@ def _working(process: Process, principal: Principal, entries: Mapping[str, Token
     read = process.store.map(
         lambda grant_id: stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant)), ids
     )
-    grants = [one.value for one in read if one and one.value]
+    grants = [grant_read.value for grant_read in read if grant_read and grant_read.value]
     return [
         grant
         for grant in grants

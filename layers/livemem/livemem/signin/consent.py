@@ -75,40 +75,40 @@ class Code(Revised):
     resource: str
 
 
-def check_client(process: Process, asked: Mapping[str, str]) -> tuple[Client, str]:
+def check_client(process: Process, params: Mapping[str, str]) -> tuple[Client, str]:
     """The client of a request, and where it wants the answer. Requests as `registration.find`.
 
     Raises Refused: then nobody is redirected. Raises StoreUnavailable.
     """
-    client = registration.find(process, asked.get("client_id", ""))
-    uri = asked.get("redirect_uri", "")
+    client = registration.find(process, params.get("client_id", ""))
+    uri = params.get("redirect_uri", "")
     if not client.may_redirect(uri):
         raise Refused("invalid_request", "The address to return to is not one that the client has registered.")
     return client, uri
 
 
-def check_request(asked: Mapping[str, str], client: Client, uri: str, resource: str) -> AuthorizationRequest:
+def check_request(params: Mapping[str, str], client: Client, uri: str, resource: str) -> AuthorizationRequest:
     """The request, once the client is known. `resource`: the address of `/mcp`. Raises Refused, which the client is
     told.
     """
-    if asked.get("response_type") != "code":
+    if params.get("response_type") != "code":
         raise Refused("unsupported_response_type", "response_type must be code.")
-    challenge = asked.get("code_challenge", "")
-    if asked.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(challenge):
+    challenge = params.get("code_challenge", "")
+    if params.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(challenge):
         raise Refused("invalid_request", "PKCE with S256 is required.")
-    if len(asked.get("state", "")) > STATE_CHARACTERS:
+    if len(params.get("state", "")) > STATE_CHARACTERS:
         raise Refused("invalid_request", f"state has at most {STATE_CHARACTERS} characters.")
-    wanted = asked.get("scope", "").split()
-    scope = tuple(one for one in SCOPES if one in wanted or not wanted)
+    names = params.get("scope", "").split()
+    scope = tuple(right for right in SCOPES if right in names or not names)
     if not scope:
         raise Refused("invalid_scope", f"The scopes are {' and '.join(SCOPES)}.")
-    check_resource(asked.get("resource", ""), resource)
-    return AuthorizationRequest(client.client_id, uri, asked.get("state", ""), scope, resource, challenge)
+    check_resource(params.get("resource", ""), resource)
+    return AuthorizationRequest(client.client_id, uri, params.get("state", ""), scope, resource, challenge)
 
 
-def check_resource(named: str, resource: str) -> None:
+def check_resource(uri: str, resource: str) -> None:
     """Raise Refused if a client names another resource than `/mcp`. Its query (`?space=demo`) is part of none."""
-    if named and named.partition("?")[0].rstrip("/") != resource:
+    if uri and uri.partition("?")[0].rstrip("/") != resource:
         raise Refused("invalid_target", f"The resource is {resource}.")
 
 
@@ -168,7 +168,7 @@ def approve(
         client_name=registration.find(process, request.client_id).name,
         redirect_uri=request.redirect_uri,
         code_challenge=request.code_challenge,
-        scope=[one for one in SCOPES if one in scope],
+        scope=[right for right in SCOPES if right in scope],
         space_ids=sorted(set(space_ids)),
         resource=request.resource,
     )
@@ -186,10 +186,15 @@ def holder(process: Process, request: AuthorizationRequest, nonce: str, ticket: 
 
 def _shown(process: Process, request: AuthorizationRequest, nonce: str, ticket: str) -> str:
     """The hash of the token that was shown. Raises Unauthenticated."""
-    found = stored.find(process.store, oauth_keys.attempt(token_digest(ticket)), stored.or_none(Attempt))
-    if not found or not found.value or found.age > CONSENT or not same(request.digest(nonce), found.value.request):
+    attempt = stored.find(process.store, oauth_keys.attempt(token_digest(ticket)), stored.or_none(Attempt))
+    if (
+        not attempt
+        or not attempt.value
+        or attempt.age > CONSENT
+        or not same(request.digest(nonce), attempt.value.request)
+    ):
         raise Unauthenticated("This sign-in has ended. Begin again in the client.")
-    return found.value.token_hash
+    return attempt.value.token_hash
 
 
 def principal_behind(process: Process, token_hash: str) -> Principal:

@@ -63,24 +63,29 @@ def redeem(
     Raises Refused (`invalid_grant`), RegistryUnreadable, StoreUnavailable.
     """
     digest, now = token_digest(code), process.clock()
-    found = stored.find(process.store, oauth_keys.code(digest), stored.or_none(Code))
-    given = found.value if found else None
-    if not found or not given or given.client_id != client_id or given.redirect_uri != redirect_uri:
+    stored_code = stored.find(process.store, oauth_keys.code(digest), stored.or_none(Code))
+    grant_code = stored_code.value if stored_code else None
+    if (
+        not stored_code
+        or not grant_code
+        or grant_code.client_id != client_id
+        or grant_code.redirect_uri != redirect_uri
+    ):
         raise _unknown("The code")
-    if not same(_challenge(verifier), given.code_challenge):
+    if not same(_challenge(verifier), grant_code.code_challenge):
         raise Refused("invalid_grant", "The code_verifier does not fit.")
-    grant = _grant(given, now, new_secret())
+    grant = _grant(grant_code, now, new_secret())
     try:
         stored.create(process.store, oauth_keys.redeemed(digest), Redeemed(), process.new_id)
     except PreconditionLost:
         mark = stored.find(process.store, oauth_keys.redeemed(digest), stored.or_none(Redeemed))
         if not mark or process.clock() - now <= mark.age + TOLD_IN:
             # RFC 6749, 4.1.2: whoever has the code twice is not only the client.
-            _end(process, given.grant_id, grant)
+            _end(process, grant_code.grant_id, grant)
         raise _unknown("The code") from None
-    if found.age > CODE_LIFE:
+    if stored_code.age > CODE_LIFE:
         raise _unknown("The code")
-    _check_token(process, given.token_hash)
+    _check_token(process, grant_code.token_hash)
     refresh = _with_tag(grant, new_secret())
     grant = _issue(grant, refresh, now)
     try:
@@ -135,9 +140,11 @@ def revoke(process: Process, token: str) -> None:
     def change(grant: Grant | None) -> Grant | None:
         if not grant or grant.revoked:
             return None
-        kept = (grant.access_hash, grant.previous_access_hash, grant.refresh_hash, grant.previous_refresh_hash)
-        known = any(same(digest, one) for one in kept) or (token.startswith("lmr_") and _is_own(grant, token))
-        return grant.model_copy(update={"revoked": True}) if known else None
+        hashes = (grant.access_hash, grant.previous_access_hash, grant.refresh_hash, grant.previous_refresh_hash)
+        is_known = any(same(digest, token_hash) for token_hash in hashes) or (
+            token.startswith("lmr_") and _is_own(grant, token)
+        )
+        return grant.model_copy(update={"revoked": True}) if is_known else None
 
     stored.update(process.store, oauth_keys.grant(grant_id), change, process.new_id, read=_readable)
 
@@ -151,9 +158,9 @@ def _end(process: Process, grant_id: str, otherwise: Grant) -> None:
     stored.update(process.store, oauth_keys.grant(grant_id), change, process.new_id, read=_readable)
 
 
-def _readable(found: Object) -> Grant:
+def _readable(item: Object) -> Grant:
     try:
-        return Grant.from_bytes(found.body)
+        return Grant.from_bytes(item.body)
     except ValueError:
         raise _unknown("The grant") from None
 

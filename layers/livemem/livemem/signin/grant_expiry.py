@@ -30,25 +30,25 @@ def expire(process: Process) -> int:
     """
     if process.settings.oauth_issuer is None:
         return 0
-    listed = list(process.store.scan(oauth_keys.OAUTH))
-    passed = [entry.key for prefix in PASSING for entry in listed if _is_old(entry, prefix, KEPT)]
-    old = [entry for entry in listed if _is_old(entry, oauth_keys.GRANTS, ENDED_KEPT)]
+    entries = list(process.store.scan(oauth_keys.OAUTH))
+    passed = [entry.key for prefix in PASSING for entry in entries if _is_old(entry, prefix, KEPT)]
+    old = [entry for entry in entries if _is_old(entry, oauth_keys.GRANTS, ENDED_KEPT)]
     over = process.store.map(lambda entry: _is_over(process, entry), old)
-    passed += [entry.key for entry in listed if _is_old(entry, oauth_keys.USED, USE_KEPT)]
+    passed += [entry.key for entry in entries if _is_old(entry, oauth_keys.USED, USE_KEPT)]
     doomed = [*passed, *(entry.key for entry, ended in zip(old, over, strict=True) if ended)]
     process.store.delete_many(doomed)
     return len(doomed)
 
 
-def _is_old(entry: Entry, prefix: str, kept: timedelta) -> bool:
-    return entry.key.startswith(prefix) and entry.age > kept
+def _is_old(entry: Entry, prefix: str, life: timedelta) -> bool:
+    return entry.key.startswith(prefix) and entry.age > life
 
 
 def _is_over(process: Process, entry: Entry) -> bool:
     """Whether a grant has ended. None comes back from that. One that can't be read opens nothing, and is left for an
     operator.
     """
-    found = stored.find(process.store, entry.key, stored.or_none(Grant))
-    if found and not found.value:
+    grant = stored.find(process.store, entry.key, stored.or_none(Grant))
+    if grant and not grant.value:
         logger.warning("a grant of sign-in can't be read")
-    return bool(found and found.value and found.value.is_over(process.clock() - ENDED_KEPT))
+    return bool(grant and grant.value and grant.value.is_over(process.clock() - ENDED_KEPT))

@@ -23,7 +23,7 @@ class IdTokenInvalid(Exception):
 
 def accepted(published: object) -> tuple[str, ...]:
     """The algorithms that are taken of those that the provider publishes. RS256 if it publishes none."""
-    return tuple(one for one in ASYMMETRIC if isinstance(published, list) and one in published) or (
+    return tuple(algorithm for algorithm in ASYMMETRIC if isinstance(published, list) and algorithm in published) or (
         ("RS256",) if published is None else ()
     )
 
@@ -31,13 +31,13 @@ def accepted(published: object) -> tuple[str, ...]:
 def key_of(token: str, keys: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The key that the token names, or the only one for signatures if it names none."""
     try:
-        named = jwt.get_unverified_header(token).get("kid")
+        key_id = jwt.get_unverified_header(token).get("kid")
     except jwt.PyJWTError:
         return None
     usable = [key for key in keys if key.get("use", "sig") == "sig" and key.get("kty") != "oct"]
-    if named is None:
+    if key_id is None:
         return usable[0] if len(usable) == 1 else None
-    return next((key for key in usable if key.get("kid") == named), None)
+    return next((key for key in usable if key.get("kid") == key_id), None)
 
 
 def validated(

@@ -45,19 +45,19 @@ def show_person(
 
     Raises RegistryUnreadable, StoreUnavailable.
     """
-    shown: list[Shown] = []
+    choices: list[Shown] = []
     for principal in _principals(process, claims):
-        if principal.permissions & set(request.scope) and len(shown) < MOST_TOKENS:
+        if principal.permissions & set(request.scope) and len(choices) < MOST_TOKENS:
             ticket = new_ticket()
             consent.note_shown(process, request, nonce, principal, ticket)
-            shown.append(Shown(principal, ticket))
-    return shown
+            choices.append(Shown(principal, ticket))
+    return choices
 
 
 def called(process: Process, claims: Mapping[str, Any]) -> str:
     """How the person is called on a page: the value by which tokens are looked up."""
-    found = claims.get(process.settings.oidc_claim)
-    return visible(", ".join(_values(found)) or str(claims.get("sub", "")))[:MOST_CALLED]
+    value = claims.get(process.settings.oidc_claim)
+    return visible(", ".join(_values(value)) or str(claims.get("sub", "")))[:MOST_CALLED]
 
 
 def _principals(process: Process, claims: Mapping[str, Any]) -> list[Principal]:
@@ -67,7 +67,7 @@ def _principals(process: Process, claims: Mapping[str, Any]) -> list[Principal]:
     if claim == EMAIL and claims.get("email_verified") not in (True, "true"):
         # Else anybody could enter the address of another person with the provider.
         return []
-    found = []
+    principals = []
     # A token that was made just now counts: its holder comes from the provider, and has no second try at once.
     for entry in registries.registry(process, fresh=True).tokens:
         if _is_of(entry, values, by_email=claim == EMAIL):
@@ -76,13 +76,13 @@ def _principals(process: Process, claims: Mapping[str, Any]) -> list[Principal]:
             except (Unauthenticated, RegistryUnreadable):
                 continue
             if not principal.rotated:
-                found.append(principal)
-    return found
+                principals.append(principal)
+    return principals
 
 
 def _values(claim: object) -> list[str]:
-    found: Sequence[object] = claim if isinstance(claim, list) else [claim]
-    return [one for one in found[:MOST_VALUES] if isinstance(one, str) and one]
+    items: Sequence[object] = claim if isinstance(claim, list) else [claim]
+    return [item for item in items[:MOST_VALUES] if isinstance(item, str) and item]
 
 
 def _is_of(entry: Token, values: Sequence[str], *, by_email: bool) -> bool:
@@ -91,8 +91,8 @@ def _is_of(entry: Token, values: Sequence[str], *, by_email: bool) -> bool:
     return any(_same_address(entry.email or "", value) for value in values)
 
 
-def _same_address(kept: str, named: str) -> bool:
+def _same_address(address: str, other: str) -> bool:
     # Only of ASCII is the case of a letter certain: others become an ASCII letter in lower case.
-    if kept.isascii() and named.isascii():
-        return kept.lower() == named.lower() != ""
-    return kept == named
+    if address.isascii() and other.isascii():
+        return address.lower() == other.lower() != ""
+    return address == other

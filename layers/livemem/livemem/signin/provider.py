@@ -81,8 +81,8 @@ def claims(process: Process, login: Login, came: Mapping[str, str], callback: st
     Raises ProviderFailed, NotConfigured.
     """
     provider = _provider(process)
-    named = came.get("iss")
-    if (named or provider.names_itself) and named != provider.issuer:
+    issuer = came.get("iss")
+    if (issuer or provider.names_itself) and issuer != provider.issuer:
         # RFC 9207, 2.4: the answer of another provider (mix-up).
         raise ProviderFailed("The answer is not of the sign-in provider that was asked.")
     if "error" in came:
@@ -91,14 +91,14 @@ def claims(process: Process, login: Login, came: Mapping[str, str], callback: st
     token, access = issued.get("id_token"), issued.get("access_token")
     if not isinstance(token, str):
         raise ProviderFailed("The sign-in provider did not say who you are (no id_token).")
-    found = _validated(process, provider, token, login)
+    person = _validated(process, provider, token, login)
     claim = process.settings.oidc_claim
     needed = {claim, "email_verified"} if claim == "email" else {claim}
-    if not needed <= found.keys() and provider.userinfo_endpoint and isinstance(access, str):
-        more = _userinfo(provider, access, str(found["sub"]))
+    if not needed <= person.keys() and provider.userinfo_endpoint and isinstance(access, str):
+        more = _userinfo(provider, access, str(person["sub"]))
         # An address and whether it is verified come from one place.
-        found |= {name: more.get(name) for name in needed}
-    return found
+        person |= {name: more.get(name) for name in needed}
+    return person
 
 
 def _provider(process: Process) -> Provider:
@@ -106,28 +106,28 @@ def _provider(process: Process) -> Provider:
     issuer = settings.oidc_issuer
     if not issuer or not settings.oidc_client_id:
         raise NotConfigured("OIDC_ISSUER and OIDC_CLIENT_ID are set together.")
-    if found := cache.providers.get(issuer):
-        return found
-    told = _json(_request("GET", f"{issuer.rstrip('/')}{CONFIGURATION}"))
-    if told.get("issuer") != issuer:
+    if cached := cache.providers.get(issuer):
+        return cached
+    metadata = _json(_request("GET", f"{issuer.rstrip('/')}{CONFIGURATION}"))
+    if metadata.get("issuer") != issuer:
         raise ProviderFailed("The sign-in provider publishes another issuer than OIDC_ISSUER.")
     provider = Provider(
         issuer,
-        _endpoint(issuer, told, "authorization_endpoint"),
-        _endpoint(issuer, told, "token_endpoint"),
-        _endpoint(issuer, told, "jwks_uri"),
-        _endpoint(issuer, told, "userinfo_endpoint") if told.get("userinfo_endpoint") else None,
-        id_token.accepted(told.get("id_token_signing_alg_values_supported")),
+        _endpoint(issuer, metadata, "authorization_endpoint"),
+        _endpoint(issuer, metadata, "token_endpoint"),
+        _endpoint(issuer, metadata, "jwks_uri"),
+        _endpoint(issuer, metadata, "userinfo_endpoint") if metadata.get("userinfo_endpoint") else None,
+        id_token.accepted(metadata.get("id_token_signing_alg_values_supported")),
         # Without the list only the header is certain (Discovery 1.0, 3).
-        "client_secret_basic" in (told.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]),
-        told.get("authorization_response_iss_parameter_supported") is True,
+        "client_secret_basic" in (metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]),
+        metadata.get("authorization_response_iss_parameter_supported") is True,
     )
     cache.providers[issuer] = provider
     return provider
 
 
-def _endpoint(issuer: str, told: Mapping[str, Any], name: str) -> str:
-    url = told.get(name)
+def _endpoint(issuer: str, metadata: Mapping[str, Any], name: str) -> str:
+    url = metadata.get(name)
     try:
         parts = urlsplit(url) if isinstance(url, str) and url.isascii() and url.isprintable() else None
         local = urlsplit(issuer).hostname in LOOPBACK
@@ -195,10 +195,10 @@ def _validated(process: Process, provider: Provider, token: str, login: Login) -
 def _userinfo(provider: Provider, access: str, subject: str) -> dict[str, Any]:
     """More of the same person, from providers whose tokens are thin. Without it what the token says is all."""
     answer = _request("GET", provider.userinfo_endpoint or "", headers={"Authorization": f"Bearer {access}"})
-    found = _json(answer)
-    if found.get("sub") != subject:
+    info = _json(answer)
+    if info.get("sub") != subject:
         raise ProviderFailed("The sign-in provider names two different people.")
-    return found
+    return info
 
 
 def _request(method: str, url: str, **sent: Any) -> httpx2.Response:
@@ -214,9 +214,9 @@ def _request(method: str, url: str, **sent: Any) -> httpx2.Response:
 
 def _json(answer: httpx2.Response) -> dict[str, Any]:
     try:
-        found = json.loads(answer.content) if answer.status_code == 200 else None
+        content = json.loads(answer.content) if answer.status_code == 200 else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         raise ProviderFailed("The sign-in provider does not answer as one. Try again, or show a token.")
-    return found
+    return content

@@ -64,14 +64,14 @@ def counted(process: Process, request: str, address: str) -> Iterator[None]:
 def _take(process: Process, key: str, most: int, place: TokenTry) -> None:
     refused: list[TooSoon] = []
 
-    def take(found: Tries | None) -> Tries | None:
+    def take(tries: Tries | None) -> Tries | None:
         refused.clear()
         now = process.clock()
-        recent = [one for one in (found or Tries()).tries if clock.parse(one.at) > now - SPAN]
-        if any(one.id == place.id for one in recent):
+        recent = [attempt for attempt in (tries or Tries()).tries if clock.parse(attempt.at) > now - SPAN]
+        if any(attempt.id == place.id for attempt in recent):
             return None
         if len(recent) >= most:
-            seconds = (min(clock.parse(one.at) for one in recent) + SPAN - now).total_seconds()
+            seconds = (min(clock.parse(attempt.at) for attempt in recent) + SPAN - now).total_seconds()
             refused.append(TooSoon("Too many wrong tokens. Try again later.", retry_after=max(1, math.ceil(seconds))))
             return None
         return Tries(tries=[*recent, place])
@@ -82,9 +82,9 @@ def _take(process: Process, key: str, most: int, place: TokenTry) -> None:
 
 
 def _give_back(process: Process, key: str, place: TokenTry) -> None:
-    def give_back(found: Tries | None) -> Tries | None:
-        left = [one for one in (found or Tries()).tries if one.id != place.id]
-        return Tries(tries=left) if found and len(left) < len(found.tries) else None
+    def give_back(tries: Tries | None) -> Tries | None:
+        remaining = [attempt for attempt in (tries or Tries()).tries if attempt.id != place.id]
+        return Tries(tries=remaining) if tries and len(remaining) < len(tries.tries) else None
 
     try:
         stored.update(process.store, key, give_back, process.new_id, read=stored.or_empty(Tries))
@@ -102,10 +102,10 @@ def _network(address: str) -> str | None:
     clients have it, and one of them would lock out all others.
     """
     try:
-        found = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return None
-    if not found.is_global:
+    if not ip.is_global:
         return None
-    bits = NETWORK_BITS if found.version == 6 else 32
-    return str(ipaddress.ip_network(f"{found}/{bits}", strict=False))
+    bits = NETWORK_BITS if ip.version == 6 else 32
+    return str(ipaddress.ip_network(f"{ip}/{bits}", strict=False))
