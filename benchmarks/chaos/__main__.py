@@ -181,7 +181,7 @@ def _table(world: World, found: Findings, left: list[str], rest: Rest) -> str:
         f"  {'late duplicates when the faults ended':<38}{rest.late_duplicates:>8}",
         f"  {'events given up (dead letters)':<38}{world.runtime.given_up():>8}",
         f"  Clocks of the workers, by the notes' ids (s): {_clocks(world)}",
-        f"  Held for longest by one work, after the faults (s): {_slowest(rest)}",
+        f"  Hold for longest by one work, after the faults (s): {_slowest(rest)}",
         "",
         "| " + " | ".join(found.columns) + " |",
         "| " + " | ".join("-" * len(name) for name in found.columns) + " |",

@@ -69,7 +69,7 @@ def names(world: World, backup_id: str) -> set[str]:
     return {item.name for item in saved.value.items or ()}
 
 
-def hold(world: World) -> lease.Held:
+def hold(world: World) -> lease.Hold:
     return lease.acquire(world.with_parts(), places.of_space(SPACE), world.ids(), "manual")
 
 

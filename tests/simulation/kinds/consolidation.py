@@ -463,10 +463,10 @@ class BankHistory(History):
     def start(self) -> None:
         """A run is started by hand, or by a change of the space."""
         by_hand, dry = (
-            partial(queues.order, principal=EVERYONE, space_id=SPACE, wanted=RunOrder("api", dry_run=dry))
+            partial(queues.order, principal=EVERYONE, space_id=SPACE, request=RunOrder("api", dry_run=dry))
             for dry in (False, True)
         )
-        tidy = partial(queues.order, principal=EVERYONE, space_id=SPACE, wanted=RunOrder("api", tidy=True))
+        tidy = partial(queues.order, principal=EVERYONE, space_id=SPACE, request=RunOrder("api", tidy=True))
         on, off = (SpaceUpdate(threshold=threshold, auto_paused=False) for threshold in (self.scene.size, 0))
         changes = [partial(space_change.change, principal=EVERYONE, space_id=SPACE, wanted=one) for one in (on, off)]
         self._one_of(by_hand, by_hand, by_hand, dry, tidy, *changes)

@@ -9,7 +9,7 @@ import pytest
 from livemem.errors import Busy
 from livemem.jobs import lease, places
 from livemem.jobs.job import ENDED
-from livemem.jobs.lease import Held, LeaseTaken
+from livemem.jobs.lease import Hold, LeaseTaken
 from livemem.store import keys
 from tests.support.cases import each
 from tests.support.world import World
@@ -20,7 +20,7 @@ MINUTE = timedelta(minutes=1)
 
 def acquire(
     world: World, run_id: str = RUN, kind: str = "consolidation", *, worker: str = "w", by_hand: bool = False
-) -> Held:
+) -> Hold:
     return lease.acquire(
         world.process, places.of_space("demo"), run_id, kind, worker=worker, life=MINUTE, by_hand=by_hand
     )
@@ -84,7 +84,7 @@ def test_of_two_runs_at_the_same_moment_one_gets_it_and_the_other_is_busy(taken_
     if taken_before:
         acquire(world, "01HZZZZZZZ0000000000000009")
         world.clock.move(60)
-    won: list[Held] = []
+    won: list[Hold] = []
 
     def other_run(index: int, verb: str) -> None:
         if verb == "PUT":
@@ -197,7 +197,7 @@ def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
     process = world.with_parts(every=every)
     held = lease.acquire(process, places.of_space("demo"), RUN, "consolidation", worker="w")
     world.client.reset()
-    with lease.kept(process, held):
+    with lease.renewal(process, held):
         for _ in range(15):
             world.clock.move(20)
             ticks[0]()
@@ -249,7 +249,7 @@ def test_the_lease_of_a_dead_worker_is_forgotten_and_never_that_of_who_took_it_o
     place = places.of_space("demo")
     acquire(world)
     world.clock.move(60)
-    newer: list[Held] = []
+    newer: list[Hold] = []
 
     def take_over(index: int, verb: str) -> None:
         if verb == "DELETE":

@@ -14,7 +14,7 @@ from livemem.changes.rules_change import NewRules
 from livemem.erasure import erasure
 from livemem.errors import Busy
 from livemem.jobs import counter, lease, places
-from livemem.jobs.lease import Held, Lease
+from livemem.jobs.lease import Hold, Lease
 from livemem.markdown.edits import Edit
 from livemem.process import Process
 from livemem.spaces import contents
@@ -40,7 +40,7 @@ class Folds:
     def __init__(self, world: World, seconds: float) -> None:
         self.world, self.seconds = world, seconds
         self.count = self.kept_out = 0
-        self.held: Held | None = None
+        self.held: Hold | None = None
         self.until = world.clock()
         self._begin()
 

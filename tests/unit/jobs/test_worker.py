@@ -409,7 +409,7 @@ def test_who_waits_for_the_lease_sees_what_became_of_the_job_meanwhile(ended: bo
 
     wait = Wait(world.clock() + timedelta(seconds=20), pause)
     seen = toy.find(world.process, "demo", ID)
-    done = work(world.process, world, toy, found=seen, wait=wait)
+    done = work(world.process, world, toy, current=seen, wait=wait)
 
     assert (done.outcome, pauses) == ("done", [worker.PAUSE] * 3)
     assert found(world, toy).attempt == 1
@@ -434,9 +434,9 @@ def test_who_has_just_read_the_job_saves_the_get_and_a_stale_one_is_not_written_
     seen = toy.find(world.process, "demo", ID)
     world.client.reset()
 
-    assert work(world.process, world, toy, found=seen).outcome == "done"
+    assert work(world.process, world, toy, current=seen).outcome == "done"
     assert world.client.counts == {"GET": 1, "PUT": 3 + 2 * PARTS, "DELETE": 1}
-    stale = work(world.process, world, toy, found=seen)
+    stale = work(world.process, world, toy, current=seen)
 
     assert (stale.result, stale.job and stale.job.status) == ("overtaken", "done")
 

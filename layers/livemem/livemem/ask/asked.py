@@ -19,8 +19,10 @@ Place = tuple[int, str]
 def places(process: Process, space_id: str) -> list[Place]:
     """The places of all questions, the newest first: 1 LIST per 1,000. Ids made of a client's key hold no time."""
     entries = process.store.scan(keys.asks_prefix(space_id))
-    found = ((int(entry.last_modified.timestamp() * 1_000), keys.parse_question(entry.key)) for entry in entries)
-    return sorted(((moment, request_id) for moment, request_id in found if request_id), reverse=True)
+    question_places = (
+        (int(entry.last_modified.timestamp() * 1_000), keys.parse_question(entry.key)) for entry in entries
+    )
+    return sorted(((moment, request_id) for moment, request_id in question_places if request_id), reverse=True)
 
 
 def place_text(place: Place | None) -> str | None:
@@ -51,9 +53,13 @@ def page(
     NotFound.
     """
     heads.load_recent(process, space_id)
-    left = [place for place in places(process, space_id) if after is None or place < after]
-    found = process.store.map(lambda place: _one(process, space_id, place[1], reader, missing), left[:limit])
-    return [one for one in found if one], left[limit - 1] if len(left) > limit else None
+    remaining = [place for place in places(process, space_id) if after is None or place < after]
+    questions_read = process.store.map(
+        lambda place: _one(process, space_id, place[1], reader, missing), remaining[:limit]
+    )
+    return [question for question in questions_read if question], remaining[limit - 1] if len(
+        remaining
+    ) > limit else None
 
 
 def _one(process: Process, space_id: str, request_id: str, reader: str, missing: list[str] | None) -> Question | None:

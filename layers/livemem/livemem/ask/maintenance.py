@@ -24,19 +24,19 @@ LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further questions."""
 
 
-def start_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
+def start_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done:
     """Start the questions again whose worker may have died. Returns how many, by space. 1 GET each, and 1 DeleteObjects
     for those that have ended.
     """
     started: dict[str, float] = {}
-    left = list(found)
-    while left and deadline - process.clock() > LAST_ROUND:
-        some, left = left[:AT_ONCE], left[AT_ONCE:]
-        is_open = process.store.map(lambda one: _start(process, one), some)
-        for one in (one for one, begun in zip(some, is_open, strict=True) if begun):
-            started[one.space_id] = started.get(one.space_id, 0) + 1
-        closed = [one for one, begun in zip(some, is_open, strict=True) if begun is None]
-        due_index.settle(process, closed, [one for one in some if one not in closed])
+    remaining = list(due)
+    while remaining and deadline - process.clock() > LAST_ROUND:
+        batch, remaining = remaining[:AT_ONCE], remaining[AT_ONCE:]
+        is_open = process.store.map(lambda entry: _start(process, entry), batch)
+        for entry in (one for one, begun in zip(batch, is_open, strict=True) if begun):
+            started[entry.space_id] = started.get(entry.space_id, 0) + 1
+        closed = [one for one, begun in zip(batch, is_open, strict=True) if begun is None]
+        due_index.settle(process, closed, [one for one in batch if one not in closed])
     return {"questions_started": started} if started else {}
 
 
@@ -67,10 +67,10 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 def _remove_old(process: Process, space_id: str) -> int:
     """Remove questions and sessions that are kept no longer, at most 1,000 of each. Returns how many questions."""
-    kept = timedelta(days=process.settings.run_retention_days)
+    retention = timedelta(days=process.settings.run_retention_days)
 
     def old(entries: Iterable[Entry]) -> list[str]:
-        return list(islice((entry.key for entry in entries if entry.age > kept), DELETE_BATCH))
+        return list(islice((entry.key for entry in entries if entry.age > retention), DELETE_BATCH))
 
     doomed = old(process.store.scan(keys.asks_prefix(space_id)))
     process.store.delete_many([*doomed, *old(process.store.scan(keys.sessions_prefix(space_id)))])

@@ -24,6 +24,6 @@ class Pace:
         """Count an answer, or how long none has come."""
         self._took.append(seconds)
 
-    def fits(self, left: float) -> bool:
+    def fits(self, seconds: float) -> bool:
         """Whether an answer can be expected within so many seconds."""
-        return bool(self._took) and left >= HEADROOM * max(self._took)
+        return bool(self._took) and seconds >= HEADROOM * max(self._took)

@@ -59,26 +59,26 @@ class Known:
     session: Sequence[Turn]
 
 
-def opening(question: Question, known: Known, now: datetime) -> str:
+def opening(question: Question, material: Known, now: datetime) -> str:
     """The first message: the knowledge before any tool call, the user's name, and the question."""
-    said = [
+    exchanges = [
         {
             "at": clock.iso(turn.said_at()),
             "by": turn.said_by("user"),
             "user": _cut(turn.user_message, SESSION_CHARACTERS),
             "you": _cut(turn.assistant_message, SESSION_CHARACTERS),
         }
-        for turn in known.session
+        for turn in material.session
     ]
     return Template(_text("opening")).substitute(
-        selves=json_line([_kept(one) for one in known.selves]),
-        goals=json_line([_kept(one) for one in known.goals]),
-        of_user=json_line([_kept(one) | {"at": one.moment, "by": one.said_by} for one in known.of_user]),
-        synthesis=json_line(_cut(known.synthesis, SYNTHESIS_CHARACTERS)),
-        outline=json_line(fitting(known.outline)),
-        context=json_line(known.context),
-        room=json_line([_said(one) for one in known.last_said]),
-        session=json_line(said),
+        selves=json_line([_kept(memory) for memory in material.selves]),
+        goals=json_line([_kept(memory) for memory in material.goals]),
+        of_user=json_line([_kept(memory) | {"at": memory.moment, "by": memory.said_by} for memory in material.of_user]),
+        synthesis=json_line(_cut(material.synthesis, SYNTHESIS_CHARACTERS)),
+        outline=json_line(fitting(material.outline)),
+        context=json_line(material.context),
+        room=json_line([_said(message) for message in material.last_said]),
+        session=json_line(exchanges),
         now=json_line(clock.iso(now)),
         user=json_line(question.user)[1:-1],
         question=json_line(question.message),
@@ -87,17 +87,17 @@ def opening(question: Question, known: Known, now: datetime) -> str:
 
 def fitting(outline: Outline) -> dict[str, Any]:
     """The outline within its characters: of the last files the number of their sections, or how many files they are."""
-    told: dict[str, Any] = {}
-    left = OUTLINE_CHARACTERS
+    lines: dict[str, Any] = {}
+    room = OUTLINE_CHARACTERS
     for file, headings in outline.items():
-        for shown in (headings, len(headings)):
-            size = len(json_line({file: shown}))
-            if size <= left:
-                told[file] = shown
-                left -= size
+        for value in (headings, len(headings)):
+            size = len(json_line({file: value}))
+            if size <= room:
+                lines[file] = value
+                room -= size
                 break
-    more = len(outline) - len(told)
-    return told | ({"bank": f"{more} more files"} if more else {})
+    more = len(outline) - len(lines)
+    return lines | ({"bank": f"{more} more files"} if more else {})
 
 
 def _said(message: Message) -> dict[str, str]:
@@ -105,8 +105,8 @@ def _said(message: Message) -> dict[str, str]:
 
 
 def _kept(memory: Memory) -> dict[str, Any]:
-    told = {"category": memory.category, "content": _cut(memory.content, KEPT_CHARACTERS)}
-    return {name: value for name, value in told.items() if value}
+    fields = {"category": memory.category, "content": _cut(memory.content, KEPT_CHARACTERS)}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _cut(text: str, most: int) -> str:
@@ -117,9 +117,9 @@ def thread(question: Question, most: int, *, forced: bool) -> Thread:
     """The conversation with the model so far, in at most `most` tokens. Where it is longer, the results of the oldest
     calls are left out. `forced` adds the instruction to respond. Raises RunError.
     """
-    least = [one for step in question.steps for one in step.called or ()]
+    least = [call for step in question.steps for call in step.called or ()]
     for gone in range(len(least) + 1):
-        messages = _thread(question, {id(one) for one in least[:gone]}, forced=forced)
+        messages = _thread(question, {id(call) for call in least[:gone]}, forced=forced)
         if size(messages) + ANSWER_TOKENS <= most:
             return messages
     raise RunError(
@@ -143,11 +143,11 @@ def _thread(question: Question, gone: set[int], *, forced: bool) -> Thread:
 
 
 def _of_step(step: Step, gone: set[int]) -> Thread:
-    calls = tuple(Call(one.id, one.name, one.arguments) for one in step.calls)
+    calls = tuple(Call(call.id, call.name, call.arguments) for call in step.calls)
     if not calls and not step.text:
         return []
     messages: Thread = [llm.told(ToolReply(step.text, calls))]
     for call, called in zip(step.calls, step.called or (), strict=True):
-        shown = LEFT_OUT if id(called) in gone else called.shown
-        messages.append({"role": "tool", "tool_call_id": call.id, "content": json_line(shown)})
+        result = LEFT_OUT if id(called) in gone else called.shown
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": json_line(result)})
     return messages

@@ -124,7 +124,7 @@ class Question(Job):
     def without_results(self) -> "Question":
         """The question without the results of the tools, which remain where the tools found them."""
         steps = [
-            step.model_copy(update={"called": [one.model_copy(update={"shown": {}}) for one in step.called or ()]})
+            step.model_copy(update={"called": [call.model_copy(update={"shown": {}}) for call in step.called or ()]})
             for step in self.steps
         ]
         return self.model_copy(update={"steps": steps, "opening": None, "known": []})
@@ -168,7 +168,7 @@ class AskRequest:
 
 
 def new(
-    process: Process, space_id: str, request_id: str, author: str, wanted: AskRequest, *, may_write: bool
+    process: Process, space_id: str, request_id: str, author: str, request: AskRequest, *, may_write: bool
 ) -> Question:
     """A question that is not written yet."""
     return Question(
@@ -176,22 +176,22 @@ def new(
         space_id=space_id,
         requested_by=author,
         may_write=may_write,
-        user=wanted.user or author,
-        message=wanted.message,
-        redacted=wanted.found,
-        session=wanted.session,
-        room=wanted.room,
-        expression=wanted.expression,
+        user=request.user or author,
+        message=request.message,
+        redacted=request.found,
+        session=request.session,
+        room=request.room,
+        expression=request.expression,
         created_at=clock.iso_millis(process.clock()),
     )
 
 
-def check_same(question: Question, author: str, wanted: AskRequest) -> None:
+def check_same(question: Question, author: str, request: AskRequest) -> None:
     """Raise InvalidRequest where the client used its key for another question before."""
     # The question may have been stored before questions were redacted.
-    there = (redact(question.message)[0], identifier(question.user), question.session, question.room)
-    asked = (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room)
-    if (*there, question.expression) != (*asked, wanted.expression):
+    former = (redact(question.message)[0], identifier(question.user), question.session, question.room)
+    fresh = (request.message, identifier(request.user or author), request.session, request.room)
+    if (*former, question.expression) != (*fresh, request.expression):
         raise InvalidRequest.of("Idempotency-Key", "was used for another question: choose another key")
 
 
@@ -199,7 +199,11 @@ def find(process: Process, space_id: str, request_id: str) -> Stored[Question] |
     """The question, or None: 1 GET. Raises InvalidName, QuestionBroken."""
     key = keys.question(space_id, request_id)
     return jobs.find(
-        process, key, lambda found: unreadable.parsed(process, Question, found, QuestionBroken), space_id, request_id
+        process,
+        key,
+        lambda document: unreadable.parsed(process, Question, document, QuestionBroken),
+        space_id,
+        request_id,
     )
 
 
@@ -210,10 +214,10 @@ def load(process: Process, space_id: str, request_id: str, reader: str) -> Quest
     """
     keys.check_request_id(request_id)
     heads.load_recent(process, space_id)
-    found = find(process, space_id, request_id)
-    if not found or not (found.value.may_write or found.value.requested_by == reader):
+    saved = find(process, space_id, request_id)
+    if not saved or not (saved.value.may_write or saved.value.requested_by == reader):
         raise NotFound("question", request_id)
-    return found.value
+    return saved.value
 
 
 def write_new(process: Process, question: Question) -> tuple[Stored[Question], bool]:
@@ -221,8 +225,8 @@ def write_new(process: Process, question: Question) -> tuple[Stored[Question], b
     try:
         return jobs.create(process, keys.question(question.space_id, question.job_id), question), True
     except PreconditionLost:
-        there = find(process, question.space_id, question.job_id)
-    if not there:
+        existing = find(process, question.space_id, question.job_id)
+    if not existing:
         # Somebody deletes the space right now.
         raise NotFound("space", question.space_id)
-    return there, False
+    return existing, False

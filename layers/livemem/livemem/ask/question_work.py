@@ -56,7 +56,7 @@ def ask(
     process: Process,
     space_id: str,
     author: str,
-    wanted: AskRequest,
+    request: AskRequest,
     *,
     may_write: bool,
     until: datetime,
@@ -78,17 +78,17 @@ def ask(
     NotFound (space, session), UserNotAllowed, InvalidRequest, TooLarge, StoreUnavailable and other LiveMemoryErrors
     after which a repeat may succeed.
     """
-    wanted.check_user(author, may_write=may_write)
-    wanted = _checked(process, wanted, idempotency_key)
+    request.check_user(author, may_write=may_write)
+    request = _checked(process, request, idempotency_key)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    found = _take_down(process, space_id, author, wanted, idempotency_key, may_write=may_write)
-    request_id = found.value.job_id
-    if found.value.ended():
-        return Worked("ended", found)
+    saved = _take_down(process, space_id, author, request, idempotency_key, may_write=may_write)
+    request_id = saved.value.job_id
+    if saved.value.ended():
+        return Worked("ended", saved)
     if not (alone or _fits(process, until)):
-        _queue(process, found)
-        return _awaited(process, Worked("unfinished", found), until, pause)
+        _queue(process, saved)
+        return _awaited(process, Worked("unfinished", saved), until, pause)
     try:
         worked = worker.work(
             process,
@@ -98,24 +98,24 @@ def ask(
             until,
             by_hand=True,
             brief=not alone,
-            found=found,
+            current=saved,
             wait=Wait(until, pause),
         )
     except (Busy, StillAtWork):
-        _queue(process, found)
-        return Worked("unfinished", found)
+        _queue(process, saved)
+        return Worked("unfinished", saved)
     # The question is gone where somebody deletes the space right now.
-    return _awaited(process, replace(worked, stored=worked.stored or found), until, pause)
+    return _awaited(process, replace(worked, stored=worked.stored or saved), until, pause)
 
 
 def _fits(process: Process, until: datetime) -> bool:
     return process.cache(Pace).fits((until - process.clock()).total_seconds())
 
 
-def _queue(process: Process, found: Stored[Question]) -> None:
+def _queue(process: Process, saved: Stored[Question]) -> None:
     # Where the question can't be queued, the sweep finds it in the due index.
     with suppress(LiveMemoryError):
-        worker.queue(process, KIND, found.value.space_id, found.value.job_id)
+        worker.queue(process, KIND, saved.value.space_id, saved.value.job_id)
 
 
 def _awaited(
@@ -125,12 +125,12 @@ def _awaited(
     while worked.result == "unfinished" and process.clock() + timedelta(seconds=worker.PAUSE) < until:
         pause(worker.PAUSE)
         assert worked.job
-        found = question.find(process, worked.job.space_id, worked.job.job_id)
-        if not found:
+        saved = question.find(process, worked.job.space_id, worked.job.job_id)
+        if not saved:
             break
-        worked = replace(worked, result="ended" if found.value.ended() else "unfinished", stored=found)
-        if found.value.ended():
-            process.cache(Pace).add(found.value.slowest)
+        worked = replace(worked, result="ended" if saved.value.ended() else "unfinished", stored=saved)
+        if saved.value.ended():
+            process.cache(Pace).add(saved.value.slowest)
     return worked
 
 
@@ -150,23 +150,23 @@ def carry_on(
     the user, so that Lambda tries again.
     """
     all_keys.check_space_id(space_id)
-    found = question.find(process, space_id, request_id) if heads.find(process, space_id) else None
-    if not found or found.value.ended():
+    saved = question.find(process, space_id, request_id) if heads.find(process, space_id) else None
+    if not saved or saved.value.ended():
         caps.end_question(process, space_id, request_id)
-        return Worked("ended" if found else "gone", found)
+        return Worked("ended" if saved else "gone", saved)
     most = process.settings.work_at_once_per_space
     share = Share("ask", space_id, request_id, most, lambda other: KIND.payload(space_id, other))
     with shares.shared(process, share, waited) as may_begin:
-        return _carry_on(process, found, deadline, pause) if may_begin else Worked("waiting", found)
+        return _carry_on(process, saved, deadline, pause) if may_begin else Worked("waiting", saved)
 
 
 def _carry_on(
-    process: Process, found: Stored[Question], deadline: datetime, pause: Callable[[float], None]
+    process: Process, saved: Stored[Question], deadline: datetime, pause: Callable[[float], None]
 ) -> Worked[Question]:
-    space_id, request_id, until = found.value.space_id, found.value.job_id, deadline - BEFORE_THE_END
+    space_id, request_id, until = saved.value.space_id, saved.value.job_id, deadline - BEFORE_THE_END
     wait = Wait(min(until, process.clock() + MORE_WORK), pause)
     try:
-        worked = worker.work(process, KIND, space_id, request_id, until, by_hand=True, found=found, wait=wait)
+        worked = worker.work(process, KIND, space_id, request_id, until, by_hand=True, current=saved, wait=wait)
     except Busy as busy:
         raise StillAtWork(busy.detail) from busy
     if worked.result == "overtaken" and worked.job and not worked.job.ended():
@@ -174,39 +174,39 @@ def _carry_on(
     return worked
 
 
-def _checked(process: Process, wanted: AskRequest, idempotency_key: str | None) -> AskRequest:
-    wanted.check()
+def _checked(process: Process, request: AskRequest, idempotency_key: str | None) -> AskRequest:
+    request.check()
     if idempotency_key is not None and not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
         raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     if not process.settings.llmaas_api_url:
         raise NotConfigured("No question can be answered: LLMAAS_API_URL is not set.")
-    return wanted.redacted()
+    return request.redacted()
 
 
 def _take_down(
-    process: Process, space_id: str, author: str, wanted: AskRequest, idempotency_key: str | None, *, may_write: bool
+    process: Process, space_id: str, author: str, request: AskRequest, idempotency_key: str | None, *, may_write: bool
 ) -> Stored[Question]:
     """The question in the bucket: 1 GET and 3 PUTs, with a key 1 GET before. Raises CapReached where too many questions
     are being answered.
     """
     request_id = keys.request_of(author, idempotency_key, may_write=may_write) if idempotency_key else process.new_id()
-    there = question.find(process, space_id, request_id) if idempotency_key else None
-    if not there:
-        user = wanted.user or author
-        sessions.check(process, space_id, user if may_write else None, wanted.session)
+    existing = question.find(process, space_id, request_id) if idempotency_key else None
+    if not existing:
+        user = request.user or author
+        sessions.check(process, space_id, user if may_write else None, request.session)
         caps.begin_question(process, space_id, request_id, author)
         _open(process, space_id, request_id)
-        asked = question.new(process, space_id, request_id, author, wanted, may_write=may_write)
-        there, fresh = question.write_new(process, asked)
+        new = question.new(process, space_id, request_id, author, request, may_write=may_write)
+        existing, fresh = question.write_new(process, new)
         if fresh:
-            return there
-    question.check_same(there.value, author, wanted)
-    if there.value.status == "failed":
+            return existing
+    question.check_same(existing.value, author, request)
+    if existing.value.status == "failed":
         caps.begin_question(process, space_id, request_id, author)
         _open(process, space_id, request_id)
         with suppress(PreconditionLost):
-            there = jobs.change(process, there, status="queued", attempt=0, error=None, ended_at=None)
-    return there
+            existing = jobs.change(process, existing, status="queued", attempt=0, error=None, ended_at=None)
+    return existing
 
 
 def _open(process: Process, space_id: str, request_id: str) -> None:
@@ -216,13 +216,13 @@ def _open(process: Process, space_id: str, request_id: str) -> None:
 
 def _turn(work: Work[Question]) -> None:
     """Do the calls of the model's last answer, or ask for the next one."""
-    process, asked = work.process, work.job
-    last = asked.steps[-1] if asked.steps else None
+    process, job = work.process, work.job
+    last = job.steps[-1] if job.steps else None
     if last and last.called is None:
-        called, answer = tools.carry_out(process, asked.space_id, asked, work.deadline)
-        work.save(steps=[*asked.steps[:-1], last.model_copy(update={"called": called})], answer=answer)
+        called, answer = tools.carry_out(process, job.space_id, job, work.deadline)
+        work.save(steps=[*job.steps[:-1], last.model_copy(update={"called": called})], answer=answer)
     elif last and last.forced:
-        salvaged = turns.salvaged(asked)
+        salvaged = turns.salvaged(job)
         if not salvaged:
             raise RunError("llm_no_answer", NO_ANSWER)
         work.save(answer=salvaged)
@@ -230,9 +230,9 @@ def _turn(work: Work[Question]) -> None:
         if work.brief and not _fits(process, work.deadline):
             raise OutOfTime("Another invocation has the time in which the model answers.")
         begun = process.timer()
-        with budget.metered(process, asked.space_id, LATER) as meter:
+        with budget.metered(process, job.space_id, LATER) as meter:
             try:
-                step = turns.ask(process, meter, asked, work.deadline)
+                step = turns.ask(process, meter, job, work.deadline)
             except NoAnswer as error:
                 if error.code == OUT_OF_TIME:
                     process.cache(Pace).add(process.timer() - begun)
@@ -241,8 +241,8 @@ def _turn(work: Work[Question]) -> None:
                 work.used += meter.used
             took = process.timer() - begun
             process.cache(Pace).add(took)
-            slowest = max(asked.slowest, took)
-            work.save(steps=[*asked.steps, step], usage=asked.usage + meter.used, slowest=slowest)
+            slowest = max(job.slowest, took)
+            work.save(steps=[*job.steps, step], usage=job.usage + meter.used, slowest=slowest)
 
 
 class _Questions(Kind[Question]):
@@ -272,17 +272,17 @@ class _Questions(Kind[Question]):
 
     def on_take(self, work: Work[Question]) -> Mapping[str, Any]:
         """Settle the conversation that the question is part of, if any, and the first message to the model."""
-        process, asked = work.process, work.job
-        if asked.opening is not None:
+        process, job = work.process, work.job
+        if job.opening is not None:
             return {}
-        if not asked.may_write:
-            return starting_context.opening(process, asked.space_id, asked, [])
-        current, former = sessions.of(process, asked.space_id, asked.user)
-        if asked.session is not None and asked.session != current:
+        if not job.may_write:
+            return starting_context.opening(process, job.space_id, job, [])
+        current, former = sessions.of(process, job.space_id, job.user)
+        if job.session is not None and job.session != current:
             raise RunError("session_ended", SESSION_ENDED)
-        said = sessions.so_far(process, asked.space_id, current) if current else []
-        shown = starting_context.opening(process, asked.space_id, asked, said)
-        return {"conversation_id": current or process.new_id(), "former": former, **shown}
+        exchanges = sessions.so_far(process, job.space_id, current) if current else []
+        opening = starting_context.opening(process, job.space_id, job, exchanges)
+        return {"conversation_id": current or process.new_id(), "former": former, **opening}
 
     def step(self, work: Work[Question]) -> End:
         """Let the model take its turns until it responds, and keep the session. Raises RunError, OutOfTime.

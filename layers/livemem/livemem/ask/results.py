@@ -35,18 +35,18 @@ class CallResult:
     sources: tuple[AnswerSource, ...] = ()
 
 
-def of_memories(found: Iterable[tuple[Memory, float | None]]) -> CallResult:
+def of_memories(memories: Iterable[tuple[Memory, float | None]]) -> CallResult:
     """Memories with their scores, where they have one."""
-    pairs = list(found)
-    told = [_memory(memory, score) for memory, score in pairs]
-    return _listed(told, [_source(one) for one, _ in pairs])
+    pairs = list(memories)
+    items = [_memory(memory, score) for memory, score in pairs]
+    return _listed(items, [_source(memory) for memory, _ in pairs])
 
 
 def of_hits(hits: Iterable[Hit], unread: int = 0) -> CallResult:
     """The hits of a search in notes, bank or conversations, each with the part of its text that fits best. `unread`:
     how many new objects it left unread.
     """
-    found = [(hit, _best_part(hit)) for hit in hits]
+    parts = [(hit, _best_part(hit)) for hit in hits]
     sources = [
         AnswerSource(
             kind=_kind(hit.document),
@@ -54,25 +54,25 @@ def of_hits(hits: Iterable[Hit], unread: int = 0) -> CallResult:
             excerpt=_excerpt(_snippet(hit) or part),
             at=hit.document.time or None,
         )
-        for hit, part in found
+        for hit, part in parts
     ]
-    result = _listed([_hit(hit, part) for hit, part in found], sources)
+    result = _listed([_hit(hit, part) for hit, part in parts], sources)
     if unread:
         result.told["not_read_yet"] = f"{unread} new objects: search again to find what is in them."
     return result
 
 
-def of_thing(wanted: ReadRequest, thing: Thing) -> CallResult:
+def of_thing(request: ReadRequest, thing: Thing) -> CallResult:
     """A page of what was read by its id. Raises InvalidRequest if the text was changed since the page before."""
     content = thing.content
     if isinstance(content, Memory):
-        return CallResult(_memory(content, None, most=wanted.max_chars), 1, (_source(content),))
-    page = text_paging.page(visible(_text(content)), wanted.max_chars, wanted.place)
-    told = {"kind": thing.kind, "text": page.text, "confirmed_at": thing.verified_at, "cursor": page.next_cursor}
+        return CallResult(_memory(content, None, most=request.max_chars), 1, (_source(content),))
+    page = text_paging.page(visible(_text(content)), request.max_chars, request.place)
+    fields = {"kind": thing.kind, "text": page.text, "confirmed_at": thing.verified_at, "cursor": page.next_cursor}
     at = content.moment if isinstance(content, Note) else thing.verified_at
     kind = BANK if thing.kind in ("file", "section") else thing.kind
-    source = AnswerSource(kind=kind, id=bare(wanted.id), excerpt=_excerpt(page.text), at=at)
-    return CallResult({name: value for name, value in told.items() if value}, 1, (source,))
+    source = AnswerSource(kind=kind, id=bare(request.id), excerpt=_excerpt(page.text), at=at)
+    return CallResult({name: value for name, value in fields.items() if value}, 1, (source,))
 
 
 def _text(content: str | list[File] | Note | Page | Item) -> str:
@@ -100,8 +100,8 @@ def bare(reference: str) -> str:
 
 def of_stored(memory: Memory, *, merged: bool) -> CallResult:
     """A memory as it is after it was stored. `merged`: it became part of a memory that was there."""
-    told = _memory(memory, None) | {"merged_into_one_that_was_there": merged}
-    return CallResult({"stored": told}, 1, (_source(memory),))
+    fields = _memory(memory, None) | {"merged_into_one_that_was_there": merged}
+    return CallResult({"stored": fields}, 1, (_source(memory),))
 
 
 def _kind(document: Document) -> str:
@@ -112,12 +112,12 @@ def _source(memory: Memory) -> AnswerSource:
     return AnswerSource(kind=memory.kind, id=memory.memory_id, excerpt=_excerpt(memory.content), at=memory.moment)
 
 
-def _listed(told: list[dict[str, Any]], sources: list[AnswerSource]) -> CallResult:
-    return CallResult({"results": told}, len(told), tuple(sources))
+def _listed(items: list[dict[str, Any]], sources: list[AnswerSource]) -> CallResult:
+    return CallResult({"results": items}, len(items), tuple(sources))
 
 
 def _memory(memory: Memory, score: float | None, *, most: int = CHARACTERS) -> dict[str, Any]:
-    told = {
+    fields = {
         "id": memory.memory_id,
         "kind": memory.kind,
         **_cut(memory.content, most),
@@ -129,13 +129,13 @@ def _memory(memory: Memory, score: float | None, *, most: int = CHARACTERS) -> d
         "expires_at": memory.expires_at,
         "score": None if score is None else round(score, 3),
     }
-    return {name: value for name, value in told.items() if value not in (None, [])}
+    return {name: value for name, value in fields.items() if value not in (None, [])}
 
 
 def _hit(hit: Hit, part: str) -> dict[str, Any]:
     document = hit.document
     line = _snippet(hit).strip() if document.kind == BANK else ""
-    told = {
+    fields = {
         "id": document.id,
         "kind": _kind(document),
         # The id of a section has its headings.
@@ -150,7 +150,7 @@ def _hit(hit: Hit, part: str) -> dict[str, Any]:
         "category": document.category,
         "superseded_by": hit.superseded_by,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _cut(text: str, most: int) -> dict[str, Any]:

@@ -39,11 +39,11 @@ class Session(Revised):
 
 def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | None]:
     """The conversation of the user's next question (None for a new one), and the user's latest one: 1 or 2 GETs."""
-    found = stored.find(process.store, keys.session(space_id, user), _reading(process))
-    session = found.value if found else None
-    if not found or not session:
+    saved = stored.find(process.store, keys.session(space_id, user), _reading(process))
+    session = saved.value if saved else None
+    if not saved or not session:
         return None, None
-    goes_on = _goes_on(found.age, session) and _is_there(process, space_id, session.conversation_id)
+    goes_on = _goes_on(saved.age, session) and _is_there(process, space_id, session.conversation_id)
     return session.conversation_id if goes_on else None, session.conversation_id
 
 
@@ -55,10 +55,10 @@ def _is_there(process: Process, space_id: str, conversation_id: str) -> bool:
         return False
 
 
-def check(process: Process, space_id: str, user: str | None, wanted: str | None) -> None:
-    """Raise NotFound unless `wanted` is the user's session and has not ended. A `user` of None has no session."""
-    if wanted is not None and (user is None or of(process, space_id, user)[0] != wanted):
-        raise NotFound("session", wanted)
+def check(process: Process, space_id: str, user: str | None, session: str | None) -> None:
+    """Raise NotFound unless `session` is the user's session and has not ended. A `user` of None has no session."""
+    if session is not None and (user is None or of(process, space_id, user)[0] != session):
+        raise NotFound("session", session)
 
 
 def so_far(process: Process, space_id: str, conversation_id: str) -> list[Turn]:
@@ -95,14 +95,14 @@ def _turn(question: Question) -> Draft:
     assert question.answer
     calls = [
         ToolCall(
-            name=one.name,
-            arguments=one.arguments,
+            name=call.name,
+            arguments=call.arguments,
             # The results remain where the tool found them. Only their ids are kept here.
-            result={"error": one.error} if one.error else {"ids": [source.id for source in one.sources]},
-            success=one.error is None,
-            duration_ms=one.ms,
+            result={"error": call.error} if call.error else {"ids": [source.id for source in call.sources]},
+            success=call.error is None,
+            duration_ms=call.ms,
         )
-        for one in question.calls()
+        for call in question.calls()
     ]
     return Draft(question.message, question.answer.message, calls, question.job_id, user=question.user, asked=True)
 
@@ -117,9 +117,9 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
     """Count the question in the user's session. Returns the session that the question is part of."""
     key = keys.session(space_id, question.user)
     for _ in range(TRIES):
-        found = stored.find(process.store, key, _reading(process))
-        there = found.value if found else None
-        mine = there if there and there.conversation_id == question.conversation_id else None
+        saved = stored.find(process.store, key, _reading(process))
+        existing = saved.value if saved else None
+        mine = existing if existing and existing.conversation_id == question.conversation_id else None
         if mine and question.job_id in mine.requests:
             return mine
         requests = [*(mine.requests if mine else ()), question.job_id]
@@ -130,11 +130,11 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
             questions=len(requests),
             last_at=clock.iso_millis(process.clock()),
         )
-        if found and there and not mine and _goes_on(found.age, there):
+        if saved and existing and not mine and _goes_on(saved.age, existing):
             # Another session began while this question was delayed. That one stays the user's.
             return session
         with suppress(PreconditionLost):
-            stored.create(process.store, key, session, process.new_id, over=found)
+            stored.create(process.store, key, session, process.new_id, over=saved)
             return session
     raise PreconditionLost("The session was changed too often at the same time. Try again.")
 
@@ -145,4 +145,4 @@ def _goes_on(age: timedelta, session: Session) -> bool:
 
 def _reading(process: Process) -> Read[Session | None]:
     # The document only names the conversation of the last questions. Without it the next question begins a session.
-    return lambda found: unreadable.tolerated(process, Session, found)
+    return lambda document: unreadable.tolerated(process, Session, document)

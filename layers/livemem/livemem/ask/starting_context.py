@@ -47,9 +47,9 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
         lambda: known(process, space_id, question),
         lambda: last_said(process, space_id, question.room),
     ]
-    selves, goals, named, synthesis, (found, outline), last = process.store.map(lambda look: look(), looks)
-    told = prompt.Known(selves, goals, named, synthesis, outline, found.told, last, session)
-    return {"opening": prompt.opening(question, told, process.clock()), "known": list(found.sources)}
+    selves, goals, of_asker, synthesis, (context, outline), last = process.store.map(lambda look: look(), looks)
+    material = prompt.Known(selves, goals, of_asker, synthesis, outline, context.told, last, session)
+    return {"opening": prompt.opening(question, material, process.clock()), "known": list(context.sources)}
 
 
 def known(process: Process, space_id: str, question: Question) -> tuple[CallResult, Outline]:
@@ -57,10 +57,10 @@ def known(process: Process, space_id: str, question: Question) -> tuple[CallResu
     ready in time says so instead.
     """
     try:
-        found = question_context.context(process, space_id, question.message, room=question.room)
+        context = question_context.context(process, space_id, question.message, room=question.room)
     except SearchNotReady as error:
         return CallResult({"error": error.detail}), {}
-    return results.of_hits(found.hits, found.unread), found.outline
+    return results.of_hits(context.hits, context.unread), context.outline
 
 
 def _synthesis(process: Process, space_id: str) -> str:
@@ -69,16 +69,16 @@ def _synthesis(process: Process, space_id: str) -> str:
     return ""
 
 
-def of_user(process: Process, known: tuple[Kind, State], user: str) -> list[Memory]:
+def of_user(process: Process, state: tuple[Kind, State], user: str) -> list[Memory]:
     """The newest of the known facts that name the user, as a whole word or as a subject. First come those that the
     user's own token stored (user_signals.own_first).
 
     Without them the model does not know who "I" is: a search for the question rarely finds facts about the user.
     """
     name = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)", re.IGNORECASE)
-    facts = newest_first(known[1].alive(process.clock()))
-    named = (one for one in facts if any(map(name.search, (one.content, *one.subjects))))
-    return own_first(named, OF_USER, lambda one: one.provenance.author == user)
+    facts = newest_first(state[1].alive(process.clock()))
+    about_user = (fact for fact in facts if any(map(name.search, (fact.content, *fact.subjects))))
+    return own_first(about_user, OF_USER, lambda fact: fact.provenance.author == user)
 
 
 def last_said(process: Process, space_id: str, room: str | None) -> list[Message]:

@@ -90,7 +90,7 @@ class Hand:
 
     def done(self, names: Sequence[str]) -> int:
         """How many earlier calls of these tools succeeded."""
-        return sum(one.name in names and not one.error for one in self.before)
+        return sum(call.name in names and not call.error for call in self.before)
 
 
 @dataclass(frozen=True)
@@ -104,44 +104,44 @@ class Offer:
 
 
 def _memories(kind: Kind) -> Callable[[Hand, Looking], CallResult]:
-    def look(hand: Hand, given: Looking) -> CallResult:
-        found = reading.search(hand.process, hand.space_id, given.query, kind=kind, limit=FOUND)
-        return results.of_memories((one.memory, one.score) for one in found)
+    def look(hand: Hand, arguments: Looking) -> CallResult:
+        hits = reading.search(hand.process, hand.space_id, arguments.query, kind=kind, limit=FOUND)
+        return results.of_memories((hit.memory, hit.score) for hit in hits)
 
     return look
 
 
-def _recent(hand: Hand, given: Recent) -> CallResult:
-    found = reading.recent(hand.process, hand.space_id, kind="fact", limit=given.limit)
-    return results.of_memories((one, None) for one in found)
+def _recent(hand: Hand, arguments: Recent) -> CallResult:
+    memories = reading.recent(hand.process, hand.space_id, kind="fact", limit=arguments.limit)
+    return results.of_memories((memory, None) for memory in memories)
 
 
-def _notes(hand: Hand, given: Looking) -> CallResult:
-    (answer,) = _found_for(hand, [SearchRequest.of(given.query, scope="live,bank,archive", limit=FOUND)])
+def _notes(hand: Hand, arguments: Looking) -> CallResult:
+    (answer,) = _found_for(hand, [SearchRequest.of(arguments.query, scope="live,bank,archive", limit=FOUND)])
     return results.of_hits(answer.hits, answer.unread)
 
 
-def _conversations(hand: Hand, given: Looking) -> CallResult:
-    asked = SearchRequest.of_talk(given.query, max_results=FOUND).within(None)
-    said, questions = _found_for(hand, [asked, replace(asked, aside=QUESTIONS, limit=2 * FOUND)])
+def _conversations(hand: Hand, arguments: Looking) -> CallResult:
+    request = SearchRequest.of_talk(arguments.query, max_results=FOUND).within(None)
+    turns, questions = _found_for(hand, [request, replace(request, aside=QUESTIONS, limit=2 * FOUND)])
     # Earlier questions to the memory only fill. The session itself is in the prompt.
     mine = hand.question.conversation_id
     earlier = [hit for hit in questions.hits if hit.document.source.get("conversation_id") != mine]
-    return results.of_hits([*said.hits, *earlier][:FOUND], said.unread)
+    return results.of_hits([*turns.hits, *earlier][:FOUND], turns.unread)
 
 
-def _rooms(hand: Hand, given: Looking) -> CallResult:
-    asked = SearchRequest.of_rooms(given.query, limit=FOUND)
-    (answer,) = _found_for(hand, [replace(asked, least=hand.process.settings.room_min_relevance)])
+def _rooms(hand: Hand, arguments: Looking) -> CallResult:
+    request = SearchRequest.of_rooms(arguments.query, limit=FOUND)
+    (answer,) = _found_for(hand, [replace(request, least=hand.process.settings.room_min_relevance)])
     return results.of_hits(answer.hits, answer.unread)
 
 
-def _read(hand: Hand, given: ReadingOne) -> CallResult:
-    wanted = ReadRequest.of(given.id, cursor=given.cursor)
-    return results.of_thing(wanted, by_id.read(hand.process, hand.space_id, wanted))
+def _read(hand: Hand, arguments: ReadingOne) -> CallResult:
+    request = ReadRequest.of(arguments.id, cursor=arguments.cursor)
+    return results.of_thing(request, by_id.read(hand.process, hand.space_id, request))
 
 
-def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> Sequence[SpaceHits]:
+def _found_for(hand: Hand, requests: Sequence[SearchRequest]) -> Sequence[SpaceHits]:
     """The results of searches with the same text, within the time that is left.
 
     Raises SearchNotReady, and RunError where another invocation has more time for it.
@@ -151,32 +151,34 @@ def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> Sequence[SpaceHits
     until = min(hand.until + SPARE, now + search.READING)
     meta = heads.load_recent(process, hand.space_id).meta
     try:
-        with search.answering(process, meta, asked, lambda: search.vector_of(process, asked[0].text), until) as found:
-            return found[1]
+        with search.answering(
+            process, meta, requests, lambda: search.vector_of(process, requests[0].text), until
+        ) as answer:
+            return answer[1]
     except SearchNotReady as error:
         if until < now + search.READING:
             raise RunError(OUT_OF_TIME, error.detail) from error
         raise
 
 
-def _store_fact(hand: Hand, given: StoringFact) -> CallResult:
-    return _store(hand, MemoryDraft(given.content, "fact", None, given.subjects, given.ttl))
+def _store_fact(hand: Hand, arguments: StoringFact) -> CallResult:
+    return _store(hand, MemoryDraft(arguments.content, "fact", None, arguments.subjects, arguments.ttl))
 
 
-def _store_self(hand: Hand, given: StoringSelf) -> CallResult:
-    return _store(hand, MemoryDraft(given.content, "self", given.category))
+def _store_self(hand: Hand, arguments: StoringSelf) -> CallResult:
+    return _store(hand, MemoryDraft(arguments.content, "self", arguments.category))
 
 
-def _store_goal(hand: Hand, given: StoringGoal) -> CallResult:
-    return _store(hand, MemoryDraft(given.content, "goal", given.category))
+def _store_goal(hand: Hand, arguments: StoringGoal) -> CallResult:
+    return _store(hand, MemoryDraft(arguments.content, "goal", arguments.category))
 
 
 def _store(hand: Hand, draft: MemoryDraft) -> CallResult:
     if hand.done(STORING) >= STORED_MOST:
         raise RefusedCall(f"At most {STORED_MOST} memories can be stored for one question.")
-    told = _of_the_question(draft, hand.question)
+    own_draft = _of_the_question(draft, hand.question)
     stored = storing.store(
-        hand.process, hand.space_id, hand.question.requested_by, told, op_id=hand.op_id, until=hand.until
+        hand.process, hand.space_id, hand.question.requested_by, own_draft, op_id=hand.op_id, until=hand.until
     )
     return results.of_stored(stored.memory, merged=not stored.fresh)
 
@@ -195,21 +197,21 @@ def _of_the_question(draft: MemoryDraft, question: Question) -> MemoryDraft:
     )
 
 
-def _delete(hand: Hand, given: Deleting) -> CallResult:
-    if not given.reason.strip():
+def _delete(hand: Hand, arguments: Deleting) -> CallResult:
+    if not arguments.reason.strip():
         raise RefusedCall("A deletion needs a reason.")
     if hand.done(["delete_memory"]) >= DELETED_MOST:
         raise RefusedCall(f"At most {DELETED_MOST} memory can be deleted for one question.")
-    shown = {source.id for one in hand.before if one.name in SHOWING for source in one.sources}
-    if given.id not in shown:
+    visible_ids = {source.id for call in hand.before if call.name in SHOWING for source in call.sources}
+    if arguments.id not in visible_ids:
         raise RefusedCall("Only a memory that a search has shown you for this question can be deleted.")
     who = hand.question.requested_by
-    gone = forgetting.delete(hand.process, hand.space_id, who, given.id, given.reason.strip(), op_id=hand.op_id)
+    gone = forgetting.delete(hand.process, hand.space_id, who, arguments.id, arguments.reason.strip(), op_id=hand.op_id)
     return CallResult({"deleted": gone.memory_id, "undoable": True}, 1)
 
 
-def _respond(hand: Hand, given: Responding) -> CallResult:
-    del hand, given
+def _respond(hand: Hand, arguments: Responding) -> CallResult:
+    del hand, arguments
     return CallResult()
 
 
@@ -235,7 +237,7 @@ SHOWING = ("search_memories", "get_recent_memories", "search_self", "search_goal
 
 def offered(*, may_write: bool, only_respond: bool, expression: bool = False) -> list[Tool]:
     """The tools that the model may call now. `expression`: whether the answer needs one."""
-    names = [RESPOND] if only_respond else [name for name, one in OFFERS.items() if may_write or not one.writes]
+    names = [RESPOND] if only_respond else [name for name, offer in OFFERS.items() if may_write or not offer.writes]
     return [
         Tool(name, OFFERS[name].description, contract.schema(_takes(name, expression=expression))) for name in names
     ]
@@ -260,34 +262,34 @@ def carry_out(
     for place, call in enumerate(step.calls):
         op_id = f"ask/{question.job_id}/{number}/{place}"
         hand = Hand(process, space_id, question, [*before, *done], op_id, until)
-        called, given = _call(hand, call, place)
-        if isinstance(given, Responding) and answer is None:
-            answer = answered(given, question.known, [*before, *done])
+        called, arguments = _call(hand, call, place)
+        if isinstance(arguments, Responding) and answer is None:
+            answer = answered(arguments, question.known, [*before, *done])
         done.append(called)
     return done, answer
 
 
 def _call(hand: Hand, call: AskedCall, place: int) -> tuple[Called, Arguments | None]:
     begun = hand.process.timer()
-    given, shown, error = None, CallResult(), None
+    arguments, result, error = None, CallResult(), None
     try:
         offer = _offer(hand, call, place)
-        given = _arguments(_takes(call.name, expression=hand.question.expression), call.arguments)
-        shown = offer.act(hand, given)
+        arguments = _arguments(_takes(call.name, expression=hand.question.expression), call.arguments)
+        result = offer.act(hand, arguments)
     except RefusedCall as refused:
-        given, error = None, str(refused)
-    except TOLD as told:
-        given, error = None, told.detail
+        arguments, error = None, str(refused)
+    except TOLD as failure:
+        arguments, error = None, failure.detail
     called = Called(
         name=call.name[:NAME_CHARACTERS].strip() or "unnamed",
-        arguments=given.model_dump() if given else call.arguments[:SHOWN_ARGUMENT],
-        shown={"error": error} if error is not None else shown.told,
-        count=shown.count,
-        sources=list(shown.sources),
+        arguments=arguments.model_dump() if arguments else call.arguments[:SHOWN_ARGUMENT],
+        shown={"error": error} if error is not None else result.told,
+        count=result.count,
+        sources=list(result.sources),
         error=error,
         ms=round((hand.process.timer() - begun) * 1_000, 1),
     )
-    return called, given
+    return called, arguments
 
 
 def _offer(hand: Hand, call: AskedCall, place: int) -> Offer:
@@ -309,10 +311,12 @@ def _arguments(takes: type[Arguments], text: str) -> Arguments:
         raise RefusedCall(f"Its arguments are wrong. {error}") from None
 
 
-def answered(given: Responding, known: Sequence[AnswerSource], before: Sequence[Called]) -> Answer:
+def answered(arguments: Responding, material: Sequence[AnswerSource], before: Sequence[Called]) -> Answer:
     """The answer, with only those of its sources that the first message or a tool has shown."""
-    shown = {source.id: source for source in (*known, *(source for one in before for source in one.sources))}
-    named = [one if one in shown else results.bare(one) for one in given.sources]
-    expression = given.expression if isinstance(given, RespondingWithExpression) else None
-    sources = [shown[one] for one in dict.fromkeys(named) if one in shown]
-    return Answer(expression=expression, message=given.message.strip(), sources=sources)
+    visible_sources = {
+        source.id: source for source in (*material, *(source for call in before for source in call.sources))
+    }
+    ids = [source_id if source_id in visible_sources else results.bare(source_id) for source_id in arguments.sources]
+    expression = arguments.expression if isinstance(arguments, RespondingWithExpression) else None
+    sources = [visible_sources[source_id] for source_id in dict.fromkeys(ids) if source_id in visible_sources]
+    return Answer(expression=expression, message=arguments.message.strip(), sources=sources)

@@ -34,18 +34,18 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
         return process.converse(messages, offered, limit, timeout, required=forced)
 
     try:
-        said = call_model(process, meter, prompt.size(messages), send, until, shortest=SHORTEST_ASK)
+        reply = call_model(process, meter, prompt.size(messages), send, until, shortest=SHORTEST_ASK)
     except NoAnswer as error:
         if error.code == EMPTY:
             # The model may still respond when it is forced to.
             return Step(forced=forced, called=[])
         raise
-    return _step(said, forced=forced)
+    return _step(reply, forced=forced)
 
 
-def _step(said: ToolReply, *, forced: bool) -> Step:
-    calls = [AskedCall(id=one.id, name=one.name, arguments=one.arguments[:KEPT_CHARACTERS]) for one in said.calls]
-    return Step(text=said.text[:KEPT_CHARACTERS], calls=calls, forced=forced, called=None if calls else [])
+def _step(reply: ToolReply, *, forced: bool) -> Step:
+    calls = [AskedCall(id=call.id, name=call.name, arguments=call.arguments[:KEPT_CHARACTERS]) for call in reply.calls]
+    return Step(text=reply.text[:KEPT_CHARACTERS], calls=calls, forced=forced, called=None if calls else [])
 
 
 def salvaged(question: Question) -> Answer | None:
@@ -53,18 +53,18 @@ def salvaged(question: Question) -> Answer | None:
     last plain text of the model. None where it said nothing.
     """
     wrong = [call.arguments for call in question.steps[-1].calls if call.name == tools.RESPOND]
-    for arguments in (contract.json_object(one) for one in wrong):
+    for arguments in (contract.json_object(text) for text in wrong):
         message = arguments.get("message")
         if isinstance(message, str) and message.strip():
             return _plain(question, message, arguments.get("expression"))
-    said = [contract.without_thinking(step.text) for step in reversed(question.steps)]
-    message = next((one for one in said if one), None)
+    texts = [contract.without_thinking(step.text) for step in reversed(question.steps)]
+    message = next((text for text in texts if text), None)
     return _plain(question, message, None) if message else None
 
 
 def _plain(question: Question, message: str, expression: object) -> Answer:
-    known: dict[object, Expression] = {one: one for one in EXPRESSIONS}
+    faces: dict[object, Expression] = {name: name for name in EXPRESSIONS}
     message = message.strip()
     cut = message if len(message) <= MESSAGE_CHARACTERS else message[: MESSAGE_CHARACTERS - 1] + "…"
-    face = known.get(expression, "neutral") if isinstance(expression, str) else "neutral"
+    face = faces.get(expression, "neutral") if isinstance(expression, str) else "neutral"
     return Answer(expression=face if question.expression else None, message=cut)

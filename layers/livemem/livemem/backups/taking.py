@@ -95,7 +95,7 @@ def take(
     require_conditional_writes(process.store)
     held = _acquire(process, space_id, deadline, wait=wait)
     taken: BackupOutcome | None = None
-    with lease.kept(process, held):
+    with lease.renewal(process, held):
         with direct.freed_after_error(process, held):
             head = _settled(process, space_id, held)
         try:
@@ -146,7 +146,7 @@ def _taken(worked: Worked[Manifest], backup_id: str) -> BackupOutcome:
     raise NotFound("backup", backup_id)
 
 
-def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool) -> lease.Held:
+def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool) -> lease.Hold:
     while True:
         try:
             if heads.load(process, space_id).meta.erasing_now():
@@ -158,7 +158,7 @@ def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool)
         process.store.sleep(WAIT.total_seconds())
 
 
-def _settled(process: Process, space_id: str, held: lease.Held) -> Head:
+def _settled(process: Process, space_id: str, held: lease.Hold) -> Head:
     """The head of the space, after all unfinished work of others is settled."""
     head = direct.settled(process, space_id, held.lease.abandoned)
     if head.meta.erasing_now():
@@ -167,7 +167,7 @@ def _settled(process: Process, space_id: str, held: lease.Held) -> Head:
 
 
 def _take(
-    process: Process, head: Head, wanted: BackupRequest, held: lease.Held, deadline: datetime, *, nested: bool
+    process: Process, head: Head, wanted: BackupRequest, held: lease.Hold, deadline: datetime, *, nested: bool
 ) -> BackupOutcome:
     # Objects that are written from now on may be missing.
     now = process.clock()
@@ -176,7 +176,7 @@ def _take(
     if last:
         return BackupOutcome(_confirm(process, last, wanted, now), "unchanged")
     begun = _claim(process, head, wanted, now)
-    work = Work(process, _Backups((head, listed)), begun, deadline, held=held, nested=nested)
+    work = Work(process, _Backups((head, listed)), begun, deadline, hold=held, nested=nested)
     return _taken(worker.go_on(work, taken=True), begun.value.job_id)
 
 
@@ -203,9 +203,9 @@ class _Backups(Kind[Manifest]):
         if self._contents:
             return _copy_all(work, *self._contents, {})
         process, job = work.process, work.job
-        assert work.held
+        assert work.hold
         try:
-            head = _settled(process, job.space_id, work.held)
+            head = _settled(process, job.space_id, work.hold)
         except PreconditionLost:
             # Others were faster with the head: the worker must not take it for the manifest.
             raise Conflict(CHANGED, retry_after=1) from None
@@ -402,7 +402,7 @@ def _check_ours(work: Work[Manifest]) -> None:
     """Raise Conflict if this process stood still so long that another may have completed the backup. Then no later
     write may get into it. 1 GET.
     """
-    if not (work.held and lease.still_ours(work.process, work.held)):
+    if not (work.hold and lease.still_ours(work.process, work.hold)):
         raise Conflict(CHANGED, retry_after=1)
 
 

@@ -11,7 +11,7 @@ from livemem.changes import late_write_repair, provenance, records, reviews
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import CommitUnfinished, LiveMemoryError, NotFound, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
-from livemem.jobs.lease import Held
+from livemem.jobs.lease import Hold
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -66,7 +66,7 @@ def is_planned(process: Process, space_id: str, run_id: str) -> bool:
     return process.store.get(keys.plan(space_id, run_id)) is not None
 
 
-def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
+def commit(process: Process, head: Head, held: Hold, record: Record) -> Head:
     """Commit the prepared `record` by one swap of `_meta.json`, based on `head`.
 
     Raises CommitLost if it can't be committed any more, ModeChanged if a person has to approve it. After

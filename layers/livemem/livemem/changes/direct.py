@@ -8,7 +8,7 @@ from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record
 from livemem.errors import Busy, LiveMemoryError, NotFound, PreconditionLost
 from livemem.jobs import counter, lease, places
-from livemem.jobs.lease import Held
+from livemem.jobs.lease import Hold
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
@@ -17,7 +17,7 @@ from livemem.store import timing
 from livemem.store.capability_check import require_conditional_writes
 
 
-def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
+def take(process: Process, space_id: str, kind: str) -> tuple[Hold, Head]:
     """Take the lease, in its turn beside folds. Returns it, and the space's head without an unfinished commit. Raises
     NotFound, Busy, PreconditionLost.
     """
@@ -41,7 +41,7 @@ def settled(process: Process, space_id: str, abandoned: Iterable[str]) -> Head:
 
 
 @contextmanager
-def freed_after_error(process: Process, held: Held) -> Iterator[None]:
+def freed_after_error(process: Process, held: Hold) -> Iterator[None]:
     """Give the lease up after an error. If the space is gone or busy there is nothing to clear away. Else the next
     holder clears up first.
     """

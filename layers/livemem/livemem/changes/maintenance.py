@@ -56,7 +56,7 @@ def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bo
         held = lease.acquire(process, places.of_space(space_id), process.new_id(), "sweep")
     except Busy:
         return False
-    with lease.kept(process, held), suppress(NotFound):
+    with lease.renewal(process, held), suppress(NotFound):
         remove_late_duplicates(process, direct.settled(process, space_id, [*held.lease.abandoned, *run_ids]))
     lease.release(process, held)
     return True

@@ -14,7 +14,7 @@ from livemem.changes.records import Record
 from livemem.errors import ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
 from livemem.jobs import run as runs
-from livemem.jobs.lease import Held
+from livemem.jobs.lease import Hold
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -28,7 +28,7 @@ from livemem.store.stored import Stored
 REVISION_CHARACTERS = 32
 
 
-def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
+def propose(process: Process, head: Head, held: Hold, record: Record) -> Head:
     """Let the plan wait for approval, and return the head that says so: 2 PUT. A plan that another worker of the run
     wrote before counts.
 

@@ -23,7 +23,7 @@ from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWo
 from livemem.jobs import budget, counter, lease, places
 from livemem.jobs import run as runs
 from livemem.jobs.job import Failure
-from livemem.jobs.lease import Held, LeaseTaken
+from livemem.jobs.lease import Hold, LeaseTaken
 from livemem.jobs.run import Result, Run
 from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
@@ -94,11 +94,11 @@ def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None
 
 
 def _work_under_lease(
-    process: Process, space_id: str, saved: Stored[Run], held: Held, deadline: datetime
+    process: Process, space_id: str, saved: Stored[Run], held: Hold, deadline: datetime
 ) -> Run | None:
     failed = None
     try:
-        with lease.kept(process, held):
+        with lease.renewal(process, held):
             ended, failed = _end(process, space_id, saved, held, deadline)
     except NotFound:
         # The space was deleted meanwhile. Nothing of this run may stay in it.
@@ -128,7 +128,7 @@ def _if_ended(run: Run) -> Run | None:
     return run if run.at_rest() else None
 
 
-def _end(process: Process, space_id: str, saved: Stored[Run], held: Held, deadline: datetime) -> tuple[Run, str | None]:
+def _end(process: Process, space_id: str, saved: Stored[Run], held: Hold, deadline: datetime) -> tuple[Run, str | None]:
     """The run as it ended, and the code of the failure after which automatic runs wait."""
     taken_over = saved.value.status == "running"
     work = _Work(process, space_id, saved, held, deadline)
@@ -158,7 +158,7 @@ class _Work:
     process: Process
     space_id: str
     saved: Stored[Run]
-    held: Held
+    held: Hold
     deadline: datetime
 
     def carry_out(self) -> Run:

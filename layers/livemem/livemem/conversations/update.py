@@ -157,7 +157,7 @@ def look(
                 delivery=delivery,
                 by_hand=by_hand,
                 brief=by_hand,
-                found=rebuild,
+                current=rebuild,
             )
         except StillAtWork:
             if not by_hand:

@@ -151,7 +151,7 @@ def _work(
     """Continue the digest if it is the current one, else begin it in place of the ended one."""
     delivery, by_hand = order.delivery, order.by_hand
     if current.value.open_slot:
-        return worker.work(process, KIND, space_id, slot, deadline, delivery=delivery, by_hand=by_hand, found=current)
+        return worker.work(process, KIND, space_id, slot, deadline, delivery=delivery, by_hand=by_hand, current=current)
     ordered, over = current.value.ordered, current_digest.over(current)
     job = current_digest.new(process, space_id, slot, ordered=None if ordered == slot else ordered)
     try:

@@ -182,10 +182,10 @@ def _leased(work: Work[Receipt]) -> Iterator[Head]:
     process, space_id, owner = work.process, work.job.space_id, work.job.job_id
     place = places.of_space(space_id)
     held = lease.acquire_in_turn(process, place, owner, KIND.name, worker=process.new_id())
-    work.held = held
-    with direct.freed_after_error(process, held), lease.kept(process, held):
+    work.hold = held
+    with direct.freed_after_error(process, held), lease.renewal(process, held):
         yield direct.settled(process, space_id, held.lease.abandoned)
-    if work.held is held:
+    if work.hold is held:
         lease.quietly_release(process, held)
     # A put event that came meanwhile found the space busy.
     counter.start_if_possible(process, space_id)
@@ -344,7 +344,7 @@ def carry_out(
             return Worked("gone")
         if found.value.ended():
             return _go_on_after_end(Work(process, kind, found, deadline))
-        worked = worker.work(process, kind, space_id, erasure_id, deadline, by_hand=True, found=found)
+        worked = worker.work(process, kind, space_id, erasure_id, deadline, by_hand=True, current=found)
     except NotFound:
         # The space was deleted meanwhile, which it can't be while an erasure is under way.
         return Worked("gone")
@@ -427,8 +427,8 @@ class _Erasures(Kind[Receipt]):
         if self._head_is_read:
             return _erase(work, self._found)
         process, receipt = work.process, work.job
-        assert work.held
-        head = direct.settled(process, receipt.space_id, work.held.lease.abandoned)
+        assert work.hold
+        head = direct.settled(process, receipt.space_id, work.hold.lease.abandoned)
         if not _is_due(head, work):
             raise NotFound("erasure", receipt.job_id)
         _fence(process, head)

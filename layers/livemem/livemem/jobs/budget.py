@@ -73,13 +73,13 @@ class Meter:
         now = self.process.clock()
         self._prompt += prompt
         self._tokens += prompt + (ANSWER_TOKENS if limit is None else limit)
-        whole = Reservation(
+        reservation = Reservation(
             space_id=self.space_id,
             prompt=self._prompt,
             tokens=self._tokens,
             until=clocks.iso(now + timedelta(seconds=max(seconds, 0.0)) + timing.MARGIN),
         )
-        _reserve(self, whole)
+        _reserve(self, reservation)
         self._asking = prompt
 
     def answered(self, reply: Reply | ToolReply) -> None:
@@ -113,7 +113,7 @@ def metered(process: Process, space_id: str, later: str) -> Iterator[Meter]:
         meter.settle()
 
 
-def _reserve(meter: Meter, one: Reservation) -> None:
+def _reserve(meter: Meter, reservation: Reservation) -> None:
     """Raise RunError if the day's tokens are used up, the service's or the space's."""
     process, day, call_id = meter.process, meter.day, meter.call_id
     settings = process.settings
@@ -121,61 +121,63 @@ def _reserve(meter: Meter, one: Reservation) -> None:
     if not of_all and not of_space:
         return
     try:
-        known = totals.least_settled(process, day)
-        refused = _said(day, OF_ALL, known, 0, of_all) if of_all and known >= of_all else None
-        refused = refused or _reserve_in_space(process, day, call_id, one, of_space)
+        settled = totals.least_settled(process, day)
+        refused = _said(day, OF_ALL, settled, 0, of_all) if of_all and settled >= of_all else None
+        refused = refused or _reserve_in_space(process, day, call_id, reservation, of_space)
         if not refused and of_all:
-            refused = _look_at_all(process, day, call_id, one.space_id, of_all)
+            refused = _look_at_all(process, day, call_id, reservation.space_id, of_all)
     except LiveMemoryError as error:
-        logger.warning("the budget could not be read", extra={"space_id": one.space_id, "error_code": error.code})
+        logger.warning(
+            "the budget could not be read", extra={"space_id": reservation.space_id, "error_code": error.code}
+        )
         return
     if refused:
         raise RunError(EXHAUSTED, f"{refused} {meter.later}")
 
 
-def _said(day: date, of: tuple[str, str], used: int, held: int, limit: int) -> str:
-    under_way = f", and calls in progress may use {held} more" if held else ""
+def _said(day: date, of: tuple[str, str], used: int, reserved: int, limit: int) -> str:
+    under_way = f", and calls in progress may use {reserved} more" if reserved else ""
     return f"On {day} (UTC) {of[0]} used {used} of {limit} tokens of the LLM ({of[1]}){under_way}."
 
 
-def _reserve_in_space(process: Process, day: date, call_id: str, one: Reservation, limit: int) -> str | None:
+def _reserve_in_space(process: Process, day: date, call_id: str, reservation: Reservation, limit: int) -> str | None:
     """Write the reservation, and return None. If the space's budget is used up, return a sentence that says so."""
     refused: list[str] = []
 
-    def make(found: Totals) -> Totals | None:
+    def make(day_totals: Totals) -> Totals | None:
         refused.clear()
-        if call_id in found.recent:
+        if call_id in day_totals.recent:
             # A late worker: the run has ended, and is counted.
             return None
-        now, used = process.clock(), found.settled(one.space_id)
-        held = sum(found.held(now, one.space_id, but=call_id).values())
-        if limit and used + held >= limit:
-            refused.append(_said(day, OF_SPACE, used, held, limit))
+        now, used = process.clock(), day_totals.settled(reservation.space_id)
+        reserved = sum(day_totals.held(now, reservation.space_id, but=call_id).values())
+        if limit and used + reserved >= limit:
+            refused.append(_said(day, OF_SPACE, used, reserved, limit))
             return None
-        return totals.opened(found, call_id, one, now)
+        return totals.opened(day_totals, call_id, reservation, now)
 
-    totals.change(process, day, one.space_id, make)
+    totals.change(process, day, reservation.space_id, make)
     if refused:
         # The version that this process saw last may be old: other calls have ended since.
-        totals.change(process, day, one.space_id, make, fresh=True)
+        totals.change(process, day, reservation.space_id, make, fresh=True)
     return refused[0] if refused else None
 
 
 def _look_at_all(process: Process, day: date, call_id: str, space_id: str, limit: int) -> str | None:
     """None if the service's budget has room for the call. Else withdraw the reservation and return the reason."""
     for look in range(LOOKS):
-        found, now = totals.of_day(process, day), process.clock()
-        used = sum(one.settled() for one in found)
-        held = {other: tokens for one in found for other, tokens in one.held(now, but=call_id).items()}
-        if used + sum(held.values()) < limit:
+        shards, now = totals.of_day(process, day), process.clock()
+        used = sum(shard.settled() for shard in shards)
+        reserved = {other: tokens for shard in shards for other, tokens in shard.held(now, but=call_id).items()}
+        if used + sum(reserved.values()) < limit:
             return None
-        if used + sum(tokens for other, tokens in held.items() if other < call_id) >= limit:
+        if used + sum(tokens for other, tokens in reserved.items() if other < call_id) >= limit:
             break
         process.store.sleep(PAUSE * (1 + zlib.crc32(f"{call_id}{look}".encode()) / 2**32))
     # If the withdrawal fails, the reservation ends by time.
     with suppress(LiveMemoryError):
-        totals.change(process, day, space_id, lambda found: totals.closed(found, call_id))
-    return _said(day, OF_ALL, used, sum(held.values()), limit)
+        totals.change(process, day, space_id, lambda shard: totals.closed(shard, call_id))
+    return _said(day, OF_ALL, used, sum(reserved.values()), limit)
 
 
 def pause(process: Process, moment: datetime) -> timedelta | None:
@@ -183,5 +185,5 @@ def pause(process: Process, moment: datetime) -> timedelta | None:
     an hour, in case the budget is raised. None if the next day has begun already.
     """
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    left = day + timedelta(days=1) - process.clock()
-    return min(left, BACKOFF_LONGEST) if left > timedelta() else None
+    rest = day + timedelta(days=1) - process.clock()
+    return min(rest, BACKOFF_LONGEST) if rest > timedelta() else None

@@ -37,8 +37,8 @@ def claim(process: Process, space_id: str, run_id: str) -> None:
         raise _too_soon(seconds, seconds) from None
 
 
-def _too_soon(seconds: int, left: float) -> TooSoon:
+def _too_soon(seconds: int, seconds_ago: float) -> TooSoon:
     return TooSoon(
         f"A run of this space was started by hand less than {seconds} s ago. Wait, or read that run.",
-        retry_after=max(math.ceil(left), 1),
+        retry_after=max(math.ceil(seconds_ago), 1),
     )

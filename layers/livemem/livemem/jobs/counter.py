@@ -52,7 +52,7 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
     return start(process, head, RunOrder(trigger=trigger, tidy=tidy))
 
 
-def start(process: Process, head: Head, wanted: RunOrder, *, by_hand: bool = False) -> Counted:
+def start(process: Process, head: Head, order: RunOrder, *, by_hand: bool = False) -> Counted:
     """Queue a run unless a worker holds the space. Of many callers at once, one queues a run.
 
     `by_hand` also queues it while automatic runs wait after a failure. Raises StoreUnavailable.
@@ -61,15 +61,15 @@ def start(process: Process, head: Head, wanted: RunOrder, *, by_hand: bool = Fal
     space_id, run_id = head.meta.space_id, process.new_id()
     try:
         place = places.of_space(space_id)
-        held = lease.acquire(process, place, run_id, "queued", life=timing.BY_HAND, by_hand=by_hand)
+        hold = lease.acquire(process, place, run_id, "queued", life=timing.BY_HAND, by_hand=by_hand)
     except Busy:
         return Counted("busy")
     try:
-        queues.enqueue(process, head, wanted, run_id=run_id)
+        queues.enqueue(process, head, order, run_id=run_id)
     except LiveMemoryError:
-        lease.quietly_release(process, held)
+        lease.quietly_release(process, hold)
         raise
-    lease.extend(process, held, timing.DELIVERED)
+    lease.extend(process, hold, timing.DELIVERED)
     return Counted("started", run_id)
 
 

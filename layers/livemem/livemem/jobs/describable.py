@@ -79,11 +79,11 @@ class Describable:
 
 def by_moment(ulids: Iterable[str]) -> list[tuple[int, str]]:
     """ULIDs with their moments, the newest first. A text that only has the shape of an ULID is left out."""
-    found = []
-    for one in ulids:
+    moments = []
+    for ulid in ulids:
         with suppress(ValueError):
-            found.append((ulid_moment(one), one))
-    return sorted(found, reverse=True)
+            moments.append((ulid_moment(ulid), ulid))
+    return sorted(moments, reverse=True)
 
 
 def of_job(kind: KindName, job: Job) -> Description:

@@ -88,25 +88,25 @@ class Job(Revised):
 J = TypeVar("J", bound=Job)
 
 
-def is_held(found: Stored[J]) -> bool:
+def is_held(current: Stored[J]) -> bool:
     """Whether a worker is at work on the job, or will be, by its own document."""
-    return not found.value.ended() and found.age < timedelta(seconds=found.value.held_seconds)
+    return not current.value.ended() and current.age < timedelta(seconds=current.value.held_seconds)
 
 
-def described(found: Stored[J], silent: timedelta = SILENT) -> J:
+def described(current: Stored[J], silent: timedelta = SILENT) -> J:
     """The job as its users see it. A job that wrote nothing for longer than `silent` is shown as failed."""
-    if found.value.ended() or found.age <= silent:
-        return found.value
+    if current.value.ended() or current.age <= silent:
+        return current.value
     lost = Failure(code="interrupted", detail="The job made no progress for some hours. Start it again.")
-    return found.value.model_copy(update={"status": "failed", "error": lost})
+    return current.value.model_copy(update={"status": "failed", "error": lost})
 
 
 def find(process: Process, key: str, read: Read[J | None], space_id: str, job_id: str) -> Stored[J] | None:
     """The job, or None: 1 GET. None also for a document that names another space, as in a copied folder."""
-    found = stored.find(process.store, key, read)
-    if not found or not found.value or (found.value.space_id, found.value.job_id) != (space_id, job_id):
+    current = stored.find(process.store, key, read)
+    if not current or not current.value or (current.value.space_id, current.value.job_id) != (space_id, job_id):
         return None
-    return Stored(found.key, found.value, found.etag, found.age, found.seen_at)
+    return Stored(current.key, current.value, current.etag, current.age, current.seen_at)
 
 
 def create(process: Process, key: str, job: J) -> Stored[J]:
@@ -114,27 +114,27 @@ def create(process: Process, key: str, job: J) -> Stored[J]:
     return stored.create(process.store, key, job, process.new_id)
 
 
-def change(process: Process, found: Stored[J], **changes: Any) -> Stored[J]:
+def change(process: Process, current: Stored[J], **changes: Any) -> Stored[J]:
     """Write `changes` over exactly the job that was read: 1 PUT. Raises PreconditionLost: another process has it."""
-    return stored.swap(process.store, found, found.value.changed(changes), process.new_id)
+    return stored.swap(process.store, current, current.value.changed(changes), process.new_id)
 
 
-def amend(process: Process, found: Stored[J], read: Read[J | None], **changes: Any) -> Stored[J]:
+def amend(process: Process, current: Stored[J], read: Read[J | None], **changes: Any) -> Stored[J]:
     """Write `changes` for the job's worker, also over later changes by a process that is not a worker."""
     for _ in range(TRIES):
         try:
-            return change(process, found, **changes)
+            return change(process, current, **changes)
         except PreconditionLost:
-            newer = find(process, found.key, read, found.value.space_id, found.value.job_id)
-            if not newer or newer.value.ended() or not newer.value.is_of(found.value.worker):
+            newer = find(process, current.key, read, current.value.space_id, current.value.job_id)
+            if not newer or newer.value.ended() or not newer.value.is_of(current.value.worker):
                 raise
-            found = newer
+            current = newer
     raise PreconditionLost("The job was changed too often at the same time. Try again.")
 
 
 def finish(
     process: Process,
-    found: Stored[J],
+    current: Stored[J],
     status: Status,
     *,
     read: Read[J | None],
@@ -149,12 +149,12 @@ def finish(
     end = {"status": status, "ended_at": clock.iso_millis(process.clock()), "held_seconds": 0, **changes}
     for _ in range(TRIES):
         try:
-            return change(process, found, **end)
+            return change(process, current, **end)
         except PreconditionLost:
-            newer = find(process, found.key, read, found.value.space_id, found.value.job_id)
+            newer = find(process, current.key, read, current.value.space_id, current.value.job_id)
         if not newer:
             return None
-        found = newer
-        if found.value.ended() or not (anyway and anyway(found.value)):
-            return found
+        current = newer
+        if current.value.ended() or not (anyway and anyway(current.value)):
+            return current
     raise PreconditionLost("The job was changed too often at the same time. Try again.")

@@ -129,12 +129,12 @@ class LeaseTaken(Busy):
     """Another worker is at work, or the work waits after a failure."""
 
     def __init__(self, lease: Lease, until: str) -> None:
-        said = f"Other work ({lease.kind}) holds the lease until {until}."
+        message = f"Other work ({lease.kind}) holds the lease until {until}."
         if lease.kind == "backoff":
-            said = f"The work waits after a failure ({lease.error}) until {until}."
+            message = f"The work waits after a failure ({lease.error}) until {until}."
         if lease.kind == "reserved":
-            said = f"A change by hand comes before the next consolidation, until {until}."
-        super().__init__(said)
+            message = f"A change by hand comes before the next consolidation, until {until}."
+        super().__init__(message)
         self.lease = lease
 
     def fails(self, delivery: str) -> bool:
@@ -149,7 +149,7 @@ class LeaseTaken(Busy):
 
 
 @dataclass
-class Held:
+class Hold:
     """A lease that this worker holds. A renewal replaces `stored`."""
 
     place: LeasePlace
@@ -168,36 +168,38 @@ class Held:
 
 def look(process: Process, place: LeasePlace) -> SeenLease | None:
     """The lease, or None: 1 GET. One that can't be read counts as run out."""
-    found = stored.find(process.store, place.key, _read)
-    return SeenLease(found) if found else None
+    document = stored.find(process.store, place.key, _read)
+    return SeenLease(document) if document else None
 
 
-def _read(found: Object) -> Lease:
+def _read(document: Object) -> Lease:
     try:
-        return Lease.from_bytes(found.body)
+        return Lease.from_bytes(document.body)
     except ValueError:
         return Lease(kind="unreadable")
 
 
 def standing(process: Process, place: LeasePlace) -> Lease | None:
     """The lease, or None if there is none or it has run out: 1 GET."""
-    seen = look(process, place)
-    return seen.lease if seen and seen.live() else None
+    current = look(process, place)
+    return current.lease if current and current.live() else None
 
 
-def holds(process: Process, place: LeasePlace, seen: SeenLease) -> bool:
+def holds(process: Process, place: LeasePlace, current: SeenLease) -> bool:
     """Whether a holder whose work has not ended holds the lease, or it is kept for somebody. No request if the lease
     has run out, else 1 GET.
     """
-    return seen.live() and (seen.lease.kind in ("backoff", "reserved") or not place.has_ended(process, seen.lease))
+    return current.live() and (
+        current.lease.kind in ("backoff", "reserved") or not place.has_ended(process, current.lease)
+    )
 
 
 def look_at_holder(process: Process, place: LeasePlace) -> tuple[SeenLease | None, bool]:
     """The lease, if there is one, and whether a holder whose work has not ended holds it: 1 GET, 2 if it has not run
     out.
     """
-    seen = look(process, place)
-    return seen, bool(seen and holds(process, place, seen))
+    current = look(process, place)
+    return current, bool(current and holds(process, place, current))
 
 
 def acquire(
@@ -210,33 +212,35 @@ def acquire(
     delivery: str = "",
     life: timedelta = LIFE,
     by_hand: bool = False,
-) -> Held:
+) -> Hold:
     """Take a new or free lease, or the one that is queued for the same job: 1 GET, 1 PUT.
 
     A caller `by_hand` does not wait out failures. Where it meets a fold, it marks the lease as wanted: 1 PUT. Raises
     LeaseTaken, and Busy after too many lost races.
     """
     for _ in range(TRIES):
-        seen = look(process, place)
-        if seen and not _is_free(process, place, seen, owner, kind, worker, by_hand=by_hand):
+        current = look(process, place)
+        if current and not _is_free(process, place, current, owner, kind, worker, by_hand=by_hand):
             if by_hand and kind not in _FOLDS:
-                _want(process, seen)
-            raise LeaseTaken(seen.lease, seen.until())
-        fresh = _fresh(seen, owner, kind, life).model_copy(
+                _want(process, current)
+            raise LeaseTaken(current.lease, current.until())
+        fresh = _fresh(current, owner, kind, life).model_copy(
             update={"worker": worker, "delivery": delivery, "expires_at": clock.iso_millis(process.clock() + life)}
         )
         try:
-            written = stored.create(process.store, place.key, fresh, process.new_id, over=seen.stored if seen else None)
+            written = stored.create(
+                process.store, place.key, fresh, process.new_id, over=current.stored if current else None
+            )
         except PreconditionLost:
             continue
-        before = seen.lease if seen else None
-        return Held(place, written, before, _displaced(seen, owner), process.timer())
+        before = current.lease if current else None
+        return Hold(place, written, before, _displaced(current, owner), process.timer())
     raise Busy("Another worker started just now. Try again.")
 
 
 def acquire_in_turn(
     process: Process, place: LeasePlace, owner: str, kind: str, *, worker: str = "", life: timedelta = LIFE
-) -> Held:
+) -> Hold:
     """Take the lease for a change by hand, as soon as it is free: as `acquire`, and again after each of PAUSES."""
     until = process.clock() + timedelta(seconds=sum(PAUSES))
     for pause in PAUSES:
@@ -250,22 +254,22 @@ def acquire_in_turn(
     return acquire(process, place, owner, kind, worker=worker, life=life, by_hand=True)
 
 
-def _want(process: Process, seen: SeenLease) -> None:
+def _want(process: Process, current: SeenLease) -> None:
     """Mark the lease of a fold as wanted, unless it is. Its end stays the same."""
-    if seen.lease.kind != "consolidation" or seen.lease.wanted:
+    if current.lease.kind != "consolidation" or current.lease.wanted:
         return
-    left = (seen.lease.life() - seen.age).total_seconds()
-    marked = seen.lease.model_copy(update={"wanted": True, "seconds": left, "rev": seen.lease.rev + 1})
+    rest = (current.lease.life() - current.age).total_seconds()
+    marked = current.lease.model_copy(update={"wanted": True, "seconds": rest, "rev": current.lease.rev + 1})
     # It is only a wish. Another look will see that it is not there.
     with suppress(PreconditionLost, StoreUnavailable):
-        stored.swap(process.store, seen.stored, marked, process.new_id)
+        stored.swap(process.store, current.stored, marked, process.new_id)
 
 
 def _is_free(
-    process: Process, place: LeasePlace, seen: SeenLease, owner: str, kind: str, worker: str, *, by_hand: bool
+    process: Process, place: LeasePlace, current: SeenLease, owner: str, kind: str, worker: str, *, by_hand: bool
 ) -> bool:
-    old = seen.lease
-    if not seen.live():
+    old = current.lease
+    if not current.live():
         return True
     if old.kind == "backoff":
         return by_hand
@@ -276,66 +280,66 @@ def _is_free(
     return (old.kind == "queued" and kind != "queued") or place.has_ended(process, old)
 
 
-def _fresh(seen: SeenLease | None, owner: str, kind: str, life: timedelta) -> Lease:
+def _fresh(current: SeenLease | None, owner: str, kind: str, life: timedelta) -> Lease:
     fresh = Lease(owner=owner, kind=kind, seconds=life.total_seconds())
-    if not seen:
+    if not current:
         return fresh
-    old = seen.lease
-    stands = old.kind == "backoff" or (old.kind == "queued" and seen.live())
+    old = current.lease
+    stands = old.kind == "backoff" or (old.kind == "queued" and current.live())
     left_behind = [] if stands or old.owner in ("", owner) else [old.owner]
-    left = {"rev": old.rev + 1, "abandoned": [*dict.fromkeys((*old.abandoned, *left_behind))]}
+    inheritance = {"rev": old.rev + 1, "abandoned": [*dict.fromkeys((*old.abandoned, *left_behind))]}
     # The next worker of the same run.
-    left["wanted"] = old.wanted and old.owner == owner
-    return fresh.model_copy(update={**left, "failures": old.failures, "error": old.error})
+    inheritance["wanted"] = old.wanted and old.owner == owner
+    return fresh.model_copy(update={**inheritance, "failures": old.failures, "error": old.error})
 
 
-def _displaced(seen: SeenLease | None, owner: str) -> Lease | None:
-    if not seen or seen.lease.kind != "queued" or seen.lease.owner == owner or not seen.live():
+def _displaced(current: SeenLease | None, owner: str) -> Lease | None:
+    if not current or current.lease.kind != "queued" or current.lease.owner == owner or not current.live():
         return None
-    left = (seen.lease.life() - seen.age).total_seconds()
-    return seen.lease.model_copy(update={"seconds": left, "abandoned": []})
+    rest = (current.lease.life() - current.age).total_seconds()
+    return current.lease.model_copy(update={"seconds": rest, "abandoned": []})
 
 
 @contextmanager
-def kept(process: Process, held: Held) -> Iterator[None]:
+def renewal(process: Process, hold: Hold) -> Iterator[None]:
     """Renew the lease beside the work that is done in this context: 1 PUT a minute, none in the first."""
 
     def renew() -> None:
-        if process.timer() - held.renewed >= RENEWED_AFTER.total_seconds():
+        if process.timer() - hold.renewed >= RENEWED_AFTER.total_seconds():
             # A lease that can't be renewed runs out. That costs at most another worker's call of the LLM.
-            _rewrite(process, held, expires_at=clock.iso_millis(process.clock() + LIFE))
+            _rewrite(process, hold, expires_at=clock.iso_millis(process.clock() + LIFE))
 
     with process.every(renew, RENEWAL_TICK):
         yield
 
 
-def extend(process: Process, held: Held, life: timedelta) -> None:
+def extend(process: Process, hold: Hold, life: timedelta) -> None:
     """Let the lease live for `life` from now on, unless another holder has it by now."""
-    _rewrite(process, held, seconds=life.total_seconds(), expires_at=clock.iso_millis(process.clock() + life))
+    _rewrite(process, hold, seconds=life.total_seconds(), expires_at=clock.iso_millis(process.clock() + life))
 
 
-def let_go(process: Process, held: Held) -> None:
+def let_go(process: Process, hold: Hold) -> None:
     """Expire the lease now, after a failure that Lambda will retry. The retry takes the lease and clears up after the
     job.
     """
-    _rewrite(process, held, seconds=0, expires_at=clock.iso_millis(process.clock()))
+    _rewrite(process, hold, seconds=0, expires_at=clock.iso_millis(process.clock()))
 
 
-def pass_on(process: Process, held: Held, owner: str) -> None:
+def pass_on(process: Process, hold: Hold, owner: str) -> None:
     """Give the lease to another job, which this worker continues: 1 PUT."""
-    if held.put_back and held.put_back.owner == owner:
-        held.put_back = None
-    _rewrite(process, held, owner=owner)
+    if hold.put_back and hold.put_back.owner == owner:
+        hold.put_back = None
+    _rewrite(process, hold, owner=owner)
 
 
-def put_aside(process: Process, held: Held, life: timedelta) -> None:
+def put_aside(process: Process, hold: Hold, life: timedelta) -> None:
     """Keep the job's place for its next invocation for `life`: 1 PUT. Later the sweep sees that it did not come."""
-    if held.put_back:
-        quietly_release(process, held)
+    if hold.put_back:
+        quietly_release(process, hold)
     else:
         _rewrite(
             process,
-            held,
+            hold,
             kind="queued",
             seconds=life.total_seconds(),
             expires_at=clock.iso_millis(process.clock() + life),
@@ -344,7 +348,7 @@ def put_aside(process: Process, held: Held, life: timedelta) -> None:
 
 def back_off(
     process: Process,
-    held: Held,
+    hold: Hold,
     error_code: str,
     wait: timedelta | None = None,
     *,
@@ -353,11 +357,11 @@ def back_off(
     """Keep automatic work away after a failure for `wait`, at most for `longest`. None: 1 minute, doubled with each
     further failure. Returns the time that was chosen.
     """
-    failures = held.lease.failures + 1
+    failures = hold.lease.failures + 1
     wait = min(wait or BACKOFF_FIRST * 2 ** min(failures - 1, 10), longest)
     _rewrite(
         process,
-        held,
+        hold,
         kind="backoff",
         seconds=wait.total_seconds(),
         expires_at=clock.iso_millis(process.clock() + wait),
@@ -368,70 +372,79 @@ def back_off(
     return wait
 
 
-def _rewrite(process: Process, held: Held, **changes: object) -> None:
+def _rewrite(process: Process, hold: Hold, **changes: object) -> None:
     """Write the lease with `changes`, unless another holder has it or the store fails: nothing depends on the write."""
     with suppress(PreconditionLost, StoreUnavailable):
         try:
-            _swap(process, held, changes)
+            _swap(process, hold, changes)
         except PreconditionLost:
-            if not _marked_meanwhile(process, held):
+            if not _marked_meanwhile(process, hold):
                 raise
-            _swap(process, held, changes)
+            _swap(process, hold, changes)
 
 
-def _swap(process: Process, held: Held, changes: Mapping[str, object]) -> None:
-    changed = held.lease.model_copy(update={**changes, "rev": held.lease.rev + 1})
-    held.stored = stored.swap(process.store, held.stored, changed, process.new_id)
-    held.renewed = process.timer()
+def _swap(process: Process, hold: Hold, changes: Mapping[str, object]) -> None:
+    changed = hold.lease.model_copy(update={**changes, "rev": hold.lease.rev + 1})
+    hold.stored = stored.swap(process.store, hold.stored, changed, process.new_id)
+    hold.renewed = process.timer()
 
 
-def _marked_meanwhile(process: Process, held: Held) -> bool:
-    """Whether the lease is still this holder's, and was only marked as wanted. Then `held` has the mark: 1 GET."""
-    seen = look(process, held.place)
-    mine = (held.lease.owner, held.lease.worker)
-    if not seen or held.lease.wanted or not seen.lease.wanted or (seen.lease.owner, seen.lease.worker) != mine:
+def _marked_meanwhile(process: Process, hold: Hold) -> bool:
+    """Whether the lease is still this holder's, and was only marked as wanted. Then `hold` has the mark: 1 GET."""
+    current = look(process, hold.place)
+    mine = (hold.lease.owner, hold.lease.worker)
+    if (
+        not current
+        or hold.lease.wanted
+        or not current.lease.wanted
+        or (current.lease.owner, current.lease.worker) != mine
+    ):
         return False
-    marked = held.lease.model_copy(update={"wanted": True, "rev": seen.lease.rev})
-    held.stored = Stored(seen.stored.key, marked, seen.stored.etag)
+    marked = hold.lease.model_copy(update={"wanted": True, "rev": current.lease.rev})
+    hold.stored = Stored(current.stored.key, marked, current.stored.etag)
     return True
 
 
-def still_ours(process: Process, held: Held) -> bool:
+def still_ours(process: Process, hold: Hold) -> bool:
     """Whether no other holder took the lease over: 1 GET."""
-    seen = look(process, held.place)
-    return bool(seen and seen.live() and (seen.lease.owner, seen.lease.worker) == (held.lease.owner, held.lease.worker))
+    current = look(process, hold.place)
+    return bool(
+        current
+        and current.live()
+        and (current.lease.owner, current.lease.worker) == (hold.lease.owner, hold.lease.worker)
+    )
 
 
-def release(process: Process, held: Held) -> None:
+def release(process: Process, hold: Hold) -> None:
     """Give the lease back, or to the queued job whose place it took, or reserve it for the change by hand that wants
     it, unless another holder has it.
     """
-    waiting = held.put_back
-    if waiting and not held.place.has_ended(process, waiting):
-        _rewrite(process, held, **waiting.model_dump())
-    elif held.lease.wanted or not _removed(process, held):
+    waiting = hold.put_back
+    if waiting and not hold.place.has_ended(process, waiting):
+        _rewrite(process, hold, **waiting.model_dump())
+    elif hold.lease.wanted or not _removed(process, hold):
         until = clock.iso_millis(process.clock() + RESERVED)
         reserved = Lease(kind="reserved", seconds=RESERVED.total_seconds(), expires_at=until)
-        _rewrite(process, held, **reserved.model_dump())
+        _rewrite(process, hold, **reserved.model_dump())
 
 
-def _removed(process: Process, held: Held) -> bool:
+def _removed(process: Process, hold: Hold) -> bool:
     """Remove the lease. False if it is marked as wanted by now."""
-    deleted = process.store.delete(held.place.key, if_match=held.stored.etag)
-    return deleted or not _marked_meanwhile(process, held)
+    deleted = process.store.delete(hold.place.key, if_match=hold.stored.etag)
+    return deleted or not _marked_meanwhile(process, hold)
 
 
-def quietly_release(process: Process, held: Held) -> None:
+def quietly_release(process: Process, hold: Hold) -> None:
     """Release the lease after work that has succeeded: a failure of the store now must not fail that work."""
     # Every process can see that the holder has ended, or the lease runs out.
     with suppress(LiveMemoryError):
-        release(process, held)
+        release(process, hold)
 
 
 def forget(process: Process, place: LeasePlace, owner: str) -> None:
     """Remove a lease that has run out if it belongs to this owner, whose work has ended: 1 GET, 1 DELETE. Else no
     DELETE.
     """
-    seen = look(process, place)
-    if seen and seen.waiting_owner() == owner:
-        process.store.delete(place.key, if_match=seen.stored.etag)
+    current = look(process, place)
+    if current and current.waiting_owner() == owner:
+        process.store.delete(place.key, if_match=current.stored.etag)

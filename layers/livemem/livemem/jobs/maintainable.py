@@ -173,18 +173,18 @@ def find(process: Process, space_id: str, *, daily: bool = False) -> Space | Non
     head = heads.find(process, space_id)
     if not head:
         return None
-    seen, busy = leases.look_at_holder(process, places.of_space(space_id))
+    lease, busy = leases.look_at_holder(process, places.of_space(space_id))
     threshold = head.meta.consolidation_threshold
     live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
     below, entries = _below(process, space_id) if daily else (frozenset[str](), None)
-    return Space(space_id, head, seen, busy, live, process.clock(), daily, below, entries)
+    return Space(space_id, head, lease, busy, live, process.clock(), daily, below, entries)
 
 
 def _below(process: Process, space_id: str) -> tuple[frozenset[str], tuple[Entry, ...] | None]:
     """The first parts of all keys of the space, and its objects where one listing holds them all: 1 LIST, else 2."""
     prefix = keys.prefix(space_id)
-    listed = process.store.first(prefix)
-    if listed.more:
+    listing = process.store.first(prefix)
+    if listing.more:
         return frozenset(process.store.folders(prefix)), None
-    names = (entry.key.removeprefix(prefix) for entry in listed.entries)
-    return frozenset(name.partition("/")[0] for name in names if "/" in name), tuple(listed.entries)
+    names = (entry.key.removeprefix(prefix) for entry in listing.entries)
+    return frozenset(name.partition("/")[0] for name in names if "/" in name), tuple(listing.entries)

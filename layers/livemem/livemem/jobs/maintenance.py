@@ -34,30 +34,30 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 def problems(process: Process, space: Space) -> list[HealthProblem]:
     """Reports a failed consolidation, notes that wait too long, a plan that waits, and notes that no run can take."""
-    found = []
-    held = space.lease and space.lease.lease
-    if held and held.failures:
-        if held.error == budget.EXHAUSTED:
-            found.append(HealthProblem(space.space_id, budget.EXHAUSTED, BUDGET))
+    causes = []
+    lease = space.lease and space.lease.lease
+    if lease and lease.failures:
+        if lease.error == budget.EXHAUSTED:
+            causes.append(HealthProblem(space.space_id, budget.EXHAUSTED, BUDGET))
         else:
-            detail = f"The last consolidation failed: {held.error}. Its notes are live."
-            found.append(HealthProblem(space.space_id, "last_run_failed", detail))
+            detail = f"The last consolidation failed: {lease.error}. Its notes are live."
+            causes.append(HealthProblem(space.space_id, "last_run_failed", detail))
     age = space.waiting_seconds()
     if age > process.settings.pending_note_limit:
         detail = f"The oldest live note has waited for {age:.0f} s to be consolidated."
-        found.append(HealthProblem(space.space_id, "notes_pending", detail))
+        causes.append(HealthProblem(space.space_id, "notes_pending", detail))
     if waits := space.head.meta.pending_plan:
         days = (space.now - clock.parse(waits.planned_at)) // timedelta(days=1)
         detail = f"{waits.waiting()} Its notes ({waits.notes_count}) are live, and no other plan is made."
-        found.append(HealthProblem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
+        causes.append(HealthProblem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
     aside = sorted(space.head.meta.oversized_notes.standing(process.settings.llmaas_context_tokens))
     if aside:
         detail = (
             f"{len(aside)} live notes are set aside: they are too large for the model's window beside the bank. "
             f"The oldest is {aside[0]}. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank."
         )
-        found.append(HealthProblem(space.space_id, "oversized_notes", detail))
-    return found
+        causes.append(HealthProblem(space.space_id, "oversized_notes", detail))
+    return causes
 
 
 def kind(name: str) -> DocumentKind | None:

@@ -48,17 +48,17 @@ class Waiting:
 def look(process: Process, meta: Meta) -> Waiting:
     """What waits in a space: 1 GET and 1 LIST side by side, 1 GET more in a space that is held."""
     looks: list[Callable[[], Any]] = [
-        lambda: held(process, meta.space_id),
+        lambda: holder_lease(process, meta.space_id),
         lambda: contents.waiting_notes(process, meta, most=COUNTED_MOST),
     ]
-    lease, notes = process.store.map(lambda one: one(), looks)
+    lease, notes = process.store.map(lambda look: look(), looks)
     return waiting(meta, lease, notes, exact=len(notes) < COUNTED_MOST)
 
 
-def held(process: Process, space_id: str) -> SeenLease | None:
+def holder_lease(process: Process, space_id: str) -> SeenLease | None:
     """The lease of a space whose holder is at work: 1 GET, 2 where there is one."""
-    seen, busy = leases.look_at_holder(process, places.of_space(space_id))
-    return seen if busy else None
+    lease, busy = leases.look_at_holder(process, places.of_space(space_id))
+    return lease if busy else None
 
 
 def waiting(meta: Meta, lease: SeenLease | None, notes: Sequence[Entry], *, exact: bool = True) -> Waiting:

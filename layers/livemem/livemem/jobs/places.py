@@ -17,7 +17,7 @@ class _Run(BaseModel, defer_build=True):
 
 def of_space(space_id: str) -> LeasePlace:
     """The lease of a space: its holder changes the bank."""
-    return LeasePlace(keys.lease(space_id), lambda process, held: _has_ended(process, space_id, held))
+    return LeasePlace(keys.lease(space_id), lambda process, lease: _has_ended(process, space_id, lease))
 
 
 def of_conversation(space_id: str, conversation_id: str) -> LeasePlace:
@@ -35,19 +35,19 @@ def of_session(space_id: str, user: str) -> LeasePlace:
     return LeasePlace(ask_keys.session_claim(space_id, user))
 
 
-def _has_ended(process: Process, space_id: str, held: Lease) -> bool:
+def _has_ended(process: Process, space_id: str, lease: Lease) -> bool:
     """Whether the holder's work has ended: 1 GET. False where the bucket does not show it."""
-    if held.kind in ("queued", "consolidation"):
-        return _run_has_ended(process, space_id, held.owner)
+    if lease.kind in ("queued", "consolidation"):
+        return _run_has_ended(process, space_id, lease.owner)
     head = heads.find(process, space_id)
-    return bool(head and head.meta.last_run == held.owner and not head.meta.committed_run)
+    return bool(head and head.meta.last_run == lease.owner and not head.meta.committed_run)
 
 
 def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
     """Whether the run has ended: no worker works on it any more."""
-    found = process.store.get(keys.run(space_id, run_id))
+    document = process.store.get(keys.run(space_id, run_id))
     try:
-        return bool(found and _Run.model_validate_json(found.body).status in ENDED)
+        return bool(document and _Run.model_validate_json(document.body).status in ENDED)
     except ValueError:
         return False
 

@@ -38,40 +38,40 @@ class RunOrder:
     """Only for a dry run: the notes of this change in the place of the live ones."""
 
 
-def order(process: Process, principal: Principal, space_id: str, wanted: RunOrder) -> Run:
+def order(process: Process, principal: Principal, space_id: str, request: RunOrder) -> Run:
     """Queue a run by hand.
 
     Raises NotFound, Forbidden for another agent's notes without admin, TooSoon, and Conflict where a plan waits for
     approval, unless it is a dry run or may `replace` that plan.
     """
-    if wanted.agent is not None and wanted.agent != principal.name and "admin" not in principal.permissions:
+    if request.agent is not None and request.agent != principal.name and "admin" not in principal.permissions:
         raise Forbidden("To consolidate another agent's notes alone, the token needs the permission 'admin'.")
-    if wanted.agent is not None:
-        keys.check_agent(wanted.agent)
+    if request.agent is not None:
+        keys.check_agent(request.agent)
     head, run_id = heads.load(process, space_id), process.new_id()
     waits = head.meta.pending_plan
-    if waits and not wanted.dry_run and not wanted.replace:
+    if waits and not request.dry_run and not request.replace:
         raise Conflict(f"{waits.waiting()} No other plan is made before that. All notes are live.")
     cooldown.claim(process, space_id, run_id)
     due_index.leave(process, space_id)
-    return enqueue(process, head, wanted, run_id=run_id)
+    return enqueue(process, head, request, run_id=run_id)
 
 
-def enqueue(process: Process, head: Head, wanted: RunOrder, *, run_id: str) -> Run:
+def enqueue(process: Process, head: Head, request: RunOrder, *, run_id: str) -> Run:
     """Write a queued run and start it. If it can't be started, the run records the failure and the error is raised."""
     run = Run(
         job_id=run_id,
         space_id=head.meta.space_id,
         uid=head.meta.uid,
-        trigger=wanted.trigger,
-        agent=wanted.agent,
-        max_notes=wanted.max_notes,
-        dry_run=wanted.dry_run,
-        tidy=wanted.tidy,
-        replace=wanted.replace,
-        rules=wanted.rules,
-        notes_of=wanted.notes_of,
-        requested_by=wanted.requested_by,
+        trigger=request.trigger,
+        agent=request.agent,
+        max_notes=request.max_notes,
+        dry_run=request.dry_run,
+        tidy=request.tidy,
+        replace=request.replace,
+        rules=request.rules,
+        notes_of=request.notes_of,
+        requested_by=request.requested_by,
         created_at=clock.iso_millis(process.clock()),
     )
     saved = runs.create(process, run)

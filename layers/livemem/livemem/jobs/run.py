@@ -103,8 +103,8 @@ class Run(Job):
         after = super().changed(changes)
         if self.at_rest() or not after.at_rest():
             return after
-        asked = Usage.of(after.metrics) if "llm_calls" in after.metrics else after.asking
-        return after.model_copy(update={"usage": after.usage + asked, "asking": Usage()})
+        last_call = Usage.of(after.metrics) if "llm_calls" in after.metrics else after.asking
+        return after.model_copy(update={"usage": after.usage + last_call, "asking": Usage()})
 
 
 def with_result(result: Result) -> dict[str, Any]:
@@ -123,27 +123,27 @@ def find(process: Process, space_id: str, run_id: str, missing: list[str] | None
 
 
 def _read(process: Process, missing: list[str] | None = None) -> Read[Run | None]:
-    return lambda found: unreadable.tolerated(process, Run, found, missing)
+    return lambda document: unreadable.tolerated(process, Run, document, missing)
 
 
-def change(process: Process, found: Stored[Run], **changes: object) -> Stored[Run]:
+def change(process: Process, saved: Stored[Run], **changes: object) -> Stored[Run]:
     """Write `changes` over exactly the run that was read. Raises PreconditionLost: the run is gone, or was changed.
 
     If the write brings the run to rest, its usage is counted (spaces/usage_counts.py).
     """
-    written = jobs.change(process, found, **changes)
-    usage_counts.come_to_rest(process, written.value.space_id, written.value, found.value.result)
+    written = jobs.change(process, saved, **changes)
+    usage_counts.come_to_rest(process, written.value.space_id, written.value, saved.value.result)
     return written
 
 
-def finish(process: Process, found: Stored[Run], result: Result, **changes: object) -> Run:
+def finish(process: Process, saved: Stored[Run], result: Result, **changes: object) -> Run:
     """Write the run's end, count its usage, and return the run as it is then.
 
     A run that is gone or has ended stays as it is. So does one that another worker has taken, except for `ok`: the
     change of the run is committed then, and that holds for every worker.
     """
     end = with_result(result) | changes
-    ended = jobs.finish(process, found, read=_read(process), anyway=lambda _: result == "ok", **end)
-    stands = (ended or found).value
-    usage_counts.come_to_rest(process, stands.space_id, stands, found.value.result)
+    ended = jobs.finish(process, saved, read=_read(process), anyway=lambda _: result == "ok", **end)
+    stands = (ended or saved).value
+    usage_counts.come_to_rest(process, stands.space_id, stands, saved.value.result)
     return stands

@@ -25,16 +25,16 @@ def removable(process: Process, head: Head) -> list[str]:
 
     More than one LIST only where none of a thousand objects of such old runs may be removed.
     """
-    seen, before = head.meta.runs_seen, process.clock() - _kept(process)
-    if not seen or clock.parse(head.meta.created_at) >= before:
+    last_seen, before = head.meta.runs_seen, process.clock() - _kept(process)
+    if not last_seen or clock.parse(head.meta.created_at) >= before:
         return []
     space_id = head.meta.space_id
     prefix = keys.runs_prefix(space_id)
-    listed = process.store.scan(prefix, stop=prefix + keys.run_moment(int(before.timestamp() * 1_000)))
-    found = (parsed[0] for entry in listed if (parsed := keys.parse_run(entry.key)))
+    entries = process.store.scan(prefix, stop=prefix + keys.run_moment(int(before.timestamp() * 1_000)))
+    run_ids = (parsed[0] for entry in entries if (parsed := keys.parse_run(entry.key)))
     # The run of a waiting plan stays for as long as the plan waits: an approval ends it.
     waits = head.meta.review.run_id if head.meta.review else None
-    ended = (run_id for run_id in takewhile(lambda run_id: run_id <= seen, found) if run_id != waits)
+    ended = (run_id for run_id in takewhile(lambda run_id: run_id <= last_seen, run_ids) if run_id != waits)
     return list(islice(ended, AT_ONCE))
 
 
@@ -51,8 +51,8 @@ def remove_days(process: Process) -> int:
     Returns how many: 1 LIST and 1 DeleteObjects, no DeleteObjects where there are none.
     """
     oldest = process.clock() - _kept(process)
-    listed = process.store.scan(keys.USAGE, stop=keys.usage_of_day(oldest.date()), limit=DELETE_BATCH)
-    doomed = [entry.key for entry in listed if keys.parse_totals(entry.key)]
+    entries = process.store.scan(keys.USAGE, stop=keys.usage_of_day(oldest.date()), limit=DELETE_BATCH)
+    doomed = [entry.key for entry in entries if keys.parse_totals(entry.key)]
     process.store.delete_many(doomed)
     return len(doomed)
 

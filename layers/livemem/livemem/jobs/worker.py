@@ -29,7 +29,7 @@ from livemem.errors import (
 from livemem.jobs import budget, lease
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Failure, J, Status
-from livemem.jobs.lease import Held, LeasePlace, LeaseTaken
+from livemem.jobs.lease import Hold, LeasePlace, LeaseTaken
 from livemem.llm.usage import Usage
 from livemem.process import Function, Process
 from livemem.spaces import unreadable
@@ -82,7 +82,7 @@ class Work(Generic[J]):
     """Whether a caller waits for an answer: then a step leaves long work to an invocation."""
     nested: bool = False
     """Whether it is a part of another job, which continues the rest: then no invocation is queued for it."""
-    held: Held | None = None
+    hold: Hold | None = None
     saved: bool = False
     """Whether this worker has saved anything. If not, its attempt counts: the next worker would save nothing either."""
     used: Usage = field(default_factory=Usage)
@@ -97,17 +97,17 @@ class Work(Generic[J]):
 
     def save(self, **changes: Any) -> None:
         """Write the job's progress: 1 PUT. Raises PreconditionLost: another worker has the job now."""
-        self.write(**{**self.hold(), **changes})
+        self.write(**{**self.hold_field(), **changes})
         self.saved = True
 
     def write(self, **changes: Any) -> None:
         """Change the job, and keep what another process has added to it meanwhile. Requests and errors as `save`."""
         self.stored = jobs.amend(self.process, self.stored, self.kind.read(self.process), **changes)
 
-    def hold(self) -> dict[str, Any]:
+    def hold_field(self) -> dict[str, Any]:
         """The field that says until when this worker holds a job without a lease. Empty where a lease says it."""
-        left = self.deadline - self.process.clock() + MARGIN
-        return {} if self.held else {"held_seconds": max(left.total_seconds(), 0.0)}
+        rest = self.deadline - self.process.clock() + MARGIN
+        return {} if self.hold else {"held_seconds": max(rest.total_seconds(), 0.0)}
 
     def in_time(self, spare: timedelta = MARGIN) -> bool:
         """Whether there is more time left than `spare`."""
@@ -205,7 +205,7 @@ class Kind(ABC, Generic[J]):
 
     def read(self, process: Process, missing: list[str] | None = None) -> Callable[[Object], J | None]:
         """A reader of jobs of this kind. For a job that can't be read: None, and its key is added to `missing`."""
-        return lambda found: unreadable.tolerated(process, self.document, found, missing)
+        return lambda item: unreadable.tolerated(process, self.document, item, missing)
 
     def find(
         self,
@@ -260,24 +260,24 @@ def work(
     by_hand: bool = False,
     brief: bool = False,
     nested: bool = False,
-    found: Stored[J] | None = None,
+    current: Stored[J] | None = None,
     wait: Wait | None = None,
 ) -> Worked[J]:
     """Carry a job out until shortly before `deadline`, and queue the rest.
 
     1 GET, 1 PUT to take it, 1 PUT at its end, and the requests of its lease (1 GET, 1 PUT, 1 DELETE) and of its steps.
-    `found`: the job as it was just read, which saves the GET. `wait`: the worker waits for the lease, then reads the
+    `current`: the job as it was just read, which saves the GET. `wait`: the worker waits for the lease, then reads the
     job again with 1 GET. `brief`: a caller waits for the answer. `nested`: it is a part of another job, which continues
     the rest. Raises StoreUnavailable and StillAtWork, so that the invocation is tried again.
     """
     require_conditional_writes(process.store)
-    found = found or kind.find(process, space_id, job_id, subject=subject)
-    if not found or found.value.ended():
-        return Worked("ended" if found else "gone", found)
-    task = Work(process, kind, found, deadline, delivery, brief, nested)
+    current = current or kind.find(process, space_id, job_id, subject=subject)
+    if not current or current.value.ended():
+        return Worked("ended" if current else "gone", current)
+    task = Work(process, kind, current, deadline, delivery, brief, nested)
     try:
         with _leased(task, by_hand=by_hand, wait=wait) as at_once:
-            newer = found if at_once else kind.find(process, space_id, job_id, subject=subject)
+            newer = current if at_once else kind.find(process, space_id, job_id, subject=subject)
             if not newer or newer.value.ended():
                 return Worked("ended" if newer else "gone", newer)
             task.stored = newer
@@ -287,7 +287,7 @@ def work(
         beside = taken.lease.kind != "backoff" and taken.lease.owner != job_id
         if by_hand or beside or taken.fails(delivery):
             raise StillAtWork(taken.detail) from taken
-        return Worked("busy", found, taken.lease.owner)
+        return Worked("busy", current, taken.lease.owner)
 
 
 @contextmanager
@@ -298,25 +298,25 @@ def _leased(task: Work[J], *, by_hand: bool, wait: Wait | None = None) -> Iterat
     if not place:
         yield True
         return
-    held, at_once = _acquired(task, place, wait, by_hand=by_hand)
-    task.held = held
+    hold, at_once = _acquired(task, place, wait, by_hand=by_hand)
+    task.hold = hold
     try:
-        with lease.kept(process, held):
+        with lease.renewal(process, hold):
             yield at_once
     except Exception:
         # The retry must find the lease free, and the lease names the owner whose work may be orphaned.
-        lease.let_go(process, held)
+        lease.let_go(process, hold)
         raise
-    if task.held is held and held.lease.kind not in ("backoff", "queued"):
-        lease.quietly_release(process, held)
+    if task.hold is hold and hold.lease.kind not in ("backoff", "queued"):
+        lease.quietly_release(process, hold)
 
 
-def _acquired(task: Work[J], place: LeasePlace, wait: Wait | None, *, by_hand: bool) -> tuple[Held, bool]:
+def _acquired(task: Work[J], place: LeasePlace, wait: Wait | None, *, by_hand: bool) -> tuple[Hold, bool]:
     process, owner, at_once = task.process, task.job.job_id, True
     while True:
         worker = process.new_id()
         try:
-            held = lease.acquire(
+            hold = lease.acquire(
                 process, place, owner, task.kind.name, worker=worker, delivery=task.delivery, by_hand=by_hand
             )
         except Busy:
@@ -325,7 +325,7 @@ def _acquired(task: Work[J], place: LeasePlace, wait: Wait | None, *, by_hand: b
             wait.pause(PAUSE)
             at_once = False
         else:
-            return held, at_once
+            return hold, at_once
 
 
 def begin(
@@ -348,9 +348,9 @@ def begin(
     task = Work(process, kind, Stored("", job, ""), deadline, delivery, brief)
     try:
         with _leased(task, by_hand=by_hand):
-            left = _left_behind(task)
-            if left:
-                task.stored = left
+            orphan = _left_behind(task)
+            if orphan:
+                task.stored = orphan
                 return go_on(task)
             key = kind.key(job.space_id, job.job_id, job.subject)
             begun = job.model_copy(update=_as_taken(task))
@@ -366,15 +366,15 @@ def _left_behind(task: Work[J]) -> Stored[J] | None:
     """The job that last held the lease, if it has not ended. The lease is given to that job. No request where there is
     none, else 1 GET and 1 PUT.
     """
-    process, job, held = task.process, task.job, task.held
-    before = held.before if held else None
-    if not held or not before or before.owner == job.job_id or before.kind not in (job.kind, "queued", "backoff"):
+    process, job, hold = task.process, task.job, task.hold
+    before = hold.before if hold else None
+    if not hold or not before or before.owner == job.job_id or before.kind not in (job.kind, "queued", "backoff"):
         return None
-    found = task.kind.find(process, job.space_id, before.owner, subject=job.subject)
-    if not found or found.value.ended():
+    orphan = task.kind.find(process, job.space_id, before.owner, subject=job.subject)
+    if not orphan or orphan.value.ended():
         return None
-    lease.pass_on(process, held, before.owner)
-    return found
+    lease.pass_on(process, hold, before.owner)
+    return orphan
 
 
 def go_on(task: Work[J], *, taken: bool = False) -> Worked[J]:
@@ -406,8 +406,8 @@ def _as_taken(task: Work[J]) -> dict[str, Any]:
     return {
         "status": "running",
         "attempt": job.attempt + 1,
-        "worker": task.held.lease.worker if task.held else process.new_id(),
-        **task.hold(),
+        "worker": task.hold.lease.worker if task.hold else process.new_id(),
+        **task.hold_field(),
         "started_at": job.started_at or clock.iso_millis(process.clock()),
         **task.kind.on_take(task),
     }
@@ -433,16 +433,16 @@ def _steps(task: Work[J]) -> End | None:
 
 
 def _hand_over(task: Work[J]) -> Worked[J]:
-    process, job, held = task.process, task.job, task.held
+    process, job, hold = task.process, task.job, task.hold
     if task.kind.keeps_place:
         task.kind.look_again(task, PUT_ASIDE)
         task.write(attempt=0 if task.saved else job.attempt, held_seconds=PUT_ASIDE.total_seconds())
     # Before the job is queued, because its invocation may come at once.
-    if held and task.kind.keeps_place:
-        lease.put_aside(process, held, PUT_ASIDE)
-    elif held:
-        lease.quietly_release(process, held)
-        task.held = None
+    if hold and task.kind.keeps_place:
+        lease.put_aside(process, hold, PUT_ASIDE)
+    elif hold:
+        lease.quietly_release(process, hold)
+        task.hold = None
     if task.nested:
         return Worked("unfinished", task.stored)
     try:
@@ -480,12 +480,12 @@ def _failed(task: Work[J], error: LiveMemoryError) -> Worked[J]:
         logger.warning("job failed", extra=extra)
         return _end(task, End("failed", {**cleared, "error": failure}))
     logger.warning("job waits after a failure", extra=extra)
-    if not (task.held and isinstance(error, RunError)):
+    if not (task.hold and isinstance(error, RunError)):
         raise error
     # The budget of tokens begins again on the next day.
     exhausted = error.code == budget.EXHAUSTED
     pause = budget.pause(task.process, task.process.clock()) if exhausted else None
-    waited = lease.back_off(task.process, task.held, error.code, pause, longest=task.kind.longest_wait)
+    waited = lease.back_off(task.process, task.hold, error.code, pause, longest=task.kind.longest_wait)
     task.kind.look_again(task, waited)
     # The job does not cause the wait, so the attempts start again from 0.
     task.write(status="queued", attempt=0, error=failure)

@@ -62,7 +62,7 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
     done: dict[str, Any] = {}
     progress = 0
     try:
-        with lease.kept(process, held):
+        with lease.renewal(process, held):
             while True:
                 some, further = _once(process, head.meta, deadline)
                 progress += further

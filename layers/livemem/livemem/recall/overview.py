@@ -36,7 +36,7 @@ def info(process: Process, space_id: str) -> Info:
         lambda: contents.all_live_notes(process, space_id),
         lambda: contents.bank_files(process, space_id),
         lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
-        lambda: next_run.held(process, space_id),
+        lambda: next_run.holder_lease(process, space_id),
     ]
     listed, bank, synthesis, lease = process.store.map(lambda look: look(), looks)
     live = late_duplicates.without(process, space_id, listed)

@@ -96,7 +96,7 @@ def carry_out(
     found: Stored[ProvisioningJob] | None = None,
 ) -> Worked[ProvisioningJob]:
     """Carry the job out in an invocation: the requests and errors of `worker.work`."""
-    return _after(process, worker.work(process, kind, space_id, job_id, deadline, found=found))
+    return _after(process, worker.work(process, kind, space_id, job_id, deadline, current=found))
 
 
 def _after(process: Process, worked: Worked[ProvisioningJob]) -> Worked[ProvisioningJob]:
