@@ -468,7 +468,7 @@ class BankHistory(History):
         )
         tidy = partial(queues.order, principal=EVERYONE, space_id=SPACE, request=RunOrder("api", tidy=True))
         on, off = (SpaceUpdate(threshold=threshold, auto_paused=False) for threshold in (self.scene.size, 0))
-        changes = [partial(space_change.change, principal=EVERYONE, space_id=SPACE, wanted=one) for one in (on, off)]
+        changes = [partial(space_change.change, principal=EVERYONE, space_id=SPACE, update=one) for one in (on, off)]
         self._one_of(by_hand, by_hand, by_hand, dry, tidy, *changes)
 
     def decide(self) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.changes.records import RemovedLine
-from livemem.consolidation.removed_lines import LISTED, LISTED_CHARACTERS, listed, removed
+from livemem.consolidation.removed_lines import LISTED, LISTED_CHARACTERS, bounded, removed
 
 WORDS = st.sampled_from(["ferry", "crane", "K4", "17", "Kiel", "not", "the"])
 LINES = st.lists(st.lists(WORDS, min_size=1, max_size=5).map(" ".join), max_size=8)
@@ -38,4 +38,4 @@ def test_lines_are_listed_whole_as_many_as_there_is_room_for():
     lines = [RemovedLine(file="a.md", line=f"{number} " + "x" * 10) for number in range(LISTED + 5)]
     long = RemovedLine(file="a.md", line="x" * (LISTED_CHARACTERS + 1))
 
-    assert listed([long, *lines]) == lines[:LISTED]
+    assert bounded([long, *lines]) == lines[:LISTED]

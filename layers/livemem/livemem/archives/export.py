@@ -208,7 +208,7 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     return describable.of_job("export", jobs.described(found))
 
 
-def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
     """The jobs with their moments, the newest first: 1 LIST per 1,000. Jobs of the last day are kept."""
     prefix = keys.exports_prefix(space_id)
     names = (entry.key.removeprefix(prefix) for entry in process.store.scan(prefix))
@@ -216,4 +216,4 @@ def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Ite
     return sorted(((catalog.moment(one), one) for one in states if catalog.is_id(one)), reverse=True)
 
 
-DESCRIBABLE = Describable("export", described, listed)
+DESCRIBABLE = Describable("export", described, listing)

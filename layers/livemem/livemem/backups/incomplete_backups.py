@@ -72,9 +72,9 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     return describable.of_job("backup", jobs.described(found, NOBODY_COMES))
 
 
-def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
     """1 LIST per 1,000."""
     return ((catalog.moment(one), one) for one in reversed(catalog.ids(process, space_id)))
 
 
-DESCRIBABLE = Describable("backup", described, listed)
+DESCRIBABLE = Describable("backup", described, listing)

@@ -42,8 +42,8 @@ def old_notes(process: Process, head: Head, until: str) -> Iterator[Entry]:
     note's time.
     """
     folded = _being_folded(process, head)
-    listed = contents.notes_until(process, head.meta.space_id, until)
-    while batch := list(islice(listed, AT_ONCE)):
+    entries = contents.notes_until(process, head.meta.space_id, until)
+    while batch := list(islice(entries, AT_ONCE)):
         stray = late_duplicates.among(process, head, batch) | folded
         yield from (entry for entry in batch if contents.note_name(entry).note_id not in stray)
 
@@ -108,10 +108,10 @@ def _moving(record: Record, head: Head, sources: list[NoteSource]) -> Record:
 
 def _one(process: Process, head: Head, note_id: str) -> list[NoteSource]:
     """The note, if it is live."""
-    found = process.store.get(keys.note(head.meta.space_id, note_id))
-    if not found or note_id in late_duplicates.among(process, head, [found]) | _being_folded(process, head):
+    item = process.store.get(keys.note(head.meta.space_id, note_id))
+    if not item or note_id in late_duplicates.among(process, head, [item]) | _being_folded(process, head):
         return []
-    return [NoteSource.of(note_id, found.body)]
+    return [NoteSource.of(note_id, item.body)]
 
 
 def _sources(process: Process, head: Head, until: str) -> list[NoteSource]:
@@ -125,7 +125,7 @@ def _sources(process: Process, head: Head, until: str) -> list[NoteSource]:
         chosen.append(entry.key)
     # A note that is gone by now was no longer live when this change began.
     return [
-        NoteSource.of(parsed[1].note_id, found.body)
-        for found in process.store.get_many(chosen)
-        if found and (parsed := keys.parse_note(found.key))
+        NoteSource.of(parsed[1].note_id, item.body)
+        for item in process.store.get_many(chosen)
+        if item and (parsed := keys.parse_note(item.key))
     ]

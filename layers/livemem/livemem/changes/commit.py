@@ -57,8 +57,8 @@ def prepare(process: Process, space_id: str, record: Record) -> Record:
 
 def planned(process: Process, space_id: str, run_id: str) -> Record | None:
     """The plan of a run, or None. Raises ObjectUnreadable."""
-    found = process.store.get(keys.plan(space_id, run_id))
-    return unreadable.parsed(process, Record, found) if found else None
+    item = process.store.get(keys.plan(space_id, run_id))
+    return unreadable.parsed(process, Record, item) if item else None
 
 
 def is_planned(process: Process, space_id: str, run_id: str) -> bool:
@@ -66,7 +66,7 @@ def is_planned(process: Process, space_id: str, run_id: str) -> bool:
     return process.store.get(keys.plan(space_id, run_id)) is not None
 
 
-def commit(process: Process, head: Head, held: Hold, record: Record) -> Head:
+def commit(process: Process, head: Head, hold: Hold, record: Record) -> Head:
     """Commit the prepared `record` by one swap of `_meta.json`, based on `head`.
 
     Raises CommitLost if it can't be committed any more, ModeChanged if a person has to approve it. After
@@ -91,7 +91,7 @@ def commit(process: Process, head: Head, held: Hold, record: Record) -> Head:
             raise ModeChanged("The space requires the approval of plans.")
         # Only a description or a threshold changed. The lease is read after the head: a worker that takes it over
         # changes the head before it removes our plan, so a swap based on this head can't outlive the plan.
-        if not lease.still_ours(process, held):
+        if not lease.still_ours(process, hold):
             raise LeaseLost("The time of this run is over.")
         head = newest
     raise CommitLost("The space was changed too often at the same time. Try again.")
@@ -133,11 +133,11 @@ def _committed(process: Process, head: Head, record: Record) -> dict[str, object
 
 
 def _folded_until(process: Process, head: Head, record: Record) -> str:
-    known = head.meta.folded_until
-    if known is None:
+    folded_until = head.meta.folded_until
+    if folded_until is None:
         # An older version did not store it: 1 LIST, once.
-        known = max((name.last for name in records.names(process, head.meta.space_id)), default="")
-    return max(known, record.name().last)
+        folded_until = max((name.last for name in records.names(process, head.meta.space_id)), default="")
+    return max(folded_until, record.name().last)
 
 
 def apply(process: Process, head: Head, record: Record) -> Head:
@@ -183,9 +183,9 @@ def _write_record(process: Process, space_id: str, record: Record) -> None:
     raise StoreUnavailable("The record can't be written.")
 
 
-def _run_id(found: Object) -> str | None:
+def _run_id(item: Object) -> str | None:
     try:
-        return Record.from_bytes(found.body).run_id
+        return Record.from_bytes(item.body).run_id
     except ValueError:
         return None
 
@@ -219,13 +219,13 @@ def _write(
     process: Process, head: Head, record: Record, key: str, path: str, before: Before | None, after: str | None
 ) -> None:
     """Bring one object from `before` to `after`. A part of it may be done already."""
-    wanted = after.encode() if after is not None else None
+    body = after.encode() if after is not None else None
     etag = before.etag if before else None
     for _ in range(TRIES):
-        if _replace(process, key, wanted, etag, record):
+        if _replace(process, key, body, etag, record):
             return
         current = process.store.get(key)
-        if (current.body if current else None) == wanted:
+        if (current.body if current else None) == body:
             return
         newest = heads.find(process, head.meta.space_id)
         if not newest or newest.meta.committed_run != record.run_id:
@@ -246,11 +246,11 @@ def _is_own(process: Process, space_id: str, path: str, current: Object) -> bool
     return after is not None and after.encode() == current.body
 
 
-def _replace(process: Process, key: str, wanted: bytes | None, etag: str | None, record: Record) -> bool:
-    if wanted is None:
+def _replace(process: Process, key: str, body: bytes | None, etag: str | None, record: Record) -> bool:
+    if body is None:
         return etag is None or process.store.delete(key, if_match=etag)
     metadata = record.metadata()
-    return bool(stored.write_if(process.store, key, wanted, over=etag, content_type=MARKDOWN, metadata=metadata))
+    return bool(stored.write_if(process.store, key, body, over=etag, content_type=MARKDOWN, metadata=metadata))
 
 
 def _close(process: Process, head: Head, record: Record) -> Head:

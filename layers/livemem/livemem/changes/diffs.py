@@ -46,9 +46,9 @@ class _Matcher(SequenceMatcher[str]):
         return [code for code in codes if code[1] < code[2] or code[3] < code[4]]
 
 
-def _common(one: Iterable[str], other: Iterable[str]) -> int:
+def _common(left_lines: Iterable[str], other: Iterable[str]) -> int:
     """How many lines are the same at the start."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left_lines, other, strict=False)))
 
 
 def changes(record: Record) -> list[dict[str, Any]]:
@@ -58,12 +58,12 @@ def changes(record: Record) -> list[dict[str, Any]]:
     """
     changed = record.changed()
     work = WORK // max(1, len(changed))
-    found = []
+    changes = []
     for change in changed:
         diff, coarse = _compare(change, work)
         item = {"path": change.path, "action": change.action, "diff": diff, "edits": change.edits}
-        found.append({**item, "reason": change.reason, "said": change.said, "coarse": coarse})
-    return found
+        changes.append({**item, "reason": change.reason, "said": change.said, "coarse": coarse})
+    return changes
 
 
 def unified(change: FileChange, work: int = WORK) -> str:

@@ -24,9 +24,9 @@ def take(process: Process, space_id: str, kind: str) -> tuple[Hold, Head]:
     require_conditional_writes(process.store)
     heads.load(process, space_id)
     due_index.leave(process, space_id)
-    held = lease.acquire_in_turn(process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND)
-    with freed_after_error(process, held):
-        return held, settled(process, space_id, held.lease.abandoned)
+    hold = lease.acquire_in_turn(process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND)
+    with freed_after_error(process, hold):
+        return hold, settled(process, space_id, hold.lease.abandoned)
 
 
 def settled(process: Process, space_id: str, abandoned: Iterable[str]) -> Head:
@@ -41,17 +41,17 @@ def settled(process: Process, space_id: str, abandoned: Iterable[str]) -> Head:
 
 
 @contextmanager
-def freed_after_error(process: Process, held: Hold) -> Iterator[None]:
+def freed_after_error(process: Process, hold: Hold) -> Iterator[None]:
     """Give the lease up after an error. If the space is gone or busy there is nothing to clear away. Else the next
     holder clears up first.
     """
     try:
         yield
     except (NotFound, Busy):
-        lease.quietly_release(process, held)
+        lease.quietly_release(process, hold)
         raise
     except LiveMemoryError:
-        lease.let_go(process, held)
+        lease.let_go(process, hold)
         raise
 
 
@@ -61,27 +61,27 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
     If the space is at its threshold afterwards, the next run is started. Raises what `plan` does, NotFound, Busy,
     PreconditionLost.
     """
-    held, head = take(process, space_id, kind)
+    hold, head = take(process, space_id, kind)
     try:
-        record = plan(head, held.lease.owner)
+        record = plan(head, hold.lease.owner)
         # A record that can't be written fails here, while there is nothing to clear away.
         record.to_bytes()
     except Exception:
-        lease.quietly_release(process, held)
+        lease.quietly_release(process, hold)
         raise
     try:
         record = commit.prepare(process, space_id, record)
-        commit.apply(process, commit.commit(process, head, held, record), record)
+        commit.apply(process, commit.commit(process, head, hold, record), record)
     except CommitLost as error:
-        lease.quietly_release(process, held)
+        lease.quietly_release(process, hold)
         if not _is_made(process, space_id, record):
             raise PreconditionLost(str(error)) from error
     except LiveMemoryError:
         # The next holder clears away its orphans, or writes the change out if it is committed.
-        lease.let_go(process, held)
+        lease.let_go(process, hold)
         raise
     else:
-        lease.quietly_release(process, held)
+        lease.quietly_release(process, hold)
     counter.start_if_possible(process, space_id)
     return record
 

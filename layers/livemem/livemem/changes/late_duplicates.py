@@ -33,14 +33,14 @@ class _Folded(NamedTuple):
 _UNKNOWN = _Folded(None, frozenset())
 
 
-def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set[str]:
+def among(process: Process, head: Head, live: Sequence[Entry | Object]) -> set[str]:
     """The ids of those of the listed live notes that are late duplicates, as of `head`.
 
     No request where all were written after the newest note that was ever folded; else 1 LIST of the records, and 1 GET
     for each that covers the time of such a note, once per process.
     """
     meta = head.meta
-    names = [parsed[1] for entry in listed if (parsed := keys.parse_note(entry.key))]
+    names = [parsed[1] for entry in live if (parsed := keys.parse_note(entry.key))]
     if meta.folded_until is not None:
         names = [name for name in names if keys.compact_time(name.timestamp) <= meta.folded_until]
     elif meta.changes == 0:
@@ -49,44 +49,45 @@ def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set
     return standing(process, head, [name for name in names if name.note_id not in known_live])
 
 
-def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since: int = 0) -> set[str]:
-    """The ids of those `wanted` notes that a record from number `since` on holds and that no later undo gave back."""
-    if not wanted:
+def standing(process: Process, head: Head, names: Sequence[NoteName], *, since: int = 0) -> set[str]:
+    """The ids of those notes that a record from number `since` on holds and that no later undo gave back."""
+    if not names:
         return set()
-    ids = {name.note_id for name in wanted}
+    ids = {name.note_id for name in names}
     covering = [
         name
         for name in records.names(process, head.meta.space_id, since=since)
-        if any(name.covers(note) for note in wanted)
+        if any(name.covers(note) for note in names)
     ]
-    held: set[str] = set()
+    folded_ids: set[str] = set()
     # Oldest first: an undo gives notes back, a later consolidation takes them again.
     for folded in process.store.map(lambda name: _folded(process, head.meta.space_id, name), covering):
         if folded.gives_back is None:
             # The record may be an undo: then the live note is no late duplicate, but the only copy of the note.
-            held = set()
+            folded_ids = set()
         else:
-            held = held - folded.note_ids if folded.gives_back else held | (folded.note_ids & ids)
-    return held
+            here = folded.note_ids
+            folded_ids = folded_ids - here if folded.gives_back else folded_ids | (here & ids)
+    return folded_ids
 
 
 def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
     """The part of a just listed record, cached apart from the record because it is read more often."""
     key = keys.record(space_id, name)
-    found = process.reads.get(_Folded, key, name.etag)
-    if not found:
+    folded = process.reads.get(_Folded, key, name.etag)
+    if not folded:
         try:
             record = records.read(process, space_id, name)
         except ObjectUnreadable:
             return _UNKNOWN
         if record.kind == "unreadable":
             return _UNKNOWN
-        found = _Folded(record.kind == "undo", frozenset(source.note_id for source in record.notes))
-        process.reads.put(key, name.etag, found, found.note_ids)
-    return found
+        folded = _Folded(record.kind == "undo", frozenset(source.note_id for source in record.notes))
+        process.reads.put(key, name.etag, folded, folded.note_ids)
+    return folded
 
 
-def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) -> set[str]:
+def hidden(process: Process, space_id: str, live: Sequence[Entry | Object]) -> set[str]:
     """The ids of the just listed live notes that are late duplicates and must not be shown.
 
     Judged by the head that this process knows. If a note was written since that head was read, by a fresh head (1 GET).
@@ -94,15 +95,15 @@ def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) ->
     """
     head = heads.load_recent(process, space_id)
     seen_at = head.seen_at
-    if not seen_at or any(entry.last_modified >= seen_at for entry in listed):
+    if not seen_at or any(entry.last_modified >= seen_at for entry in live):
         head = heads.refresh(process, space_id)
-    return among(process, head, listed)
+    return among(process, head, live)
 
 
-def without(process: Process, space_id: str, listed: Sequence[Entry]) -> list[Entry]:
+def without(process: Process, space_id: str, live: Sequence[Entry]) -> list[Entry]:
     """The just listed live notes without late duplicates."""
-    gone = hidden(process, space_id, listed)
-    return [entry for entry in listed if not gone or _id(entry) not in gone]
+    gone = hidden(process, space_id, live)
+    return [entry for entry in live if not gone or _id(entry) not in gone]
 
 
 def _id(entry: Entry) -> str:
@@ -119,10 +120,10 @@ def remove(process: Process, head: Head, note_ids: set[str]) -> Head:
 
 def finish(process: Process, head: Head) -> Head:
     """Remove the late duplicates that the head names. Safe to repeat. Returns the head after it."""
-    space_id, named = head.meta.space_id, head.meta.late_duplicates
-    if not named:
+    space_id, note_ids = head.meta.space_id, head.meta.late_duplicates
+    if not note_ids:
         return head
-    process.store.delete_many([keys.note(space_id, note_id) for note_id in named])
+    process.store.delete_many([keys.note(space_id, note_id) for note_id in note_ids])
     try:
         return heads.swap(process, head, late_duplicates=[])
     except PreconditionLost:

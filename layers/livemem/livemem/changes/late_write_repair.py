@@ -26,8 +26,8 @@ def watching(head: Head, record: Record, now: datetime) -> LateWriteRepair | Non
     if record.kind == "consolidation":
         # The repair only goes forwards: it brings back no earlier state. A tidy run may: without the line that the
         # change before it added, a file is as it was.
-        known = before.files if before else {}
-        going_on = {path: touched.get(path, seen) for path, seen in known.items()}
+        files = before.files if before else {}
+        going_on = {path: touched.get(path, etag) for path, etag in files.items()}
         return before and before.model_copy(update={"files": going_on})
     return LateWriteRepair(
         until=clock.iso(now + WATCHED_FOR),
@@ -59,10 +59,10 @@ def settle(process: Process, head: Head) -> Head:
 
 def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> None:
     key = keys.recorded(head.meta.space_id, path)
-    found = process.store.get(key)
-    if found and not _is_stale(found, watched):
+    item = process.store.get(key)
+    if item and not _is_stale(item, watched):
         return
-    if not found and watched.gone:
+    if not item and watched.gone:
         return
     record = records.get(process, head.meta.space_id, watched.number)
     if path not in record.written():
@@ -70,15 +70,15 @@ def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> Non
         return
     after = record.written()[path]
     if after is not None:
-        over, metadata = found.etag if found else None, record.metadata()
+        over, metadata = item.etag if item else None, record.metadata()
         stored.write_if(process.store, key, after.encode(), over=over, content_type=MARKDOWN, metadata=metadata)
-    elif found:
-        process.store.delete(key, if_match=found.etag)
+    elif item:
+        process.store.delete(key, if_match=item.etag)
 
 
-def _is_stale(found: Object, watched: Watched) -> bool:
+def _is_stale(item: Object, watched: Watched) -> bool:
     """Whether an earlier change than the newest wrote it. A file written without the service stays."""
-    number = found.metadata.get("consolidation", "")
+    number = item.metadata.get("consolidation", "")
     return number.isdecimal() and int(number) < watched.number
 
 

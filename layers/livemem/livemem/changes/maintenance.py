@@ -20,15 +20,15 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Finish a committed change, clear away plans that are not committed, remove late duplicates, repair damage by late
     requests, and end runs that no worker ends.
     """
-    left = orphans.find(process, space.head)
+    orphaned = orphans.find(process, space.head)
     unfinished = _unfinished(space)
-    _remove_reviews(process, space, left.reviews)
-    if unfinished or left.run_ids or space.head.meta.late_write_repair or _has_late_duplicates(process, space):
+    _remove_reviews(process, space, orphaned.reviews)
+    if unfinished or orphaned.run_ids or space.head.meta.late_write_repair or _has_late_duplicates(process, space):
         due_index.leave(process, space.space_id)
-        done = clear_up(process, space.space_id, left.run_ids)
-        return {MORE_WORK: 1, **({"recovered": 1} if done and (unfinished or left.run_ids) else {})}
-    orphans.remember(process, space.head, left)
-    return {MORE_WORK: 1} if left.more else {}
+        done = clear_up(process, space.space_id, orphaned.run_ids)
+        return {MORE_WORK: 1, **({"recovered": 1} if done and (unfinished or orphaned.run_ids) else {})}
+    orphans.remember(process, space.head, orphaned)
+    return {MORE_WORK: 1} if orphaned.more else {}
 
 
 def _remove_reviews(process: Process, space: Space, run_ids: Sequence[str]) -> None:
@@ -43,22 +43,22 @@ def left_undone(process: Process, space: Space) -> int:
     if space.busy:
         return 0
     meta = space.head.meta
-    left = orphans.find(process, space.head, ends=False)
+    orphaned = orphans.find(process, space.head, ends=False)
     stray = _late_duplicates(process, space.head) if _may_have_late_duplicates(space.head) else set()
     ran_out = space.lease is not None and space.lease.lease.kind != "backoff"
     undone = bool(meta.committed_run) + bool(meta.review and meta.review.decision)
-    return undone + ran_out + len(left.run_ids) + len(left.reviews) + len({*stray, *meta.late_duplicates})
+    return undone + ran_out + len(orphaned.run_ids) + len(orphaned.reviews) + len({*stray, *meta.late_duplicates})
 
 
 def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:
     """Finish and clear away under the lease, also the orphans of these runs. False if the space is busy."""
     try:
-        held = lease.acquire(process, places.of_space(space_id), process.new_id(), "sweep")
+        hold = lease.acquire(process, places.of_space(space_id), process.new_id(), "sweep")
     except Busy:
         return False
-    with lease.renewal(process, held), suppress(NotFound):
-        remove_late_duplicates(process, direct.settled(process, space_id, [*held.lease.abandoned, *run_ids]))
-    lease.release(process, held)
+    with lease.renewal(process, hold), suppress(NotFound):
+        remove_late_duplicates(process, direct.settled(process, space_id, [*hold.lease.abandoned, *run_ids]))
+    lease.release(process, hold)
     return True
 
 
@@ -66,11 +66,11 @@ def remove_late_duplicates(process: Process, head: Head) -> Head:
     """Remove the late duplicates among the space's live notes. Returns the head after it. If the head changes, they
     wait.
     """
-    found = _late_duplicates(process, head)
-    if not found:
+    duplicates = _late_duplicates(process, head)
+    if not duplicates:
         return head
     try:
-        return late_duplicates.remove(process, head, found)
+        return late_duplicates.remove(process, head, duplicates)
     except PreconditionLost:
         return heads.load(process, head.meta.space_id)
 
@@ -90,16 +90,16 @@ def _may_have_late_duplicates(head: Head) -> bool:
 
 
 def _late_duplicates(process: Process, head: Head) -> set[str]:
-    listed = list(contents.notes_until(process, head.meta.space_id, head.meta.folded_until))
-    return late_duplicates.among(process, head, listed)
+    entries = list(contents.notes_until(process, head.meta.space_id, head.meta.folded_until))
+    return late_duplicates.among(process, head, entries)
 
 
 def problems(_: Process, space: Space) -> list[HealthProblem]:
     """Reports a commit that is not written out, a lease that was not given back, and one whose holder does not work."""
-    found = []
-    seen = space.lease
-    if seen and not space.busy and seen.lease.kind != "backoff":
-        found.append(
+    causes = []
+    lease_read = space.lease
+    if lease_read and not space.busy and lease_read.lease.kind != "backoff":
+        causes.append(
             HealthProblem(space.space_id, "run_died", "The worker of a run died. The sweep clears up after it.")
         )
     if space.head.meta.committed_run:
@@ -107,22 +107,24 @@ def problems(_: Process, space: Space) -> list[HealthProblem]:
             "A committed change is not applied yet. The worker that holds the space, the next run, or the "
             "sweep finishes it."
         )
-        found.append(HealthProblem(space.space_id, "commit_unfinished", detail))
+        causes.append(HealthProblem(space.space_id, "commit_unfinished", detail))
     reason = space.blocked()
-    if seen and reason:
-        found.append(
-            HealthProblem(space.space_id, "blocked", f"{reason}; the space is free at {seen.until()} at the latest.")
+    if lease_read and reason:
+        causes.append(
+            HealthProblem(
+                space.space_id, "blocked", f"{reason}; the space is free at {lease_read.until()} at the latest."
+            )
         )
-    return found
+    return causes
 
 
 def _unfinished(space: Space) -> bool:
     if space.busy:
         return False
-    seen = space.lease
-    left = seen and (seen.lease.kind != "backoff" or seen.lease.abandoned)
+    lease_read = space.lease
+    stale = lease_read and (lease_read.lease.kind != "backoff" or lease_read.lease.abandoned)
     meta = space.head.meta
-    return bool(meta.committed_run or meta.late_duplicates or left or (meta.review and meta.review.decision))
+    return bool(meta.committed_run or meta.late_duplicates or stale or (meta.review and meta.review.decision))
 
 
 def kind(name: str) -> DocumentKind | None:

@@ -62,20 +62,20 @@ def find(process: Process, head: Head, *, ends: bool = True) -> OrphanedRuns:
 
     With `ends`, runs whose invocation never came are ended here: no worker holds the space for them.
     """
-    listed = _listed(process, head)
-    plans = {run_id for entry in listed if (run_id := keys.parse_plan(entry.key))}
-    run_ids = [parsed[0] for entry in listed if (parsed := keys.parse_run(entry.key))]
+    entries = _listed(process, head)
+    plans = {run_id for entry in entries if (run_id := keys.parse_plan(entry.key))}
+    run_ids = [parsed[0] for entry in entries if (parsed := keys.parse_run(entry.key))]
     ended = process.store.map(lambda run_id: _has_ended(process, head, run_id, ends=ends), run_ids)
     standing = dict(zip(run_ids, ended, strict=True))
-    left = [run_id for run_id, state in standing.items() if state == "overdue"]
+    overdue = [run_id for run_id, state in standing.items() if state == "overdue"]
     # A plan of a change by hand has no run. While that change works the space is busy, and nothing is cleared away.
-    left += sorted(run_id for run_id in plans if standing.get(run_id, "ended") == "ended" and run_id not in left)
-    left = [run_id for run_id in left if run_id != head.meta.committed_run]
-    asked = [run_id for entry in listed if (run_id := keys.parse_review(entry.key))]
-    unasked = [run_id for run_id in asked if standing.get(run_id, "ended") == "ended"]
+    overdue += sorted(run_id for run_id in plans if standing.get(run_id, "ended") == "ended" and run_id not in overdue)
+    overdue = [run_id for run_id in overdue if run_id != head.meta.committed_run]
+    review_ids = [run_id for entry in entries if (run_id := keys.parse_review(entry.key))]
+    unasked = [run_id for run_id in review_ids if standing.get(run_id, "ended") == "ended"]
     seen_until = _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids)
-    more = max(run_ids, default=None) != seen_until or len(listed) == MOST_LISTED
-    return OrphanedRuns(left, seen_until, more, _of_nobody(process, head, unasked), len(run_ids))
+    more = max(run_ids, default=None) != seen_until or len(entries) == MOST_LISTED
+    return OrphanedRuns(overdue, seen_until, more, _of_nobody(process, head, unasked), len(run_ids))
 
 
 def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
@@ -88,11 +88,11 @@ def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
     return [run_id for run_id in run_ids if newest and newest.meta.uid == head.meta.uid and run_id != waits]
 
 
-def remember(process: Process, head: Head, left: OrphanedRuns) -> None:
+def remember(process: Process, head: Head, orphaned: OrphanedRuns) -> None:
     """Write into the head up to which run there are no orphans: 1 PUT, if that is further than before."""
-    if left.seen_until and left.seen_until > (head.meta.runs_seen or ""):
+    if orphaned.seen_until and orphaned.seen_until > (head.meta.runs_seen or ""):
         with suppress(PreconditionLost):
-            heads.swap(process, head, runs_seen=left.seen_until)
+            heads.swap(process, head, runs_seen=orphaned.seen_until)
 
 
 def _listed(process: Process, head: Head) -> list[Entry]:
@@ -103,8 +103,8 @@ def _listed(process: Process, head: Head) -> list[Entry]:
 
 def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
     """The state of the run: `ended`, `going_on` or `overdue`."""
-    known = process.cache(_Ended)
-    if known.knows(head.meta.uid, run_id):
+    cache = process.cache(_Ended)
+    if cache.knows(head.meta.uid, run_id):
         return "ended"
     saved = runs.find(process, head.meta.space_id, run_id)
     if not saved or saved.value.uid != head.meta.uid:
@@ -116,7 +116,7 @@ def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
             return "overdue"
         run = runs.finish(process, saved, "error", error=recovery.NEVER_STARTED)
     if run.at_rest():
-        known.add(head.meta.uid, run_id)
+        cache.add(head.meta.uid, run_id)
         return "ended"
     return "overdue" if run.status == "running" and saved.age > timing.DEAD_AFTER else "going_on"
 

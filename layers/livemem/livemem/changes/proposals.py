@@ -28,7 +28,7 @@ from livemem.store.stored import Stored
 REVISION_CHARACTERS = 32
 
 
-def propose(process: Process, head: Head, held: Hold, record: Record) -> Head:
+def propose(process: Process, head: Head, hold: Hold, record: Record) -> Head:
     """Let the plan wait for approval, and return the head that says so: 2 PUT. A plan that another worker of the run
     wrote before counts.
 
@@ -65,7 +65,7 @@ def propose(process: Process, head: Head, held: Hold, record: Record) -> Head:
         if not commit.needs_approval(newest.meta, record):
             process.store.delete(keys.review(space_id, record.run_id))
             raise ModeChanged("The space does not require the approval of plans.")
-        if not lease.still_ours(process, held):
+        if not lease.still_ours(process, hold):
             raise LeaseLost("The time of this run is over.")
         head = newest
     raise CommitLost("The space was changed too often at the same time. Try again.")
@@ -86,10 +86,10 @@ def revision(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:REVISION_CHARACTERS]
 
 
-def left(process: Process, space_id: str, run_id: str) -> Record | None:
+def plan_of(process: Process, space_id: str, run_id: str) -> Record | None:
     """The plan that a worker of the run wrote before it died, or None: 1 GET. Raises ObjectUnreadable."""
-    found = process.store.get(keys.review(space_id, run_id))
-    return unreadable.parsed(process, Record, found) if found else None
+    item = process.store.get(keys.review(space_id, run_id))
+    return unreadable.parsed(process, Record, item) if item else None
 
 
 def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> Run:
@@ -97,18 +97,18 @@ def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> 
     given.
     """
     try:
-        plan = record or left(process, saved.value.space_id, saved.value.job_id)
+        plan = record or plan_of(process, saved.value.space_id, saved.value.job_id)
     except ObjectUnreadable:
         # The head says that it waits.
         plan = None
-    told = {"metrics": plan.metrics} if plan else {}
-    return runs.finish(process, saved, WAITS, error=None, **told)
+    fields = {"metrics": plan.metrics} if plan else {}
+    return runs.finish(process, saved, WAITS, error=None, **fields)
 
 
 def read(process: Process, meta: Meta, review: Review) -> Record | None:
     """The plan that waits: 1 GET. None if it is gone, or is not the one that the head names."""
-    found = process.store.get(keys.review(meta.space_id, review.run_id))
-    return Record.from_bytes(found.body) if found and revision(found.body) == review.revision else None
+    item = process.store.get(keys.review(meta.space_id, review.run_id))
+    return Record.from_bytes(item.body) if item and revision(item.body) == review.revision else None
 
 
 def changed_since(process: Process, head: Head, record: Record) -> bool:
@@ -121,13 +121,13 @@ def changed_since(process: Process, head: Head, record: Record) -> bool:
     if not commit.follows(head.meta, record):
         return True
     notes = process.store.get_many([keys.note(space_id, source.note_id) for source in record.notes])
-    if any(not found or found.body != source.body() for found, source in zip(notes, record.notes, strict=True)):
+    if any(not item or item.body != source.body() for item, source in zip(notes, record.notes, strict=True)):
         return True
     befores = {keys.bank_file(space_id, change.path): change.before for change in record.files}
     if record.synthesis:
         befores[keys.synthesis(space_id)] = record.synthesis.before
     files = process.store.get_many(list(befores))
     return any(
-        (found.etag if found else None) != (before.etag if before else None)
-        for found, before in zip(files, befores.values(), strict=True)
+        (item.etag if item else None) != (before.etag if before else None)
+        for item, before in zip(files, befores.values(), strict=True)
     )

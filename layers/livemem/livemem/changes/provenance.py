@@ -28,10 +28,10 @@ def with_sources(process: Process, space_id: str, record: Record) -> Record:
 
 def before_each(process: Process, space_id: str, files: list[FileChange]) -> list[State | None]:
     """The notes on which the sections rested before each change. None where that is not known."""
-    wanted = sorted({change.before.record for change in files if change.before and change.before.record})
+    texts = sorted({change.before.record for change in files if change.before and change.before.record})
     missing: list[str] = []
-    found = process.store.map(lambda text: records.find(process, space_id, text, missing), wanted)
-    read = dict(zip(wanted, found, strict=True))
+    sources = process.store.map(lambda text: records.find(process, space_id, text, missing), texts)
+    read = dict(zip(texts, sources, strict=True))
     return [
         _known(change.path, change.before, read.get(change.before.record or "") if change.before else None)
         # The sources in an unreadable record are unknown, not empty.
@@ -46,8 +46,8 @@ def _known(path: str, before: Before | None, writer: Record | None) -> State | N
         # A new file, one that came into the bucket without the service, or one whose notes were deleted with their
         # record (a lifecycle rule): it rests on no known notes.
         return {}
-    kept = writer.sources_of(path)
-    return kept.state() if kept else None
+    former = writer.sources_of(path)
+    return former.state() if former else None
 
 
 def after(state: State, record: Record, change: FileChange) -> State:
@@ -65,7 +65,7 @@ def after(state: State, record: Record, change: FileChange) -> State:
     own = own_texts(change.after or "")
     earned, confirmed = _credits(record, change), _confirmed(change)
     origins = _origins(was, own) if record.kind == "tidy" else {}
-    found: State = {}
+    after: State = {}
     room = MOST_LINKS
     for section, text in own.items():
         trace = state[section].copy() if section in was and section in state else Trace()
@@ -83,8 +83,8 @@ def after(state: State, record: Record, change: FileChange) -> State:
             room -= len(new[:room])
         for origin in origins.get(section, ()):
             room = _take_over(trace, state.get(origin, Trace()), room)
-        found[section] = trace
-    return found
+        after[section] = trace
+    return after
 
 
 def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> dict[SectionPath, list[SectionPath]]:
@@ -103,7 +103,7 @@ def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> 
         for word in words - after.get(section, frozenset()):
             lost.setdefault(word, []).append(section)
     gone = [section for section in before if section not in own]
-    found: dict[SectionPath, list[SectionPath]] = {}
+    children: dict[SectionPath, list[SectionPath]] = {}
     for section, words in after.items():
         words_came = words - before.get(section, frozenset())
         lines_came = _lines(own[section]) - _lines(was.get(section, ""))
@@ -113,8 +113,8 @@ def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> 
                 *(origin for line in lines_came for origin in stood.get(line, ())),
             ]
         )
-        found[section] = list(came) or (gone if own[section].strip() and section not in was else [])
-    return found
+        children[section] = list(came) or (gone if own[section].strip() and section not in was else [])
+    return children
 
 
 def _words(texts: Mapping[SectionPath, str]) -> dict[SectionPath, frozenset[str]]:
@@ -139,9 +139,9 @@ def _credits(record: Record, change: FileChange) -> Callable[[SectionPath], list
     """The notes that a rewritten text of a section of the changed file rests on."""
     discarded = {item.get("note_id") for item in record.discarded}
     folded = [source.note_id for source in record.notes if source.note_id not in discarded]
-    whole: list[str] = []
+    lines: list[str] = []
     if change.action in ("created", "updated"):
-        whole = change.notes or ([] if change.edits else folded)
+        lines = change.notes or ([] if change.edits else folded)
     addressed: dict[SectionPath, list[tuple[int, list[str]]]] = {}
     for index, edit in enumerate(change.edits):
         if edit.get("op") == "confirm_section":
@@ -151,8 +151,8 @@ def _credits(record: Record, change: FileChange) -> Callable[[SectionPath], list
 
     def earned(section: SectionPath) -> list[str]:
         above = [section[:length] for length in range(1, len(section) + 1)]
-        edits = sorted((found for path in above for found in addressed.get(path, [])), key=lambda found: found[0])
-        return [*whole, *(note_id for _, notes in edits for note_id in notes)]
+        edits = sorted((pair for path in above for pair in addressed.get(path, [])), key=lambda pair: pair[0])
+        return [*lines, *(note_id for _, notes in edits for note_id in notes)]
 
     return earned
 
@@ -166,8 +166,8 @@ def _confirmed(change: FileChange) -> Callable[[SectionPath], list[str] | None]:
                 addressed.setdefault(target, []).extend(edit.get("notes") or ())
 
     def notes(section: SectionPath) -> list[str] | None:
-        found = [addressed[path] for length in range(1, len(section) + 1) if (path := section[:length]) in addressed]
-        return [note_id for some in found for note_id in some] if found else None
+        sources = [addressed[path] for length in range(1, len(section) + 1) if (path := section[:length]) in addressed]
+        return [note_id for note_ids in sources for note_id in note_ids] if sources else None
 
     return notes
 

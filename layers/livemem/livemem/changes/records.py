@@ -230,8 +230,8 @@ def unreadable_one(head: Head, number: int, run_id: str, author: str, moment: st
 def names(process: Process, space_id: str, *, since: int = 0, limit: int | None = None) -> list[keys.RecordName]:
     """The names of all records from number `since` on, oldest first: one LIST per 1,000."""
     start = keys.records_since(space_id, since) if since > 0 else ""
-    listed = process.store.scan(keys.records_prefix(space_id), start_after=start, limit=limit)
-    return [name for entry in listed if (name := keys.parse_record(entry.key, entry.etag))]
+    entries = process.store.scan(keys.records_prefix(space_id), start_after=start, limit=limit)
+    return [name for entry in entries if (name := keys.parse_record(entry.key, entry.etag))]
 
 
 def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
@@ -243,38 +243,38 @@ def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
     body = process.reads.get(bytes, key, name.etag) if name.etag else None
     if body is not None:
         return Record.from_bytes(body)
-    found = process.store.get(key)
-    if not found:
+    item = process.store.get(key)
+    if not item:
         raise StoreUnavailable(f"The record of consolidation {name.number} is missing.")
-    record = unreadable.parsed(process, Record, found)
-    process.reads.put(key, found.etag, found.body, [found.body])
+    record = unreadable.parsed(process, Record, item)
+    process.reads.put(key, item.etag, item.body, [item.body])
     return record
 
 
-def read_many(process: Process, space_id: str, wanted: Sequence[keys.RecordName]) -> list[Record]:
-    """Records in the order of `wanted`, read in parallel. Raises as `read` does."""
-    return process.store.map(lambda name: read(process, space_id, name), wanted)
+def read_many(process: Process, space_id: str, record_names: Sequence[keys.RecordName]) -> list[Record]:
+    """Records in the order of their names, read in parallel. Raises as `read` does."""
+    return process.store.map(lambda name: read(process, space_id, name), record_names)
 
 
 def read_each(
-    process: Process, space_id: str, wanted: Sequence[keys.RecordName]
+    process: Process, space_id: str, record_names: Sequence[keys.RecordName]
 ) -> list[tuple[keys.RecordName, Record | ObjectUnreadable]]:
     """Each record, or the error in its place, with its name: for callers that continue without unreadable records."""
 
-    def one(name: keys.RecordName) -> Record | ObjectUnreadable:
+    def read_one(name: keys.RecordName) -> Record | ObjectUnreadable:
         try:
             return read(process, space_id, name)
         except ObjectUnreadable as error:
             return error
 
-    return list(zip(wanted, process.store.map(one, wanted), strict=True))
+    return list(zip(record_names, process.store.map(read_one, record_names), strict=True))
 
 
-def contents(space_id: str, name: keys.RecordName, found: Record | ObjectUnreadable) -> Record | ObjectUnreadable:
+def contents(space_id: str, name: keys.RecordName, result: Record | ObjectUnreadable) -> Record | ObjectUnreadable:
     """One result of `read_each`, with an error also for a record that replaces one that was set aside."""
-    if isinstance(found, Record) and found.kind == "unreadable":
+    if isinstance(result, Record) and result.kind == "unreadable":
         return unreadable.set_aside(keys.record(space_id, name))
-    return found
+    return result
 
 
 def get(process: Process, space_id: str, number: int) -> Record:
@@ -302,10 +302,10 @@ def find(process: Process, space_id: str, text: str, missing: list[str] | None =
     if not name and text.isdecimal():
         number = int(text)
         name = next(
-            (found for found in names(process, space_id, since=number, limit=1) if found.number == number), None
+            (other for other in names(process, space_id, since=number, limit=1) if other.number == number), None
         )
-    found = process.store.get(keys.record(space_id, name)) if name else None
-    return unreadable.tolerated(process, Record, found, missing) if found else None
+    item = process.store.get(keys.record(space_id, name)) if name else None
+    return unreadable.tolerated(process, Record, item, missing) if item else None
 
 
 def undone(records: Iterable[Record]) -> set[int]:
@@ -328,17 +328,17 @@ def find_note(process: Process, space_id: str, name: keys.NoteName) -> Kept | No
 
     Raises ObjectUnreadable where none of them holds it, and one that may hold it cannot be read.
     """
-    found, missing = _find_notes(process, space_id, [name])
-    if name.note_id not in found and missing:
+    notes, missing = _find_notes(process, space_id, [name])
+    if name.note_id not in notes and missing:
         raise missing[0]
-    return found.get(name.note_id)
+    return notes.get(name.note_id)
 
 
-def find_notes(process: Process, space_id: str, wanted: Sequence[keys.NoteName]) -> dict[str, Kept]:
+def find_notes(process: Process, space_id: str, note_names: Sequence[keys.NoteName]) -> dict[str, Kept]:
     """Several notes by their ids, as far as the records can be read: 1 LIST, and the records whose times cover one of
     them.
     """
-    return _find_notes(process, space_id, wanted)[0]
+    return _find_notes(process, space_id, note_names)[0]
 
 
 def note_ids_at(process: Process, space_id: str, time: str) -> list[str]:
@@ -347,27 +347,27 @@ def note_ids_at(process: Process, space_id: str, time: str) -> list[str]:
     Raises ObjectUnreadable where there is none, and a record that may hold one cannot be read.
     """
     covering = [record for record in names(process, space_id) if record.first <= time <= record.last]
-    found, missing = [], []
+    notes, missing = [], []
     for name, read_as in _read_in_turn(process, space_id, covering):
         record = contents(space_id, name, read_as)
         if isinstance(record, ObjectUnreadable):
             missing.append(record)
         else:
-            found += [source.note_id for source in record.notes if source.note_id.startswith(f"{time}_")]
-    if missing and not found:
+            notes += [source.note_id for source in record.notes if source.note_id.startswith(f"{time}_")]
+    if missing and not notes:
         raise missing[0]
-    return found
+    return notes
 
 
 def _find_notes(
-    process: Process, space_id: str, wanted: Sequence[keys.NoteName]
+    process: Process, space_id: str, note_names: Sequence[keys.NoteName]
 ) -> tuple[dict[str, Kept], list[ObjectUnreadable]]:
     """The notes that are found, and an error for each record that cannot be read or was set aside."""
-    if not wanted:
+    if not note_names:
         return {}, []
-    ids = {name.note_id for name in wanted}
-    covering = [record for record in names(process, space_id) if any(record.covers(name) for name in wanted)]
-    kept: dict[str, Kept] = {}
+    ids = {name.note_id for name in note_names}
+    covering = [record for record in names(process, space_id) if any(record.covers(name) for name in note_names)]
+    notes: dict[str, Kept] = {}
     missing: list[ObjectUnreadable] = []
     for name, read_as in _read_in_turn(process, space_id, covering):
         record = contents(space_id, name, read_as)
@@ -378,13 +378,13 @@ def _find_notes(
             if source.note_id in ids:
                 # Oldest first: an undo gives the note back, a later consolidation takes it again.
                 number = None if record.kind == "undo" else record.number
-                kept[source.note_id] = Kept(source.body(), number)
-    return kept, missing
+                notes[source.note_id] = Kept(source.body(), number)
+    return notes, missing
 
 
 def _read_in_turn(
-    process: Process, space_id: str, wanted: Sequence[keys.RecordName]
+    process: Process, space_id: str, record_names: Sequence[keys.RecordName]
 ) -> Iterator[tuple[keys.RecordName, Record | ObjectUnreadable]]:
     """As `read_each`, a few at once."""
-    for start in range(0, len(wanted), AT_ONCE):
-        yield from read_each(process, space_id, wanted[start : start + AT_ONCE])
+    for start in range(0, len(record_names), AT_ONCE):
+        yield from read_each(process, space_id, record_names[start : start + AT_ONCE])

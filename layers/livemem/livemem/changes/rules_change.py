@@ -22,20 +22,20 @@ class NewRules:
     reason: str | None = None
 
 
-def change(process: Process, author: str, space_id: str, wanted: NewRules) -> tuple[str, int]:
+def change(process: Process, author: str, space_id: str, new: NewRules) -> tuple[str, int]:
     """Give the space other rules. Returns their text and the number of the change. The old rules stay in the record.
     The prompt of the next consolidation names the change.
 
     Raises InvalidRequest or TooLarge (naming the field), NotFound, Conflict if the rules are these already, Busy,
     PreconditionLost.
     """
-    text = rules.chosen(wanted.rules, wanted.rules_template)
+    text = rules.chosen(new.rules, new.rules_template)
     if text is None:
         raise InvalidRequest.of("rules", "send either rules or rules_template")
-    if wanted.reason is not None:
-        limits.check_text("reason", wanted.reason, limits.REASON_BYTES, blank=True)
+    if new.reason is not None:
+        limits.check_text("reason", new.reason, limits.REASON_BYTES, blank=True)
     text = when(process.settings.redact_secrets, text)
-    reason = when(process.settings.redact_secrets, wanted.reason)
+    reason = when(process.settings.redact_secrets, new.reason)
 
     def plan(head: Head, run_id: str) -> Record:
         changed = _planned(process, space_id, text, reason)
@@ -45,8 +45,8 @@ def change(process: Process, author: str, space_id: str, wanted: NewRules) -> tu
 
 
 def _planned(process: Process, space_id: str, text: str, reason: str | None) -> FileChange:
-    found = process.store.get(keys.rules(space_id))
-    before = Before(etag=found.etag, content=found.body.decode(errors="replace")) if found else None
+    item = process.store.get(keys.rules(space_id))
+    before = Before(etag=item.etag, content=item.body.decode(errors="replace")) if item else None
     if before and before.content == text:
         raise Conflict("The space already has these rules.")
     action: records.Action = "updated" if before else "created"

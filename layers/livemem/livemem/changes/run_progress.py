@@ -63,13 +63,15 @@ def page(
     decision.check_space(process, caller, keys.check_space_id(space_id))
     head = heads.load(process, space_id)
     # One run more than the page shows whether there is another page.
-    found = list(islice(_newest_first(process, space_id, before), limit + 1))
-    shown = process.store.map(lambda run_id: runs.find(process, space_id, run_id, missing), found[:limit])
-    standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.value.uid == head.meta.uid]
-    return standing, found[limit - 1] if len(found) > limit else None
+    run_ids = list(islice(_newest_first(process, space_id, before), limit + 1))
+    saved_runs = process.store.map(lambda run_id: runs.find(process, space_id, run_id, missing), run_ids[:limit])
+    standing = [
+        _as_it_stands(process, head, saved) for saved in saved_runs if saved and saved.value.uid == head.meta.uid
+    ]
+    return standing, run_ids[limit - 1] if len(run_ids) > limit else None
 
 
-def listed(process: Process, _: Principal, space_id: str, before: int | None) -> Iterator[tuple[int, str]]:
+def listing(process: Process, _: Principal, space_id: str, before: int | None) -> Iterator[tuple[int, str]]:
     """The moments of runs (in milliseconds since 1970) and their ids, the newest first: those of the moment `before`
     and earlier. A few LIST for any number of runs.
     """
@@ -154,4 +156,4 @@ def _error(run: Run) -> Failure | None:
     return run.error
 
 
-DESCRIBABLE = Describable("consolidation", described, listed)
+DESCRIBABLE = Describable("consolidation", described, listing)

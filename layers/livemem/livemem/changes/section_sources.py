@@ -89,28 +89,28 @@ class Sources(BaseModel, defer_build=True):
     @classmethod
     def of(cls, state: Mapping[SectionPath, Trace]) -> "Sources":
         """The state as it is stored, without sections that rest on nothing."""
-        known: dict[str, int] = {}
+        numbered: dict[str, int] = {}
         links: Counter[str] = Counter()
         for trace in state.values():
-            known |= trace.sources
+            numbered |= trace.sources
             links.update(trace.sources.keys())
-        newest = _fitting(sorted(known, key=lambda note_id: (known[note_id], note_id)), links)
+        newest = _fitting(sorted(numbered, key=lambda note_id: (numbered[note_id], note_id)), links)
         positions = {note_id: index for index, note_id in enumerate(newest)}
-        kept = []
+        traces = []
         for path, trace in state.items():
-            found = [positions[note_id] for note_id in trace.sources if note_id in positions]
-            omitted = trace.omitted + len(trace.sources) - len(found)
-            if found or omitted or trace.corrections or trace.by_hand_at:
-                kept.append(
+            numbers = [positions[note_id] for note_id in trace.sources if note_id in positions]
+            omitted = trace.omitted + len(trace.sources) - len(numbers)
+            if numbers or omitted or trace.corrections or trace.by_hand_at:
+                traces.append(
                     StoredSectionSources(
                         path=list(path),
-                        notes=_packed(found),
+                        notes=_packed(numbers),
                         corrections=trace.corrections,
                         omitted=omitted,
                         by_hand_at=trace.by_hand_at,
                     )
                 )
-        return cls(notes={note_id: known[note_id] for note_id in newest}, sections=kept)
+        return cls(notes={note_id: numbered[note_id] for note_id in newest}, sections=traces)
 
     def state(self) -> State:
         """The traces by section path."""
@@ -129,15 +129,15 @@ class Sources(BaseModel, defer_build=True):
 def own_texts(content: str) -> dict[SectionPath, str]:
     """Each section's own text. Sections of the same path are taken together. The text is parsed once."""
     try:
-        listed = sections.list_sections(content)
+        headings = sections.list_sections(content)
     except SectionError:
         # Nested deeper than the parser follows: the file counts as one piece of text.
         return {PREAMBLE: content}
     lines = split_lines(content)
-    found: dict[SectionPath, list[str]] = {PREAMBLE: list(lines[: listed[0].start] if listed else lines)}
-    for section in listed:
-        found.setdefault(section.path, []).extend(lines[section.body : section.own_end])
-    return {path: "".join(text) for path, text in found.items()}
+    paragraphs: dict[SectionPath, list[str]] = {PREAMBLE: list(lines[: headings[0].start] if headings else lines)}
+    for section in headings:
+        paragraphs.setdefault(section.path, []).extend(lines[section.body : section.own_end])
+    return {path: "".join(text) for path, text in paragraphs.items()}
 
 
 def _fitting(oldest_first: list[str], links: Mapping[str, int]) -> list[str]:

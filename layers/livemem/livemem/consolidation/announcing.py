@@ -24,8 +24,8 @@ def reserve(process: Process, run: Run, first: Messages, deadline: datetime) -> 
     Raises RunError.
     """
     meter = Meter(process, run.space_id, clocks.parse(run.created_at).date(), run.job_id, LATER)
-    left = (deadline - process.clock()).total_seconds()
-    meter.before_call(window.size(first), process.settings.llmaas_max_tokens, left)
+    seconds = (deadline - process.clock()).total_seconds()
+    meter.before_call(window.size(first), process.settings.llmaas_max_tokens, seconds)
     return meter
 
 

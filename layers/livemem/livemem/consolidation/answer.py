@@ -193,18 +193,18 @@ def _synthesis(value: Any) -> tuple[str, list[str]]:
 
 def _discarded(value: Any) -> tuple[dict[int, str], list[str]]:
     """The discarded notes with their reasons, and what is said of entries in another form."""
-    found: dict[int, str] = {}
-    said: list[str] = []
+    reasons: dict[int, str] = {}
+    problems: list[str] = []
     if isinstance(value, dict) and "note" not in value:
         value = [{"note": number, "reason": reason} for number, reason in value.items()]
     for item in value if isinstance(value, list) else [] if value is None else [value]:
-        named = item if isinstance(item, dict) else {"note": item}
-        numbers, reason = read_numbers([named.get("note")]), named.get("reason")
+        reference = item if isinstance(item, dict) else {"note": item}
+        numbers, reason = read_numbers([reference.get("note")]), reference.get("reason")
         if not numbers or not _is_numbers(numbers):
-            said.append("An entry of `discarded` names no note: it was passed over.")
+            problems.append("An entry of `discarded` names no note: it was passed over.")
             continue
         if not isinstance(reason, str) or not reason.strip():
-            said.append(f"Note {numbers[0]} was discarded without a reason.")
+            problems.append(f"Note {numbers[0]} was discarded without a reason.")
             reason = NO_REASON
-        found |= dict.fromkeys(numbers, reason[:REASON_CHARACTERS])
-    return found, said
+        reasons |= dict.fromkeys(numbers, reason[:REASON_CHARACTERS])
+    return reasons, problems

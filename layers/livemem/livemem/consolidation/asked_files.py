@@ -41,15 +41,15 @@ class AskedFile:
 
 def asked_for(rules: str) -> list[AskedFile]:
     """The files that the rules ask for, in the order and with the names of the rules."""
-    found: dict[str, AskedFile] = {}
+    files: dict[str, AskedFile] = {}
     scope: AskedFile | None = None
     level = 0
     for line in _lines(rules):
         heading = _HEADING.match(line)
-        named = _NAMED.match(line)
-        if named and not _NOT.match(named["rest"]):
-            path = named["name"].removeprefix("./").removeprefix("bank/")
-            scope = found.setdefault(path.lower(), AskedFile(path))
+        match = _NAMED.match(line)
+        if match and not _NOT.match(match["rest"]):
+            path = match["name"].removeprefix("./").removeprefix("bank/")
+            scope = files.setdefault(path.lower(), AskedFile(path))
             level = len(heading["marks"]) if heading else 0
         elif heading and len(heading["marks"]) <= (level or len(heading["marks"])):
             scope = None
@@ -57,8 +57,8 @@ def asked_for(rules: str) -> list[AskedFile]:
             spans = [f"{span['marks']} {span['text']}" for span in _SPAN.finditer(line)]
             scope.headings += [span for span in spans if not _PATTERN.search(span)]
             bold = _BOLD.match(line)
-            scope.bold += [bold["text"].strip()] if bold and not named else []
-    return list(found.values())
+            scope.bold += [bold["text"].strip()] if bold and not match else []
+    return list(files.values())
 
 
 def is_pattern(path: str) -> bool:

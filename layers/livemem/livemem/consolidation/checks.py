@@ -39,9 +39,9 @@ def fold(settings: Settings, collected: Collected, draft: AnswerDraft) -> Folded
     draft = _with_line_ends(draft, [file.content for file in collected.bank], collected.notes)
     previous = [collected.synthesis.content] if collected.synthesis else []
     bank = [file.content for file in collected.bank]
-    known = [collected.rules, *previous, *bank, *(note.content for note in collected.notes)]
+    sources = [collected.rules, *previous, *bank, *(note.content for note in collected.notes)]
     try:
-        placeholders.check("The synthesis", [draft.synthesis], known)
+        placeholders.check("The synthesis", [draft.synthesis], sources)
     except ContractError as error:
         draft = replace(draft, synthesis="", readings=(*draft.readings, f"{error} The former one stays."))
 
@@ -49,8 +49,8 @@ def fold(settings: Settings, collected: Collected, draft: AnswerDraft) -> Folded
 
     def check(entry: FileAnswer) -> None:
         texts, place = entry.texts(), f"The content of {entry.filename[:80]!r}"
-        placeholders.check_omissions(place, texts, known, headings)
-        placeholders.check(place, texts, known)
+        placeholders.check_omissions(place, texts, sources, headings)
+        placeholders.check(place, texts, sources)
 
     ids = [note.note_id for note in collected.notes]
     refused: dict[str, str] = {}
@@ -64,8 +64,8 @@ def fold(settings: Settings, collected: Collected, draft: AnswerDraft) -> Folded
 
 def _with_line_ends(draft: AnswerDraft, bank: Sequence[str], notes: Sequence[Note]) -> AnswerDraft:
     """The draft with line ends in place of the two letters that a model wrote for them (line_ends.py)."""
-    known = [*bank, *(note.content for note in notes)]
-    entries = [entry.mapped(lambda text: line_ends.read(text, known)) for entry in draft.entries]
+    texts = [*bank, *(note.content for note in notes)]
+    entries = [entry.mapped(lambda text: line_ends.read(text, texts)) for entry in draft.entries]
     read = [entry.filename for entry, former in zip(entries, draft.entries, strict=True) if entry != former]
     readings = [f"{name}: \\n as two letters was read as a line end." for name in read]
     return replace(draft, entries=tuple(entries), readings=(*draft.readings, *readings))
@@ -137,24 +137,24 @@ def _used(collected: Collected, outcome: DrawnUp) -> set[int]:
 def warnings(collected: Collected, folded: Folded) -> list[BankWarning]:
     """The warnings about an answer that was taken though a part of it is not as asked for, or may have been lost."""
     length, outcome = len(folded.synthesis), folded.outcome
-    found: list[BankWarning] = []
+    result: list[BankWarning] = []
     if length > prompt.SYNTHESIS_CHARACTERS:
         text = f"The synthesis has {length} characters, but at most {prompt.SYNTHESIS_CHARACTERS} are wanted."
-        found.append(BankWarning(kind="long_synthesis", text=text))
+        result.append(BankWarning(kind="long_synthesis", text=text))
     if flaws(folded):
-        found.append(BankWarning(kind="all_discarded", text="Every note was discarded."))
+        result.append(BankWarning(kind="all_discarded", text="Every note was discarded."))
     for entry in outcome.broken:
         text = f"What the answer says of {entry.filename or 'a file'} was left out: {entry.fault}"
-        found.append(BankWarning(kind="entry_left_out", text=text, file=entry.filename or None))
-    found += file_findings(collected, folded)
+        result.append(BankWarning(kind="entry_left_out", text=text, file=entry.filename or None))
+    result += file_findings(collected, folded)
     for lost in lost_details(collected, folded):
         words = ", ".join(lost.words)[: findings.SHOWN]
         note_id = collected.notes[lost.note - 1].note_id
         text = f"The bank holds nothing of this in the note {note_id}: {words}."
         if lost.note in folded.left_out:
             text += f" The model left it out: {folded.left_out[lost.note]}"
-        found.append(BankWarning(kind="lost_detail", text=text, word=words, note=note_id))
-    return [*found, *(BankWarning(kind=READING, text=text) for text in outcome.readings)]
+        result.append(BankWarning(kind="lost_detail", text=text, word=words, note=note_id))
+    return [*result, *(BankWarning(kind=READING, text=text) for text in outcome.readings)]
 
 
 def flaws(folded: Folded) -> list[Flaw]:

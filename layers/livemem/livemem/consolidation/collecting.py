@@ -96,8 +96,8 @@ class Collected:
     def metrics(self) -> dict[str, Any]:
         """The metrics about oversized notes; empty if there are none."""
         needs = self.oversized_notes.needs
-        shown = [{"note_id": note_id, "tokens": needs[note_id]} for note_id in list(needs)[:SHOWN_ASIDE]]
-        return {"oversized_notes": shown} if shown else {}
+        first = [{"note_id": note_id, "tokens": needs[note_id]} for note_id in list(needs)[:SHOWN_ASIDE]]
+        return {"oversized_notes": first} if first else {}
 
     def nothing(self) -> NothingToDo | RunError:
         """Why there is nothing to fold. An error if more notes are too large than a head remembers.
@@ -134,27 +134,27 @@ class _Read:
 def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Collected:
     """Rules, synthesis, bank and the oldest of the `live` notes that fit the run. Raises NothingToDo or RunError."""
     space_id, settings = head.meta.space_id, process.settings
-    whole, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
-    listed = sorted(live, key=lambda entry: contents.note_name(entry).order)
-    aside = head.meta.oversized_notes.standing(whole)
-    waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
+    context_tokens, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
+    entries = sorted(live, key=lambda entry: contents.note_name(entry).order)
+    aside = head.meta.oversized_notes.standing(context_tokens)
+    waiting = sum(contents.note_name(entry).note_id not in aside for entry in entries)
     if not run.by_hand() and waiting < head.meta.consolidation_threshold:
         raise NothingToDo("The space has fewer live notes than its threshold.")
     empty = surroundings(process, head, run)
     fixed = empty.fixed()
-    room = whole - fixed
-    known = _still_too_large(head.meta.oversized_notes, listed, room)
-    candidates = [entry for entry in listed if contents.note_name(entry).note_id not in known]
+    room = context_tokens - fixed
+    oversized = _still_too_large(head.meta.oversized_notes, entries, room)
+    candidates = [entry for entry in entries if contents.note_name(entry).note_id not in oversized]
     most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
-    found = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
-    too_large = {**known, **found.too_large}
-    if too_large and not found.notes and fixed + prompt.least_room(answer_limit) > whole:
-        raise bank_too_large(empty.bank, fixed, whole)
-    notes = [note for note, _ in found.notes]
-    count = prompt.fitting(notes, fixed=fixed, most=whole, answer_limit=answer_limit)
-    taken = [(note, NoteSource.of(note.note_id, body)) for note, body in found.notes[:count]]
+    batch = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
+    too_large = {**oversized, **batch.too_large}
+    if too_large and not batch.notes and fixed + prompt.least_room(answer_limit) > context_tokens:
+        raise bank_too_large(empty.bank, fixed, context_tokens)
+    notes = [note for note, _ in batch.notes]
+    count = prompt.fitting(notes, fixed=fixed, most=context_tokens, answer_limit=answer_limit)
+    taken = [(note, NoteSource.of(note.note_id, body)) for note, body in batch.notes[:count]]
     return replace(
-        filled(empty, taken, remaining=found.waiting + len(notes) - count),
+        filled(empty, taken, remaining=batch.waiting + len(notes) - count),
         oversized_notes=OversizedNotes(beside=fixed, needs=too_large) if too_large else OversizedNotes(),
     )
 
@@ -164,7 +164,7 @@ def filled(empty: Collected, taken: Sequence[tuple[Note, NoteSource]], *, remain
     run.
     """
     # The newest note wins, whenever it was written down. Equal times keep the order of writing.
-    in_order = sorted(taken, key=lambda one: _said(one[0]))
+    in_order = sorted(taken, key=lambda pair: _said(pair[0]))
     notes, sources = [note for note, _ in in_order], [source for _, source in in_order]
     return replace(empty, notes=notes, sources=sources, remaining=remaining)
 
@@ -209,28 +209,28 @@ def surroundings(process: Process, head: Head, run: Run) -> Collected:
     )
 
 
-def _still_too_large(known: OversizedNotes, listed: Sequence[Entry], room: int) -> dict[str, int]:
+def _still_too_large(oversized: OversizedNotes, entries: Sequence[Entry], room: int) -> dict[str, int]:
     """The known oversized notes that are live and still do not fit. They are not read again."""
-    live = (contents.note_name(entry).note_id for entry in listed) if known.needs else ()
-    return {note_id: known.needs[note_id] for note_id in live if known.needs.get(note_id, 0) > room}
+    live = (contents.note_name(entry).note_id for entry in entries) if oversized.needs else ()
+    return {note_id: oversized.needs[note_id] for note_id in live if oversized.needs.get(note_id, 0) > room}
 
 
 def _oldest(
-    process: Process, space_id: str, listed: Sequence[Entry], agent: str | None, *, most: int, room: int
+    process: Process, space_id: str, entries: Sequence[Entry], agent: str | None, *, most: int, room: int
 ) -> _Read:
     """Up to `most` of the oldest notes (of `agent`, by the note's own field), as far as the model's window reaches.
 
     A note that alone takes more than `room` tokens is too large. Reading stops when a head can't remember more of them.
     """
     settings = process.settings
-    found: list[tuple[Note, bytes]] = []
+    fitting: list[tuple[Note, bytes]] = []
     too_large: dict[str, int] = {}
-    position, left = 0, settings.llmaas_context_tokens * window.BYTES_PER_TOKEN
-    while position < len(listed) and len(found) < most and left > 0 and len(too_large) <= oversized_notes.MOST:
+    position, rest = 0, settings.llmaas_context_tokens * window.BYTES_PER_TOKEN
+    while position < len(entries) and len(fitting) < most and rest > 0 and len(too_large) <= oversized_notes.MOST:
         batch: list[Entry] = []
-        while position < len(listed) and len(batch) < most - len(found) and (left > 0 or not batch):
-            entry = listed[position]
-            left -= max(entry.size - NOTE_OVERHEAD, 1)
+        while position < len(entries) and len(batch) < most - len(fitting) and (rest > 0 or not batch):
+            entry = entries[position]
+            rest -= max(entry.size - NOTE_OVERHEAD, 1)
             batch.append(entry)
             position += 1
         for item in process.store.get_many([entry.key for entry in batch]):
@@ -240,12 +240,12 @@ def _oldest(
             note = notes.parse_note(space_id, parsed[1], item.body)
             need = prompt.need(note, settings.llmaas_max_tokens)
             if need <= room and agent in (None, note.agent):
-                found.append((note, item.body))
+                fitting.append((note, item.body))
                 continue
-            left += max(len(item.body) - NOTE_OVERHEAD, 1)
+            rest += max(len(item.body) - NOTE_OVERHEAD, 1)
             if need > room:
                 too_large[note.note_id] = need
-    return _Read(found, too_large, len(listed) - position)
+    return _Read(fitting, too_large, len(entries) - position)
 
 
 def bank_too_large(bank: Sequence[BankFile], fixed: int, most: int) -> RunError:

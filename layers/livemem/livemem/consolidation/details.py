@@ -85,30 +85,30 @@ class TextDetail:
     is weaker, 0 for the hash of a commit.
     """
 
-    shown: str
+    text: str
     forms: frozenset[str]
     weight: int
     kind: str
 
-    def is_held(self, held: set[str]) -> bool:
-        """Whether one of its forms is among `held`, or all parts of a path are."""
-        return bool(self.forms & held) or any("/" in form and held.issuperset(_parts(form)) for form in self.forms)
+    def is_held(self, spoken: set[str]) -> bool:
+        """Whether one of its forms is among `spoken`, or all parts of a path are."""
+        return bool(self.forms & spoken) or any("/" in form and spoken.issuperset(_parts(form)) for form in self.forms)
 
 
 def read(text: str) -> list[TextDetail]:
     """The details of a text. A part of a date, a time or a duration is no detail of its own."""
-    found: list[TextDetail] = []
+    details: list[TextDetail] = []
 
     def taken(pattern: re.Pattern[str], make: Callable[[re.Match[str]], TextDetail], rest: str) -> str:
         def take(match: re.Match[str]) -> str:
-            found.append(make(match))
+            details.append(make(match))
             return " "
 
         return pattern.sub(take, rest)
 
     rest = taken(_DURATION, _of_duration, taken(_TIME, _of_time, taken(_DATE, _of_date, _COMMA.sub(".", text))))
-    found += (detail for token in text_tokens.read(rest).tokens if (detail := _of_token(token)))
-    return found
+    details += (detail for token in text_tokens.read(rest).tokens if (detail := _of_token(token)))
+    return details
 
 
 def _parts(path: str) -> list[str]:
@@ -117,12 +117,12 @@ def _parts(path: str) -> list[str]:
 
 def held_by(texts: Iterable[str]) -> set[str]:
     """All forms of the details of the texts, and their words and the parts of these."""
-    held: set[str] = set()
+    forms: set[str] = set()
     for text in texts:
-        held.update(part for detail in read(text) for form in detail.forms for part in (form, *_parts(form)))
-        held.update(f"{int(month)}-{int(day)}" for month, day in _MONTH_AND_DAY.findall(text))
-        held.update(_words(text))
-    return held
+        forms.update(part for detail in read(text) for form in detail.forms for part in (form, *_parts(form)))
+        forms.update(f"{int(month)}-{int(day)}" for month, day in _MONTH_AND_DAY.findall(text))
+        forms.update(_words(text))
+    return forms
 
 
 def _words(text: str) -> Iterator[str]:
@@ -133,28 +133,28 @@ def _words(text: str) -> Iterator[str]:
             yield counted
 
 
-def _of_date(found: re.Match[str]) -> TextDetail:
-    if found["by"]:
-        a, b = int(found["a"]), int(found["b"])
+def _of_date(match: re.Match[str]) -> TextDetail:
+    if match["by"]:
+        a, b = int(match["a"]), int(match["b"])
         forms = {f"{a}-{b}", f"{b}-{a}"}
     else:
-        month = folded(found["m1"] or found["m2"] or found["m3"])
-        day = int(found["d1"] or found["d2"] or found["d3"])
+        month = folded(match["m1"] or match["m2"] or match["m3"])
+        day = int(match["d1"] or match["d2"] or match["d3"])
         forms = {f"{int(month) if month.isdigit() else _MONTH[month]}-{day}"}
-    return TextDetail(found[0].strip(), frozenset(forms), 2, "date")
+    return TextDetail(match[0].strip(), frozenset(forms), 2, "date")
 
 
-def _of_time(found: re.Match[str]) -> TextDetail:
-    hour = int(found["hour"] or found["hour_alone"])
-    afternoon = (found["half"] or found["half_alone"] or "a").lower() == "p"
+def _of_time(match: re.Match[str]) -> TextDetail:
+    hour = int(match["hour"] or match["hour_alone"])
+    afternoon = (match["half"] or match["half_alone"] or "a").lower() == "p"
     hour += 12 if afternoon and hour < 12 else 0
-    return TextDetail(found[0], frozenset({f"{hour}:{found['minute'] or '00'}"}), 1, "time")
+    return TextDetail(match[0], frozenset({f"{hour}:{match['minute'] or '00'}"}), 1, "time")
 
 
-def _of_duration(found: re.Match[str]) -> TextDetail:
-    number = found["number"].replace(",", ".")
-    forms = {number, f"{float(number) * _SECONDS[found['unit'][0].lower()]:g} s"}
-    return TextDetail(found[0], frozenset(forms), _weight(number), "number")
+def _of_duration(match: re.Match[str]) -> TextDetail:
+    number = match["number"].replace(",", ".")
+    forms = {number, f"{float(number) * _SECONDS[match['unit'][0].lower()]:g} s"}
+    return TextDetail(match[0], frozenset(forms), _weight(number), "number")
 
 
 def _of_token(token: TextToken) -> TextDetail | None:

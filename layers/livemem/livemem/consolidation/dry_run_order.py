@@ -16,25 +16,25 @@ from livemem.spaces import rules
 ONLY_DRY = "works only in a dry run: set `dry_run`"
 
 
-def order(process: Process, principal: Principal, space_id: str, wanted: RunOrder) -> Run:
+def order(process: Process, principal: Principal, space_id: str, request: RunOrder) -> Run:
     """Queue a run by hand: the requests of queue.order. With `notes_of` also 1 GET, 1 LIST, and 1 GET for the record.
 
     Raises as queue.order does; also InvalidRequest, TooLarge, NotFound for a change that there is not, and Conflict for
     one that is too long ago.
     """
-    if wanted.tidy:
+    if request.tidy:
         for name in ("agent", "max_notes", "notes_of"):
-            if getattr(wanted, name) is not None:
+            if getattr(request, name) is not None:
                 raise InvalidRequest.of(name, "is about notes, and a tidy run folds none: leave `tidy` or this out")
-    text = rules.chosen(wanted.rules, wanted.rules_template)
-    if not wanted.dry_run:
+    text = rules.chosen(request.rules, request.rules_template)
+    if not request.dry_run:
         if text is not None:
-            raise InvalidRequest.of("rules" if wanted.rules is not None else "rules_template", ONLY_DRY)
-        if wanted.notes_of is not None:
+            raise InvalidRequest.of("rules" if request.rules is not None else "rules_template", ONLY_DRY)
+        if request.notes_of is not None:
             raise InvalidRequest.of("notes_of", ONLY_DRY)
-    if wanted.notes_of is not None:
-        _check_change(process, space_id, wanted.notes_of)
-    return queue.order(process, principal, space_id, replace(wanted, rules=text, rules_template=None))
+    if request.notes_of is not None:
+        _check_change(process, space_id, request.notes_of)
+    return queue.order(process, principal, space_id, replace(request, rules=text, rules_template=None))
 
 
 def _check_change(process: Process, space_id: str, number: int) -> None:

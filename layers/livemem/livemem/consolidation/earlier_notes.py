@@ -37,15 +37,15 @@ def collect(process: Process, head: Head, run: Run, number: int) -> Collected:
     if fixed + prompt.least_room(settings.llmaas_max_tokens) > settings.llmaas_context_tokens:
         raise collecting.bank_too_large(empty.bank, fixed, settings.llmaas_context_tokens)
     most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
-    found = list(_notes(space_id, run, record))
-    shown = found[:most]
+    notes = list(_notes(space_id, run, record))
+    batch = notes[:most]
     count = prompt.fitting(
-        [note for note, _ in shown],
+        [note for note, _ in batch],
         fixed=fixed,
         most=settings.llmaas_context_tokens,
         answer_limit=settings.llmaas_max_tokens,
     )
-    return collecting.filled(empty, shown[:count], remaining=len(found) - count)
+    return collecting.filled(empty, batch[:count], remaining=len(notes) - count)
 
 
 def _notes(space_id: str, run: Run, record: Record) -> Iterator[tuple[Note, NoteSource]]:
@@ -91,12 +91,12 @@ def _synthesis_before(process: Process, space_id: str, record: Record) -> str | 
     if record.synthesis:
         return record.synthesis.before.content if record.synthesis.before else None
     try:
-        found = time_travel.synthesis_at(process, space_id, RecordedMoment(record))
+        synthesis = time_travel.synthesis_at(process, space_id, RecordedMoment(record))
     except NotFound:
         return None
     return syntheses.format_synthesis(
-        found.content,
-        consolidated_at=found.consolidated_at or record.committed_at,
-        number=found.consolidation_number or record.number,
-        notes_processed=found.notes_processed or 0,
+        synthesis.content,
+        consolidated_at=synthesis.consolidated_at or record.committed_at,
+        number=synthesis.consolidation_number or record.number,
+        notes_processed=synthesis.notes_processed or 0,
     )

@@ -57,14 +57,14 @@ def of_bank(
 
 
 def _lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequence[str]) -> Iterator[BankWarning]:
-    found = losses.lost_lines(before, after, notes)
-    shown: Counter[str] = Counter()
-    for line in found:
-        shown[line.path] += 1
-        if shown[line.path] <= MOST:
+    lost = losses.lost_lines(before, after, notes)
+    counts: Counter[str] = Counter()
+    for line in lost:
+        counts[line.path] += 1
+        if counts[line.path] <= MOST:
             text = f"A line of {line.path} goes, no other line says it, and no note says why: {_quoted(line.text)}"
             yield BankWarning(kind="lost_line", text=text, file=line.path, line=_quoted(line.text))
-    for path, count in shown.items():
+    for path, count in counts.items():
         if count > MOST:
             yield BankWarning(kind="lost_line", text=f"{count - MOST} more lines of {path} go.", file=path)
 
@@ -74,13 +74,15 @@ def _quoted(line: str) -> str:
 
 
 def _lost_headings(before: Mapping[str, str], changed: Mapping[str, str], rules: str) -> Iterator[BankWarning]:
-    asked = {file.path.lower(): file.text() for file in asked_files.asked_for(rules)}
+    required_files = {file.path.lower(): file.text() for file in asked_files.asked_for(rules)}
     for path, text in changed.items():
-        wanted, had, has = (_headings(one) for one in (asked.get(path.lower(), ""), before.get(path, ""), text))
-        for heading in wanted:
+        required, had, has = (
+            _headings(content) for content in (required_files.get(path.lower(), ""), before.get(path, ""), text)
+        )
+        for heading in required:
             if _among(heading, had) and not _among(heading, has):
-                told = f"The rules ask for the heading {heading} in {path}, and it goes."
-                yield BankWarning(kind="lost_heading", text=told, file=path, line=heading)
+                message = f"The rules ask for the heading {heading} in {path}, and it goes."
+                yield BankWarning(kind="lost_heading", text=message, file=path, line=heading)
 
 
 def _headings(text: str) -> list[str]:
@@ -90,19 +92,19 @@ def _headings(text: str) -> list[str]:
         return []
 
 
-def _among(heading: str, others: Sequence[str]) -> bool:
-    return any(sections.alike(heading, other) for other in others)
+def _among(heading: str, headings: Sequence[str]) -> bool:
+    return any(sections.alike(heading, other) for other in headings)
 
 
 def _unknown_files(
     before: Mapping[str, str], changed: Mapping[str, str], notes: Sequence[str], rules: str
 ) -> Iterator[BankWarning]:
-    asked = [file.path.lower() for file in asked_files.asked_for(rules)]
-    if not asked or any(map(asked_files.is_pattern, asked)) or _OTHERS.search(rules):
+    required_paths = [file.path.lower() for file in asked_files.asked_for(rules)]
+    if not required_paths or any(map(asked_files.is_pattern, required_paths)) or _OTHERS.search(rules):
         return
     for path in changed.keys() - before.keys():
         name = path.rpartition("/")[2].lower()
-        if path.lower() not in asked and not any(name in text.lower() for text in (rules, *notes)):
+        if path.lower() not in required_paths and not any(name in text.lower() for text in (rules, *notes)):
             yield BankWarning(kind="unknown_file", text=f"The rules do not know the file {path}.", file=path)
 
 
@@ -114,8 +116,8 @@ def _repeated_lines(before: Mapping[str, str], changed: Mapping[str, str]) -> It
             former = _counts(had.get(section, "")) if max(counts.values(), default=0) > 1 else counts
             for line, count in counts.items():
                 if count > max(former[line], 1):
-                    told = f"A line stands {count} times in one section of {path}: {_quoted(line)}"
-                    yield BankWarning(kind="repeated_line", text=told, file=path, line=_quoted(line))
+                    message = f"A line stands {count} times in one section of {path}: {_quoted(line)}"
+                    yield BankWarning(kind="repeated_line", text=message, file=path, line=_quoted(line))
 
 
 def _counts(text: str) -> Counter[str]:
@@ -127,21 +129,23 @@ def _escaped_line_ends(
     before: Mapping[str, str], changed: Mapping[str, str], notes: Sequence[str]
 ) -> Iterator[BankWarning]:
     for path, text in changed.items():
-        if line_ends.are_escaped(text) and not any("\\n" in known for known in (before.get(path, ""), *notes)):
-            told = f"{path} holds line ends as two letters, \\n."
-            yield BankWarning(kind="escaped_line_end", text=told, file=path)
+        if line_ends.are_escaped(text) and not any("\\n" in source for source in (before.get(path, ""), *notes)):
+            message = f"{path} holds line ends as two letters, \\n."
+            yield BankWarning(kind="escaped_line_end", text=message, file=path)
 
 
 def _other_language(
     before: Mapping[str, str], changed: Mapping[str, str], rules: str, language: str | None
 ) -> Iterator[BankWarning]:
-    wanted = language.lower()[:2] if language else languages.told(rules) or languages.told("\n".join(before.values()))
-    if not wanted or not languages.knows(wanted):
+    bank_language = (
+        language.lower()[:2] if language else languages.told(rules) or languages.told("\n".join(before.values()))
+    )
+    if not bank_language or not languages.knows(bank_language):
         return
     for path, text in changed.items():
         had = before.get(path, "")
         lines = set(split_lines(had))
-        found = languages.told("".join(line for line in split_lines(text) if line not in lines))
-        if found not in (None, wanted, languages.told(had)):
-            told = f"New text of {path} is in another language ({found}) than the bank ({wanted})."
-            yield BankWarning(kind="other_language", text=told, file=path, word=found)
+        text_language = languages.told("".join(line for line in split_lines(text) if line not in lines))
+        if text_language not in (None, bank_language, languages.told(had)):
+            message = f"New text of {path} is in another language ({text_language}) than the bank ({bank_language})."
+            yield BankWarning(kind="other_language", text=message, file=path, word=text_language)

@@ -14,9 +14,9 @@ def are_escaped(text: str) -> bool:
     return "\\n" in text and bool(_ESCAPED.search(CODE.sub("", text)))
 
 
-def read(text: str, known: Iterable[str]) -> str:
-    """The text with these line ends as such. As it is where a `known` text holds the two letters, too."""
-    if not are_escaped(text) or any("\\n" in other for other in known):
+def read(text: str, sources: Iterable[str]) -> str:
+    """The text with these line ends as such. As it is where one of `sources` holds the two letters, too."""
+    if not are_escaped(text) or any("\\n" in other for other in sources):
         return text
     if "\n" not in text.strip():
         # All of it was escaped twice, code too.

@@ -103,7 +103,7 @@ class LostDetails:
 
 def lines_of(files: Mapping[str, str]) -> list[Line]:
     """The lines of files that say something, without headings, rules of tables and fences."""
-    found: list[Line] = []
+    result: list[Line] = []
     for path, text in files.items():
         heading: frozenset[str] = frozenset()
         fenced = False
@@ -113,8 +113,8 @@ def lines_of(files: Mapping[str, str]) -> list[Line]:
             if _HEADING.match(line) and not fenced:
                 heading = words_of(bare)
             elif any(map(str.isalnum, bare)):
-                found.append(Line(path, bare, heading))
-    return found
+                result.append(Line(path, bare, heading))
+    return result
 
 
 def plain(line: str) -> str:
@@ -130,13 +130,13 @@ def words_of(text: str) -> frozenset[str]:
 
 @dataclass
 class _Change:
-    """The lines of two banks: those before, those after, and of these `gone`, `new` and `kept`."""
+    """The lines of two banks: those before, those after, and of these `gone`, `new` and `unchanged`."""
 
     before: list[Line]
     after: list[Line]
     gone: list[Line]
     new: list[Line]
-    kept: list[Line]
+    unchanged: list[Line]
 
     @classmethod
     def of(cls, before: Mapping[str, str], after: Mapping[str, str]) -> "_Change":
@@ -157,10 +157,10 @@ class _Change:
         own = {word for word in words if not any(map(str.isdigit, word))}
         details_of_it = words - own
         for index, share in ((self._new_index, KEPT_SHARE), (self.kept_index, SAME_SHARE)):
-            found = index.best(words)
-            says_details = 2 * len(found & details_of_it) >= len(details_of_it)
-            if len(found) >= share * len(words) and (
-                says_details or (own and len(found & own) >= OWN_SHARE * len(own))
+            match = index.best(words)
+            says_details = 2 * len(match & details_of_it) >= len(details_of_it)
+            if len(match) >= share * len(words) and (
+                says_details or (own and len(match & own) >= OWN_SHARE * len(own))
             ):
                 return True
         return False
@@ -171,7 +171,7 @@ class _Change:
         if line.headings & _PRESENT_STATE:
             return bool(newer)
         day = _DATED.match(line.text)
-        days = [found[1] for other in newer if (found := _DATED.match(other.text))]
+        days = [match[1] for other in newer if (match := _DATED.match(other.text))]
         return bool(day) and max(days, default="") > (day[1] if day else "")
 
     @cached_property
@@ -181,7 +181,7 @@ class _Change:
 
     @cached_property
     def kept_index(self) -> "_Index":
-        return _Index.of([line.text for line in self.kept])
+        return _Index.of([line.text for line in self.unchanged])
 
 
 def lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequence[str]) -> list[Line]:
@@ -258,19 +258,21 @@ class _Reasons:
         count: Counter[str] = Counter()
         for line in former:
             count.update(words_of(line.text))
-        said = [words_of(note) for note in notes]
+        note_words = [words_of(note) for note in notes]
         everything = (
-            found
-            for note, found in zip(notes, said, strict=True)
-            if len(found) <= SHORT_NOTE and _ALL & set(folded(note).split())
+            words
+            for note, words in zip(notes, note_words, strict=True)
+            if len(words) <= SHORT_NOTE and _ALL & set(folded(note).split())
         )
         spoken = language.told("\n".join(line.text for line in former))
         ends = [bool(_ENDED.search(note)) for note in notes]
         foreign = [
-            ended and len(found) <= SHORT_NOTE and language.told(note, least=2) not in (None, spoken)
-            for note, found, ended in zip(notes, said, ends, strict=True)
+            ended and len(words) <= SHORT_NOTE and language.told(note, least=2) not in (None, spoken)
+            for note, words, ended in zip(notes, note_words, ends, strict=True)
         ]
-        return cls(said, _Index.of(notes), count, ends, frozenset().union(*everything), sum(foreign) if spoken else 0)
+        return cls(
+            note_words, _Index.of(notes), count, ends, frozenset().union(*everything), sum(foreign) if spoken else 0
+        )
 
     def explain(self, line: Line) -> bool:
         """Whether a note is about the line, or says of its section that all has changed."""
@@ -301,17 +303,17 @@ def lost_details(before: Mapping[str, str], after: Mapping[str, str], notes: Map
     """
     change = _Change.of(before, after)
     fresh = _Said.of(change.new)
-    known = _Said.of(change.kept)
+    remaining = _Said.of(change.unchanged)
     ended = _Said.of([line for line in change.gone if not change.has_new_form(line)])
     spoken = language.told("\n".join(line.text for line in change.after))
-    found = []
+    losses = []
     for number, text in notes.items():
-        missing = _missing(text, fresh, known, ended, spoken)
+        missing = _missing(text, fresh, remaining, ended, spoken)
         # A note that ended a line has done its work.
         if missing and ended.most(words_of(text)) < 2:
             later = (other for at, other in notes.items() if at > number)
-            found += [] if _is_outdated(text, later) else [LostDetails(number, missing)]
-    return found
+            losses += [] if _is_outdated(text, later) else [LostDetails(number, missing)]
+    return losses
 
 
 @dataclass
@@ -323,18 +325,18 @@ class _Said:
 
     @classmethod
     def of(cls, lines: Sequence[Line]) -> "_Said":
-        said = cls()
+        statement = cls()
         for place, line in enumerate(lines):
             terms = details.held_by([line.text]) | words_of(line.text)
-            said.texts.append(terms)
+            statement.texts.append(terms)
             for term in terms:
-                said.places.setdefault(term, []).append(place)
-        return said
+                statement.places.setdefault(term, []).append(place)
+        return statement
 
     def says(self, detail: TextDetail, terms: set[str]) -> bool:
         """Whether a line has the detail, and another one of the terms of its note beside it."""
-        others = terms - detail.forms
-        return any(not others or self.texts[place] & others for place in self._lines_with(detail))
+        context = terms - detail.forms
+        return any(not context or self.texts[place] & context for place in self._lines_with(detail))
 
     def names(self, detail: TextDetail) -> bool:
         """Whether a line has the detail."""
@@ -355,31 +357,33 @@ class _Said:
         return max(common.values(), default=0)
 
 
-def _missing(text: str, fresh: _Said, known: _Said, ended: _Said, spoken: str | None) -> tuple[str, ...]:
+def _missing(text: str, fresh: _Said, remaining: _Said, ended: _Said, spoken: str | None) -> tuple[str, ...]:
     """The details of a note that stand nowhere; empty if as many came into the bank, or if they weigh little."""
     if _ORDERS.search(text):
         return ()
     own = words_of(text)
-    found = {detail.shown: detail for sentence in _SENTENCES.split(text) for detail in _details(sentence)}
-    told = [detail for detail in found.values() if detail.weight]
+    by_text = {detail.text: detail for sentence in _SENTENCES.split(text) for detail in _details(sentence)}
+    weighty = [detail for detail in by_text.values() if detail.weight]
     foreign = language.told(text, least=2) not in (None, spoken)
-    terms = {*own, *(form for detail in told for form in detail.forms)}
+    terms = {*own, *(form for detail in weighty for form in detail.forms)}
     came = [
         detail
-        for detail in told
+        for detail in weighty
         if (fresh.names(detail) if foreign else fresh.says(detail, terms)) or ended.names(detail)
     ]
     stood = [
-        detail for detail in told if (known.says(detail, terms) if detail.kind == "number" else known.names(detail))
+        detail
+        for detail in weighty
+        if (remaining.says(detail, terms) if detail.kind == "number" else remaining.names(detail))
     ]
-    lost = [detail for detail in told if detail not in came and detail not in stood]
+    lost = [detail for detail in weighty if detail not in came and detail not in stood]
     weight = sum(detail.weight for detail in lost)
     if weight >= LOST_WEIGHT and sum(detail.weight for detail in came) < CAME_SHARE * weight:
-        return tuple(detail.shown for detail in lost)
+        return tuple(detail.text for detail in lost)
     if came or foreign or len(own) < TELLING_WORDS or _PASSING.search(text) or fresh.most(own):
         return ()
     # Two words in one line: the bank says something about it.
-    return () if known.most(own) > 1 else (" ".join(text[:SHOWN].split()),)
+    return () if remaining.most(own) > 1 else (" ".join(text[:SHOWN].split()),)
 
 
 def _details(sentence: str) -> Iterable[TextDetail]:

@@ -85,8 +85,8 @@ def ask(process: Caller, counter: Counter, collected: Collected, until: datetime
     and notes or a synthesis that need a word.
     """
     work = _Mending(process, counter, collected, until)
-    found = ask_model(process, counter, collected.messages(), checks.contract(process.settings, collected), until)
-    folded = work.with_files(found.value)
+    reply = ask_model(process, counter, collected.messages(), checks.contract(process.settings, collected), until)
+    folded = work.with_files(reply.value)
     broken = folded.outcome.broken
     # Without citations nobody can tell which notes the broken entries hold.
     if broken and not folded.outcome.cited:
@@ -108,19 +108,19 @@ class _Mending:
         if not broken and not doubtful:
             return folded
         names = {entry.filename for entry in broken}
-        asked = names | {entry.filename for entry in doubtful}
-        others = tuple(entry for entry in folded.draft.entries if entry.filename not in asked)
+        requested = names | {entry.filename for entry in doubtful}
+        untouched = tuple(entry for entry in folded.draft.entries if entry.filename not in requested)
 
         def read(text: str) -> Folded:
             second = answer.parse(text)
-            standing = {entry.filename for entry in others}
+            standing = {entry.filename for entry in untouched}
             entries = tuple(entry for entry in second.entries if entry.filename not in standing)
-            named = {entry.filename for entry in entries} | {entry.filename for entry in second.broken}
-            still = tuple(entry for entry in broken if entry.filename not in named and "" not in names)
+            answered = {entry.filename for entry in entries} | {entry.filename for entry in second.broken}
+            still = tuple(entry for entry in broken if entry.filename not in answered and "" not in names)
             # What the model does not correct stands as it is.
-            left = asked - names - named
-            meant = tuple(entry for entry in folded.draft.entries if entry.filename in left)
-            draft = replace(folded.draft, entries=(*others, *meant, *entries), broken=(*still, *second.broken))
+            silent = requested - names - answered
+            confirmed = tuple(entry for entry in folded.draft.entries if entry.filename in silent)
+            draft = replace(folded.draft, entries=(*untouched, *confirmed, *entries), broken=(*still, *second.broken))
             return checks.fold(self.process.settings, self.collected, draft)
 
         question = self._file_question((*broken, *doubtful))
@@ -129,23 +129,23 @@ class _Mending:
 
     def _doubtful(self, folded: Folded) -> list[BrokenEntry]:
         """The entries whose files may lose something, with what is found."""
-        found: dict[str, list[BankWarning]] = {}
+        by_file: dict[str, list[BankWarning]] = {}
         for warning in checks.file_findings(self.collected, folded):
             # A first bank may be arranged otherwise: the record says so, and a person can change the rules.
             if warning.kind != "unknown_file" or self.collected.bank:
-                found.setdefault(warning.file or "", []).append(warning)
+                by_file.setdefault(warning.file or "", []).append(warning)
         full = sizes.is_full(sum(len(file.content) for file in self.collected.bank), self.collected.bank_chars)
         return [
             BrokenEntry(entry.filename, entry.model_dump(exclude_defaults=True), _fault(warnings))
             for entry in folded.draft.entries
-            if (warnings := _unmeant(found.get(planning.same_file(entry.filename), ()), entry if full else None))
+            if (warnings := _unmeant(by_file.get(planning.same_file(entry.filename), ()), entry if full else None))
         ]
 
     def _flaws(self, folded: Folded) -> tuple[int, int]:
         """The entries that can't be used, and all else that may be lost."""
         outcome = folded.outcome
-        found, lost = (look(self.collected, folded) for look in (checks.file_findings, checks.lost_details))
-        return len(outcome.broken), len(found) + len(lost) + len(outcome.uncited)
+        warnings, lost = (look(self.collected, folded) for look in (checks.file_findings, checks.lost_details))
+        return len(outcome.broken), len(warnings) + len(lost) + len(outcome.uncited)
 
     def _ask(self, messages: Messages, contract: Contract[T], *, unless: T) -> T:
         """The answer to a second question. `unless` there is none: a value that will do."""
@@ -186,46 +186,46 @@ class _Mending:
         """The answer with what the model says of notes that it forgot, and with a synthesis that is short enough."""
         outcome = folded.outcome
         aside = set().union(*(_numbers(entry.entry) for entry in outcome.broken))
-        asked = sorted(outcome.uncited - aside)[:SHOWN_NOTES]
-        lost = {one.note: one.words for one in checks.lost_details(self.collected, folded)[:SHOWN_NOTES]}
+        uncited = sorted(outcome.uncited - aside)[:SHOWN_NOTES]
+        lost = {loss.note: loss.words for loss in checks.lost_details(self.collected, folded)[:SHOWN_NOTES]}
         long = len(folded.synthesis) > prompt.SYNTHESIS_CHARACTERS
-        if not asked and not lost and not long:
+        if not uncited and not lost and not long:
             return folded
         question = prompt.loose_ends(
-            {number: self.collected.notes[number - 1] for number in asked},
+            {number: self.collected.notes[number - 1] for number in uncited},
             {number: (self.collected.notes[number - 1], words) for number, words in lost.items()},
             {change.path: _headings(change) for change in outcome.files},
             folded.synthesis if long else "",
         )
         contract = Contract(LooseEnds, lambda text: contracts.parse(text, LooseEnds))
         ends = self._ask(question, contract, unless=LooseEnds())
-        filed = self._inserted(self._filed(outcome, ends, set(asked)), folded.synthesis, ends, set(lost))
+        filed = self._inserted(self._filed(outcome, ends, set(uncited)), folded.synthesis, ends, set(lost))
         left_out = {number: end.discard for end in ends.lost if end.discard for number in set(end.note) & set(lost)}
         shorter = (ends.synthesis or "").strip()
         better = long and shorter and len(shorter) < len(folded.synthesis)
         synthesis = shorter if better else folded.synthesis
         return replace(folded, outcome=filed, synthesis=synthesis, left_out=left_out)
 
-    def _inserted(self, outcome: DrawnUp, synthesis: str, ends: LooseEnds, asked: set[int]) -> DrawnUp:
+    def _inserted(self, outcome: DrawnUp, synthesis: str, ends: LooseEnds, uncited: set[int]) -> DrawnUp:
         """The changes with the lines that the second answer adds for notes of which nothing stands in the bank."""
         for end in ends.lost:
-            notes = [self.collected.notes[number - 1].note_id for number in sorted(asked.intersection(end.note))]
+            notes = [self.collected.notes[number - 1].note_id for number in sorted(uncited.intersection(end.note))]
             change = next((change for change in outcome.files if change.path == end.file), None)
             if not notes or not change or not (added := _added(change, end, notes)):
                 continue
-            files = [added if one is change else one for one in outcome.files]
+            files = [added if file is change else file for file in outcome.files]
             with suppress(ContractError):
-                wanted = replace(outcome, files=files, edits_applied=outcome.edits_applied + 1)
-                checks.check_room(self.process.settings, self.collected, wanted, synthesis)
-                outcome = wanted
+                candidate = replace(outcome, files=files, edits_applied=outcome.edits_applied + 1)
+                checks.check_room(self.process.settings, self.collected, candidate, synthesis)
+                outcome = candidate
         return outcome
 
-    def _filed(self, outcome: DrawnUp, ends: LooseEnds, asked: set[int]) -> DrawnUp:
+    def _filed(self, outcome: DrawnUp, ends: LooseEnds, uncited: set[int]) -> DrawnUp:
         """The changes with the notes that the second answer files or discards. Others stay uncited."""
         files = {change.path: change for change in outcome.files}
         cited, discarded = set(outcome.cited), dict(outcome.discarded)
         for end in ends.uncited:
-            for number in asked.intersection(end.note) - cited - set(discarded):
+            for number in uncited.intersection(end.note) - cited - set(discarded):
                 change = files.get(end.file or "")
                 note = self.collected.notes[number - 1]
                 if change and end.heading and (filed := _confirmed(change, end.heading, note)):
@@ -242,25 +242,25 @@ class _Mending:
         )
 
 
-def _unmeant(found: Sequence[BankWarning], entry: FileAnswer | None) -> list[BankWarning]:
+def _unmeant(warnings: Sequence[BankWarning], entry: FileAnswer | None) -> list[BankWarning]:
     """The findings without lines that `entry` removes by their names and for no note: it was asked to remove what is
     over. The record names these lines too.
     """
     edits = entry.edits if entry else []
-    named = [losses.plain(edit.line or "") for edit in edits if edit.op == "remove_line" and not edit.notes]
+    lines = [losses.plain(edit.line or "") for edit in edits if edit.op == "remove_line" and not edit.notes]
     return [
         warning
-        for warning in found
-        if warning.kind != "lost_line" or not losses.plain(warning.line or "").startswith(tuple(named))
+        for warning in warnings
+        if warning.kind != "lost_line" or not losses.plain(warning.line or "").startswith(tuple(lines))
     ]
 
 
-def _fault(found: Sequence[BankWarning]) -> str:
+def _fault(warnings: Sequence[BankWarning]) -> str:
     """The findings about one file as a sentence for the model."""
-    lines = [warning.line for warning in found if warning.kind == "lost_line" and warning.line]
+    lines = [warning.line for warning in warnings if warning.kind == "lost_line" and warning.line]
     gone = [f"These lines go, and no note that is cited says why: {json_line(lines)}."] if lines else []
-    others = [warning.text for warning in found if warning.kind != "lost_line"]
-    return " ".join([*others, *gone])[:MOST_FAULT]
+    texts = [warning.text for warning in warnings if warning.kind != "lost_line"]
+    return " ".join([*texts, *gone])[:MOST_FAULT]
 
 
 def _numbers(entry: object) -> set[int]:
@@ -285,9 +285,9 @@ def _added(change: FileChange, end: LooseEnd, notes: list[str]) -> FileChange | 
         return None
     if files.content_problem(after):
         return None
-    shown = {"op": op, "heading": end.heading, "line": end.line, "content": end.content, "notes": notes}
-    told = {name: value for name, value in shown.items() if value is not None}
-    return change.model_copy(update={"after": after, "edits": [*change.edits, told]})
+    fields = {"op": op, "heading": end.heading, "line": end.line, "content": end.content, "notes": notes}
+    applied = {name: value for name, value in fields.items() if value is not None}
+    return change.model_copy(update={"after": after, "edits": [*change.edits, applied]})
 
 
 def _headings(change: FileChange) -> list[str]:

@@ -68,8 +68,8 @@ def is_omission(bare: str, headings: frozenset[str] = frozenset()) -> bool:
     if not stays_so:
         return False
     if _FRAME.fullmatch(bare) and (names or says):
-        known = sum(word in rest | stays | weak | filling for word in words)
-        return 2 * known >= len(words)
+        count = sum(word in rest | stays | weak | filling for word in words)
+        return 2 * count >= len(words)
     own = [word for word in words if word not in rest | stays | weak | filling | headings and not word.isdigit()]
     return not own
 

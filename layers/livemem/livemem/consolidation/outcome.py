@@ -25,9 +25,9 @@ def record(
     outcome, synthesis = folded.outcome, folded.synthesis
     ids = [note.note_id for note in collected.notes]
     # A note that two runs in a row leave out is taken and listed as uncited. It must not wait for ever.
-    kept = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
-    uncited = sorted(outcome.uncited - kept)
-    taken = [number for number in range(1, len(ids) + 1) if number not in kept]
+    live = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
+    uncited = sorted(outcome.uncited - live)
+    taken = [number for number in range(1, len(ids) + 1) if number not in live]
     number = head.meta.changes + 1
     now = process.clock()
     text = syntheses.format_synthesis(
@@ -37,10 +37,10 @@ def record(
         text = collected.synthesis.content if collected.synthesis else ""
     metrics: dict[str, Any] = {
         "notes_processed": len(taken),
-        "notes_remaining": collected.remaining + len(kept),
+        "notes_remaining": collected.remaining + len(live),
         "notes_discarded": len(outcome.discarded),
         "notes_uncited": len(uncited),
-        "notes_left_out": len(kept),
+        "notes_left_out": len(live),
         "notes_oversized": len(collected.oversized_notes.needs),
         "bank_files_created": sum(change.before is None for change in outcome.files),
         "bank_files_updated": sum(change.before is not None for change in outcome.files),
@@ -72,7 +72,7 @@ def record(
             {"note_id": ids[index - 1], "reason": reason} for index, reason in sorted(outcome.discarded.items())
         ],
         uncited=[ids[number - 1] for number in uncited],
-        left_out=[ids[number - 1] for number in sorted(kept)],
+        left_out=[ids[number - 1] for number in sorted(live)],
         oversized_notes=collected.oversized_notes.bounded(),
         warnings=warnings,
         usage=answered.used,

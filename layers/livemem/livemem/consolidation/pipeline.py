@@ -61,7 +61,7 @@ def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datet
         return rehearsal.rehearse(process, head, saved, deadline)
     try:
         by_hand = saved.value.by_hand()
-        held = lease.acquire(
+        hold = lease.acquire(
             process, places.of_space(space_id), run_id, "consolidation", worker=worker, by_hand=by_hand
         )
     except Busy as error:
@@ -72,7 +72,7 @@ def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datet
             alone = saved.value.status == "queued"
             return _if_ended(recovery.end(process, saved, "busy", alone=alone, message=error.detail))
         return None
-    return _work_under_lease(process, space_id, saved, held, deadline)
+    return _work_under_lease(process, space_id, saved, hold, deadline)
 
 
 def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None:
@@ -86,33 +86,33 @@ def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None
         lambda: lease.look(process, places.of_space(space_id)),
         lambda: commit.planned(process, space_id, run_id),
     ]
-    seen, plan = process.store.map(lambda look: look(), looks)
-    left = seen and seen.lease.owner == run_id and seen.lease.kind != "backoff"
-    if (left or plan) and maintenance.clear_up(process, space_id, [run_id]):
+    lease_read, plan = process.store.map(lambda look: look(), looks)
+    stale = lease_read and lease_read.lease.owner == run_id and lease_read.lease.kind != "backoff"
+    if (stale or plan) and maintenance.clear_up(process, space_id, [run_id]):
         # A put event that came while the run held the lease found the space busy.
         counter.start_if_due(process, space_id, "threshold")
 
 
 def _work_under_lease(
-    process: Process, space_id: str, saved: Stored[Run], held: Hold, deadline: datetime
+    process: Process, space_id: str, saved: Stored[Run], hold: Hold, deadline: datetime
 ) -> Run | None:
     failed = None
     try:
-        with lease.renewal(process, held):
-            ended, failed = _end(process, space_id, saved, held, deadline)
+        with lease.renewal(process, hold):
+            ended, failed = _end(process, space_id, saved, hold, deadline)
     except NotFound:
         # The space was deleted meanwhile. Nothing of this run may stay in it.
-        lease.release(process, held)
+        lease.release(process, hold)
         return None
     except Exception:
         # Lambda tries again. The lease must not keep that try out.
-        lease.let_go(process, held)
+        lease.let_go(process, hold)
         raise
     if failed:
         wait = budget.pause(process, clocks.parse(ended.created_at)) if failed == budget.EXHAUSTED else None
-        lease.back_off(process, held, failed, wait)
+        lease.back_off(process, hold, failed, wait)
         return ended
-    lease.release(process, held)
+    lease.release(process, hold)
     if ended.result == "ok":
         # Without this the next search is slower, and queues the indexer itself.
         with suppress(StoreUnavailable):
@@ -128,10 +128,10 @@ def _if_ended(run: Run) -> Run | None:
     return run if run.at_rest() else None
 
 
-def _end(process: Process, space_id: str, saved: Stored[Run], held: Hold, deadline: datetime) -> tuple[Run, str | None]:
+def _end(process: Process, space_id: str, saved: Stored[Run], hold: Hold, deadline: datetime) -> tuple[Run, str | None]:
     """The run as it ended, and the code of the failure after which automatic runs wait."""
     taken_over = saved.value.status == "running"
-    work = _Work(process, space_id, saved, held, deadline)
+    work = _Work(process, space_id, saved, hold, deadline)
     result: Result
     changes: dict[str, Any]
     failed = None
@@ -158,7 +158,7 @@ class _Work:
     process: Process
     space_id: str
     saved: Stored[Run]
-    held: Hold
+    hold: Hold
     deadline: datetime
 
     def carry_out(self) -> Run:
@@ -173,13 +173,15 @@ class _Work:
         record = recovery.made_by(process, head, run)
         if record:
             return recovery.succeed(process, self.saved, record)
-        head = recovery.clear_abandoned(process, head, [one for one in self.held.lease.abandoned if one != run.job_id])
+        head = recovery.clear_abandoned(
+            process, head, [run_id for run_id in self.hold.lease.abandoned if run_id != run.job_id]
+        )
         head = late_write_repair.settle(process, head)
         if head.meta.review and head.meta.review.run_id == run.job_id:
             return proposals.wait(process, self.saved)
-        left = self._left_by_first_try(head)
-        if left:
-            return self._conclude(head, left)
+        plan = self._left_by_first_try(head)
+        if plan:
+            return self._conclude(head, plan)
         waits = head.meta.pending_plan
         if waits and not run.replace:
             raise NothingToDo(waits.waiting())
@@ -220,7 +222,7 @@ class _Work:
             raise
 
     def _announce(self, head: Head, prompts: Sequence[Messages], metrics: Mapping[str, Any]) -> None:
-        worker = self.held.lease.worker
+        worker = self.hold.lease.worker
         base = head.meta.changes
         self.saved = announcing.announce(self.process, self.saved, prompts, worker, base=base, metrics=metrics)
 
@@ -242,7 +244,7 @@ class _Work:
         plan = commit.planned(process, space_id, run_id)
         key = keys.plan(space_id, run_id)
         if not plan and head.meta.consolidation_mode == "review":
-            plan, key = proposals.left(process, space_id, run_id), keys.review(space_id, run_id)
+            plan, key = proposals.plan_of(process, space_id, run_id), keys.review(space_id, run_id)
         if plan and plan.number != head.meta.changes + 1:
             process.store.delete(key)
             raise CommitLost("The bank was changed by another process.")
@@ -251,10 +253,10 @@ class _Work:
     def _live(self, head: Head) -> tuple[Head, list[Entry]]:
         """The head, and the live notes as of it. Late duplicates among them are removed first."""
         for _ in range(commit.TRIES):
-            listed = contents.live_notes(self.process, self.space_id)
-            stray = late_duplicates.among(self.process, head, listed)
+            entries = contents.live_notes(self.process, self.space_id)
+            stray = late_duplicates.among(self.process, head, entries)
             if not stray:
-                return head, listed
+                return head, entries
             try:
                 head = late_duplicates.remove(self.process, head, stray)
             except PreconditionLost:
@@ -267,15 +269,15 @@ class _Work:
         process = self.process
         kinds = Counter(warning.kind for warning in record.warnings)
         if kinds:
-            told = {"space_id": self.space_id, "run_id": record.run_id, "warnings": dict(kinds)}
-            logger.warning("the plan has warnings", extra=told)
+            extra = {"space_id": self.space_id, "run_id": record.run_id, "warnings": dict(kinds)}
+            logger.warning("the plan has warnings", extra=extra)
         for _ in range(commit.TRIES):
             try:
                 if commit.needs_approval(head.meta, record):
-                    proposals.propose(process, head, self.held, record)
+                    proposals.propose(process, head, self.hold, record)
                     return proposals.wait(process, self.saved, record)
                 record = commit.prepare(process, self.space_id, record)
-                commit.apply(process, commit.commit(process, head, self.held, record), record)
+                commit.apply(process, commit.commit(process, head, self.hold, record), record)
                 return recovery.succeed(process, self.saved, record)
             except ModeChanged:
                 head = heads.load(process, self.space_id)

@@ -15,30 +15,35 @@ MARKS = ("<the whole file>", "<whole file>", "<the whole content>", "<Markdown>"
 ELISIONS = frozenset({"...", "…"})
 
 
-def check(place: str, texts: Iterable[str], known: Iterable[str]) -> None:
-    """Raise ContractError for a placeholder in the texts of a `place` that no `known` text of the space has."""
-    known = list(known)
+def check(place: str, texts: Iterable[str], sources: Iterable[str]) -> None:
+    """Raise ContractError for a placeholder in the texts of a `place` that none of `sources`, the texts of the space,
+    has.
+    """
+    sources = list(sources)
     quoted: set[str] = set()
     for text in texts:
         for line in text.splitlines():
-            found = _placeholder(_bare(line))
-            if not found or found in quoted:
+            placeholder = _placeholder(_bare(line))
+            if not placeholder or placeholder in quoted:
                 continue
-            if not any(found in other if found in MARKS else _has_line(other, found) for other in known):
+            if not any(
+                placeholder in other if placeholder in MARKS else _has_line(other, placeholder) for other in sources
+            ):
                 raise ContractError(
-                    f"{place} holds {found!r}, a placeholder or copied from the prompt's example: write what notes say."
+                    f"{place} holds {placeholder!r}, a placeholder or copied from the prompt's example: "
+                    "write what notes say."
                 )
-            quoted.add(found)
+            quoted.add(placeholder)
 
 
-def check_omissions(place: str, texts: Iterable[str], known: Sequence[str], headings: frozenset[str]) -> None:
-    """Raise ContractError for a line that stands for content which was left out (omissions.py), unless a `known` text
+def check_omissions(place: str, texts: Iterable[str], sources: Sequence[str], headings: frozenset[str]) -> None:
+    """Raise ContractError for a line that stands for content which was left out (omissions.py), unless one of `sources`
     has it. `headings`: the words of the bank's headings.
     """
     for text in texts:
         for line in text.splitlines():
             bare = _bare(line)
-            if omissions.is_omission(bare, headings) and not any(_has_line(other, bare) for other in known):
+            if omissions.is_omission(bare, headings) and not any(_has_line(other, bare) for other in sources):
                 raise ContractError(f"{place} holds {bare!r}: {IN_PLACE}")
 
 
@@ -46,15 +51,15 @@ def check_omissions(place: str, texts: Iterable[str], known: Sequence[str], head
 def example() -> dict[str, Any]:
     """The answer that the system prompt shows."""
     text = prompt.system()
-    found: dict[str, Any] = json.JSONDecoder().raw_decode(text[text.index('{"bank_files"') :])[0]
-    return found
+    answer: dict[str, Any] = json.JSONDecoder().raw_decode(text[text.index('{"bank_files"') :])[0]
+    return answer
 
 
 @lru_cache(maxsize=1)
 def _example_lines() -> frozenset[str]:
-    shown = ConsolidationAnswer.model_validate(example())
-    texts = [shown.synthesis]
-    for entry in shown.bank_files:
+    answer = ConsolidationAnswer.model_validate(example())
+    texts = [answer.synthesis]
+    for entry in answer.bank_files:
         texts += [entry.content or "", *(edit.content for edit in entry.edits)]
     lines = (_bare(line) for text in texts for line in text.splitlines())
     return frozenset(line for line in lines if len(line) >= SHORTEST_LINE)
@@ -66,8 +71,8 @@ def _placeholder(line: str) -> str | None:
     return next((mark for mark in MARKS if mark in line), None)
 
 
-def _has_line(text: str, wanted: str) -> bool:
-    return wanted in text and any(_bare(line) == wanted for line in text.splitlines())
+def _has_line(text: str, target: str) -> bool:
+    return target in text and any(_bare(line) == target for line in text.splitlines())
 
 
 def _bare(line: str) -> str:

@@ -166,13 +166,13 @@ def _once(edits: Iterable[AnswerEdit]) -> list[AnswerEdit]:
     """The edits without those that come a second time. Which notes they name makes no difference: the first one keeps
     them all.
     """
-    found: dict[str, AnswerEdit] = {}
+    unique: dict[str, AnswerEdit] = {}
     for edit in edits:
         key = edit.model_dump_json(exclude={"notes", "reason"})
-        first = found.setdefault(key, edit)
+        first = unique.setdefault(key, edit)
         if first is not edit:
-            found[key] = first.model_copy(update={"notes": [*first.notes, *edit.notes]})
-    return list(found.values())
+            unique[key] = first.model_copy(update={"notes": [*first.notes, *edit.notes]})
+    return list(unique.values())
 
 
 def _broken(entry: FileAnswer, fault: str) -> BrokenEntry:
@@ -189,9 +189,9 @@ def same_file(filename: str) -> str:
 
 def _odd_discards(discarded: Mapping[int, str], cited: set[int], everything: set[int]) -> list[str]:
     """Sentences about discarded notes that are used, or are none."""
-    both, none = sorted(set(discarded) & cited), sorted(set(discarded) - everything)
+    overlap, none = sorted(set(discarded) & cited), sorted(set(discarded) - everything)
     return [
-        *([f"Note {both[0]} is both used and discarded: it counts as used."] if both else []),
+        *([f"Note {overlap[0]} is both used and discarded: it counts as used."] if overlap else []),
         *([f"There is no note {none[0]} to discard."] if none else []),
     ]
 
@@ -245,9 +245,9 @@ def _gone(before: str, after: str) -> str:
     lines = [line.strip() for line in before.splitlines()]
     gone = list(dict.fromkeys(line[:GONE_LINE] for line in lines if line and line not in standing))
     ends = accumulate(len(line) for line in gone)
-    shown = [line for line, end in zip(gone, ends, strict=True) if end <= GONE_CHARACTERS]
-    more = f" and {len(gone) - len(shown)} more." if len(gone) > len(shown) else ""
-    return json_line(shown) + more
+    quoted = [line for line, end in zip(gone, ends, strict=True) if end <= GONE_CHARACTERS]
+    more = f" and {len(gone) - len(quoted)} more." if len(gone) > len(quoted) else ""
+    return json_line(quoted) + more
 
 
 def _edited(entry: FileAnswer, path: str, text: str) -> str:

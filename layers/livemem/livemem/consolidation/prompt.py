@@ -75,7 +75,7 @@ def build(
         bank=json_line({file.path: file.content for file in bank}),
         first="" if bank or more else text("first"),
         length=_length(bank, bank_chars) if bank_chars else "",
-        notes=json_line([shown(*pair) for pair in zip(numbers or range(1, len(notes) + 1), notes, strict=True)]),
+        notes=json_line([fields_of(*pair) for pair in zip(numbers or range(1, len(notes) + 1), notes, strict=True)]),
         more=more,
     )
     return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
@@ -102,7 +102,7 @@ def loose_ends(
 
     `headings` are those of each changed file.
     """
-    notes = [shown(number, note)[:5] for number, note in uncited.items()]
+    notes = [fields_of(number, note)[:5] for number, note in uncited.items()]
     uncited_text = Template(text("uncited")).substitute(notes=json_line(notes))
     missing = [[number, note.content[:SHOWN_NOTE], words] for number, (note, words) in lost.items()]
     lost_text = Template(text("lost")).substitute(lost=json_line(missing))
@@ -125,7 +125,7 @@ def _rules_changed(moment: str) -> str:
 
 def note_tokens(note: Note) -> int:
     """Estimated tokens of one note in the prompt."""
-    return window.tokens(json_line(shown(1_000, note))) + 1
+    return window.tokens(json_line(fields_of(1_000, note))) + 1
 
 
 def content_tokens(file: BankFile) -> int:
@@ -149,19 +149,19 @@ def fitting(notes: Sequence[Note], *, fixed: int, most: int, answer_limit: int |
     used = 0
     for count, note in enumerate(notes):
         used += note_tokens(note)
-        wanted = used + _answer_room(used, answer_limit) if count else need(note, answer_limit)
-        if fixed + wanted > most:
+        tokens = used + _answer_room(used, answer_limit) if count else need(note, answer_limit)
+        if fixed + tokens > most:
             return count
     return len(notes)
 
 
 def _answer_room(folded: int, answer_limit: int | None) -> int:
     # Edits are about as long as the notes that they fold.
-    wanted = window.ANSWER_TOKENS + folded
-    return min(wanted, answer_limit or wanted)
+    tokens = window.ANSWER_TOKENS + folded
+    return min(tokens, answer_limit or tokens)
 
 
-def shown(number: int, note: Note) -> list[object]:
+def fields_of(number: int, note: Note) -> list[object]:
     """A note in few letters: an array without names, the day when it was said among them, and an object of what only
     some notes have. The order of the notes says the rest of the time.
     """

@@ -95,8 +95,8 @@ def _collect(process: Process, head: Head, run: Run) -> Collected:
         return earlier_notes.collect(process, head, run, run.notes_of)
     live = contents.live_notes(process, head.meta.space_id)
     stray = late_duplicates.among(process, head, live)
-    shown = [entry for entry in live if contents.note_name(entry).note_id not in stray]
-    return collecting.collect(process, head, run, shown)
+    entries = [entry for entry in live if contents.note_name(entry).note_id not in stray]
+    return collecting.collect(process, head, run, entries)
 
 
 def _metrics(error: LiveMemoryError) -> dict[str, int]:

@@ -32,15 +32,15 @@ def removed(before: Mapping[str, str], after: Iterable[str]) -> list[RemovedLine
     ]
 
 
-def listed(lines: Sequence[RemovedLine]) -> list[RemovedLine]:
+def bounded(lines: Sequence[RemovedLine]) -> list[RemovedLine]:
     """Those that a record lists."""
-    found: list[RemovedLine] = []
-    left = LISTED_CHARACTERS
+    result: list[RemovedLine] = []
+    rest = LISTED_CHARACTERS
     for line in lines:
-        if len(found) < LISTED and len(line.line) <= left:
-            found.append(line)
-            left -= len(line.line)
-    return found
+        if len(result) < LISTED and len(line.line) <= rest:
+            result.append(line)
+            rest -= len(line.line)
+    return result
 
 
 def _is_gone(words: set[str], places: Mapping[str, set[int]]) -> bool:

@@ -24,25 +24,25 @@ def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[
     if collected.bank:
         return folded, []
     warnings = []
-    for asked in asked_files.asked_for(collected.rules):
+    for file in asked_files.asked_for(collected.rules):
         files = folded.outcome.files
-        if asked.path.lower() in {change.path.lower() for change in files}:
+        if file.path.lower() in {change.path.lower() for change in files}:
             continue
         try:
-            change = _created(asked, len(files))
+            change = _created(file, len(files))
             outcome = replace(folded.outcome, files=[*files, change])
             checks.check_room(settings, collected, outcome, folded.synthesis)
             folded = replace(folded, outcome=outcome)
         except (ContractError, paths.BankPathError) as error:
-            text = f"The rules ask for {asked.path}, which was not created: {error}"
-            warnings.append(BankWarning(kind="file_not_created", text=text, file=asked.path))
+            text = f"The rules ask for {file.path}, which was not created: {error}"
+            warnings.append(BankWarning(kind="file_not_created", text=text, file=file.path))
     return folded, warnings
 
 
-def _created(asked: AskedFile, others: int) -> FileChange:
-    if asked_files.is_pattern(asked.path):
+def _created(file: AskedFile, count: int) -> FileChange:
+    if asked_files.is_pattern(file.path):
         raise ContractError("its name is a pattern for several files.")
-    if others >= answer.FILES:
-        raise ContractError(f"there are {others} other files already.")
-    paths.check_bank_path(asked.path)
-    return FileChange(path=asked.path, action="created", before=None, after=asked.text(), reason=REASON)
+    if count >= answer.FILES:
+        raise ContractError(f"there are {count} other files already.")
+    paths.check_bank_path(file.path)
+    return FileChange(path=file.path, action="created", before=None, after=file.text(), reason=REASON)

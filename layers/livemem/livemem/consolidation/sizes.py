@@ -33,11 +33,11 @@ def is_full(length: int, bank_chars: int) -> bool:
 
 def _share(sizes: Iterable[int], bank_chars: int) -> int | None:
     """The largest length to which files can be cut so that they have `bank_chars` together. None: they have no more."""
-    left = bank_chars
+    rest = bank_chars
     ordered = sorted(sizes)
     for number, size in enumerate(ordered):
-        share = left // (len(ordered) - number)
+        share = rest // (len(ordered) - number)
         if size > share:
             return share
-        left -= size
+        rest -= size
     return None

@@ -39,23 +39,23 @@ class Changed:
     started_run: str | None
 
 
-def change(process: Process, principal: Principal, space_id: str, wanted: SpaceUpdate) -> Changed:
+def change(process: Process, principal: Principal, space_id: str, update: SpaceUpdate) -> Changed:
     """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
 
     Existing notes cause no further put event. Raises Forbidden for `corrections`, `consolidation_mode`
     and `capture_allowed` without admin, and to take `repository` away. Raises InvalidRequest or TooLarge (naming the
     field), NotFound, Conflict for another `repository`, PreconditionLost.
     """
-    if wanted.corrections is not None and "admin" not in principal.permissions:
+    if update.corrections is not None and "admin" not in principal.permissions:
         raise Forbidden("Changing `corrections` needs the permission 'admin'.")
-    if wanted.consolidation_mode is not None and "admin" not in principal.permissions:
+    if update.consolidation_mode is not None and "admin" not in principal.permissions:
         raise Forbidden("Changing `consolidation_mode` needs the permission 'admin'.")
-    if wanted.capture_allowed is not None and "admin" not in principal.permissions:
+    if update.capture_allowed is not None and "admin" not in principal.permissions:
         raise Forbidden("Changing `capture_allowed` needs the permission 'admin'.")
-    if wanted.repository is None and "admin" not in principal.permissions:
+    if update.repository is None and "admin" not in principal.permissions:
         raise Forbidden("Taking `repository` away needs the permission 'admin'.")
-    settings = (wanted.threshold, wanted.auto_paused, wanted.tidy_paused, wanted.consolidation_mode)
-    about_runs = any(one is not None for one in settings)
+    settings = (update.threshold, update.auto_paused, update.tidy_paused, update.consolidation_mode)
+    about_runs = any(setting is not None for setting in settings)
     if about_runs:
         # Also if no run may start any more: the sweep then sees that no note waits.
         heads.load_recent(process, space_id)
@@ -63,17 +63,17 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
     meta = heads.patch(
         process,
         space_id,
-        description=wanted.description,
-        owner=wanted.owner,
-        threshold=wanted.threshold,
-        auto_paused=wanted.auto_paused,
-        tidy_paused=wanted.tidy_paused,
-        corrections=wanted.corrections,
-        consolidation_mode=wanted.consolidation_mode,
-        capture_allowed=wanted.capture_allowed,
-        bank_chars=wanted.bank_chars,
-        repository=wanted.repository,
-        language=wanted.language,
-        timezone=wanted.timezone,
+        description=update.description,
+        owner=update.owner,
+        threshold=update.threshold,
+        auto_paused=update.auto_paused,
+        tidy_paused=update.tidy_paused,
+        corrections=update.corrections,
+        consolidation_mode=update.consolidation_mode,
+        capture_allowed=update.capture_allowed,
+        bank_chars=update.bank_chars,
+        repository=update.repository,
+        language=update.language,
+        timezone=update.timezone,
     )
     return Changed(meta, counter.start_if_possible(process, space_id) if about_runs and meta.automatic() else None)

@@ -24,18 +24,18 @@ def version() -> str:
     return templates.version([prompt.text("tidy"), prompt.text("tidy_file"), answering.correction()])
 
 
-def build(around: Collected, file: BankFile, outlines: Mapping[str, object], wanted: int) -> Messages:
-    """System and user message for one file, which should have `wanted` characters. `outlines`: of each, by path."""
-    others = [outline for path, outline in outlines.items() if path != file.path]
+def build(around: Collected, file: BankFile, outlines: Mapping[str, object], aim: int) -> Messages:
+    """System and user message for one file, which should have `aim` characters. `outlines`: of each, by path."""
+    neighbours = [outline for path, outline in outlines.items() if path != file.path]
     user = Template(prompt.text("tidy_file")).substitute(
         rules=json_line(of_structure(around.rules)),
         language=f"\nThe bank is written in the language {json_line(around.language)}.\n" if around.language else "",
-        outline=json_line(window.fitting(others, OUTLINE_TOKENS, lambda one: window.tokens(json_line(one)))),
+        outline=json_line(window.fitting(neighbours, OUTLINE_TOKENS, lambda items: window.tokens(json_line(items)))),
         today=around.today.isoformat(),
         file=json_line({"filename": file.path, "content": file.content}),
         length=len(file.content),
-        wanted=wanted,
-        less=len(file.content) - wanted,
+        wanted=aim,
+        less=len(file.content) - aim,
     )
     return [{"role": "system", "content": prompt.text("tidy")}, {"role": "user", "content": user}]
 

@@ -75,25 +75,25 @@ class LongBank:
     length: int
     why_not: str | None
     """Why the run has nothing to do."""
-    asked: list[tuple[BankFile, Messages]] = field(default_factory=list)
-    left: list[BankWarning] = field(default_factory=list)
+    requests: list[tuple[BankFile, Messages]] = field(default_factory=list)
+    unasked: list[BankWarning] = field(default_factory=list)
     """Warnings of files that are too long, and that the model is not asked for."""
 
     def prompts(self) -> list[Messages]:
         """The prompts of all calls. Raises NothingToDo if there is none."""
-        if not self.asked:
-            raise self.nothing(self.left)
-        return [messages for _, messages in self.asked]
+        if not self.requests:
+            raise self.nothing(self.unasked)
+        return [messages for _, messages in self.requests]
 
-    def found(self, before: Mapping[str, str], after: Mapping[str, str]) -> list[BankWarning]:
+    def warnings(self, before: Mapping[str, str], after: Mapping[str, str]) -> list[BankWarning]:
         """The findings about files before and after, without lines that went: those are in `removed`."""
-        found = findings.of_bank(before, after, (), self.rules, self.language)
-        return [warning for warning in found if warning.kind != "lost_line"]
+        result = findings.of_bank(before, after, (), self.rules, self.language)
+        return [warning for warning in result if warning.kind != "lost_line"]
 
     def nothing(self, warnings: Sequence[BankWarning], **metrics: Any) -> NothingToDo:
         """The error of a run that shortens nothing."""
-        said = " ".join(["No file was shortened.", *(warning.text for warning in warnings)])
-        return NothingToDo(said[:SAID_CHARACTERS], files_tidied=0, bank_length=self.length, **metrics)
+        message = " ".join(["No file was shortened.", *(warning.text for warning in warnings)])
+        return NothingToDo(message[:SAID_CHARACTERS], files_tidied=0, bank_length=self.length, **metrics)
 
 
 def collect(process: Process, head: Head, run: Run) -> LongBank:
@@ -127,20 +127,20 @@ def _wanted(around: Collected, head: Head, run: Run, lengths: Mapping[str, int])
     return {path: length for path, length in sizes.too_long(lengths, meta.bank_chars).items() if path not in written}
 
 
-def _add_prompts(settings: Settings, bank: LongBank, around: Collected, wanted: Mapping[str, int]) -> None:
-    """Add the prompts for the files that are `wanted` in so many characters, the longest first."""
+def _add_prompts(settings: Settings, bank: LongBank, around: Collected, aims: Mapping[str, int]) -> None:
+    """Add the prompts for the files with the aims of their lengths, the longest first."""
     outlines = tidy_prompt.outlines(bank.files)
-    long = sorted((file for file in bank.files if file.path in wanted), key=lambda file: -len(file.content))
+    long = sorted((file for file in bank.files if file.path in aims), key=lambda file: -len(file.content))
     for number, file in enumerate(long):
-        if len(bank.asked) == FILES:
+        if len(bank.requests) == FILES:
             text = f"{len(long) - number} more files are too long. One run takes {FILES}."
-            bank.left.append(BankWarning(kind="not_tidied", text=text))
+            bank.unasked.append(BankWarning(kind="not_tidied", text=text))
             return
-        prompt = tidy_prompt.build(around, file, outlines, wanted[file.path])
+        prompt = tidy_prompt.build(around, file, outlines, aims[file.path])
         if window.size(prompt) + window.tokens(file.content) > settings.llmaas_context_tokens:
-            bank.left.append(_left(file, "it does not fit into the model's window with its answer"))
+            bank.unasked.append(_left(file, "it does not fit into the model's window with its answer"))
         else:
-            bank.asked.append((file, prompt))
+            bank.requests.append((file, prompt))
 
 
 def claim(process: Process, head: Head, run: Run, length: int) -> Head:
@@ -195,7 +195,7 @@ def record(
     used = {**meter.used.to_metrics(), "duration_seconds": round((now - started).total_seconds(), 3)}
     if not changes:
         raise bank.nothing(warnings, **used)
-    warnings += bank.found(before, after)
+    warnings += bank.warnings(before, after)
     warnings += _lost_details(removed, after.values())
     if length > tidy_due.TIDY_ABOVE * head.meta.bank_chars:
         text = f"{tidy_due.fits(head.meta, length)} The rules and what still holds may leave no shorter one."
@@ -213,7 +213,7 @@ def record(
         files=changes,
         rules_changed_at=head.meta.rules_changed_at,
         warnings=warnings,
-        removed=removed_lines.listed(removed),
+        removed=removed_lines.bounded(removed),
         usage=meter.used,
         metrics={
             "notes_processed": 0,
@@ -234,9 +234,9 @@ def _shortened(
     stand.
     """
     changes: list[FileChange] = []
-    warnings = [*bank.left]
+    warnings = [*bank.unasked]
     failure: NoAnswer | None = None
-    for number, (file, messages) in enumerate(bank.asked):
+    for number, (file, messages) in enumerate(bank.requests):
         cut = meter.used.prompts_cut
         try:
             shortest = SHORTEST if number else None
@@ -249,8 +249,8 @@ def _shortened(
             # It may be this file that takes too long.
             if error.code == "llm_timeout":
                 continue
-            if others := len(bank.asked) - number - 1:
-                warnings.append(BankWarning(kind="not_tidied", text=f"{others} more files were not asked for."))
+            if rest := len(bank.requests) - number - 1:
+                warnings.append(BankWarning(kind="not_tidied", text=f"{rest} more files were not asked for."))
             break
         if meter.used.prompts_cut > cut:
             warnings.append(_left(file, "the model read only a part of the prompt"))
@@ -271,14 +271,14 @@ def _contract(file: BankFile, bank: LongBank) -> Contract[ShorterFile]:
             raise ContractError("The content is empty.")
         if problem := files.content_problem(answer.content):
             raise ContractError(f"The content {problem}.")
-        known = [file.content, bank.rules]
-        placeholders.check_omissions("The content", [answer.content], known, omissions.heading_words(known))
-        placeholders.check("The content", [answer.content], known)
+        sources = [file.content, bank.rules]
+        placeholders.check_omissions("The content", [answer.content], sources, omissions.heading_words(sources))
+        placeholders.check("The content", [answer.content], sources)
         return answer.model_copy(update={"content": answer.content.rstrip("\n") + "\n"})
 
     def flaws(answer: ShorterFile) -> list[Flaw]:
-        found = bank.found({file.path: file.content}, {file.path: answer.content})
-        return [Flaw(warning.kind, warning.text) for warning in found]
+        warnings = bank.warnings({file.path: file.content}, {file.path: answer.content})
+        return [Flaw(warning.kind, warning.text) for warning in warnings]
 
     return Contract(ShorterFile, read, flaws)
 
@@ -303,19 +303,19 @@ def _shrunk(file: BankFile, answer: ShorterFile) -> list[BankWarning]:
 
 def _lost_details(removed: Sequence[RemovedLine], after: Iterable[str]) -> list[BankWarning]:
     """A warning of each line that went with identifiers, numbers or dates that stand nowhere in the new bank."""
-    held = details.held_by(after)
-    found: list[BankWarning] = []
-    for one in removed:
-        if not any(detail.weight >= LOST_WEIGHT and not detail.is_held(held) for detail in details.read(one.line)):
+    forms = details.held_by(after)
+    warnings: list[BankWarning] = []
+    for line in removed:
+        if not any(detail.weight >= LOST_WEIGHT and not detail.is_held(forms) for detail in details.read(line.line)):
             continue
-        if len(found) == MOST:
-            found.append(BankWarning(kind="lost_detail", text="More lines with such details went."))
+        if len(warnings) == MOST:
+            warnings.append(BankWarning(kind="lost_detail", text="More lines with such details went."))
             break
         # The line is whole, or is not told: an erasure finds no part of it.
-        told = f": {one.line}" if len(one.line) <= TOLD_CHARACTERS else "."
-        text = f"With a line of {one.file} details went that stand nowhere in the bank now{told}"
-        found.append(BankWarning(kind="lost_detail", text=text, file=one.file))
-    return found
+        quote = f": {line.line}" if len(line.line) <= TOLD_CHARACTERS else "."
+        text = f"With a line of {line.file} details went that stand nowhere in the bank now{quote}"
+        warnings.append(BankWarning(kind="lost_detail", text=text, file=line.file))
+    return warnings
 
 
 def _left(file: BankFile, why: str) -> BankWarning:

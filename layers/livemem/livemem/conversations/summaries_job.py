@@ -157,7 +157,7 @@ def described(process: Process, _: Principal, space_id: str, name: str) -> Descr
     return replace(describable.of_job("summaries", job), space_id=space_id, name=name)
 
 
-def listed(process: Process, space_id: str, conversation_id: str) -> Iterable[tuple[int, str]]:
+def listing(process: Process, space_id: str, conversation_id: str) -> Iterable[tuple[int, str]]:
     """The jobs of one conversation, the newest first: 1 LIST per 1,000. No list covers all conversations."""
     keys.check_conversation_id(conversation_id)
     entries = process.store.scan(keys.jobs_prefix(space_id, conversation_id))

@@ -176,7 +176,7 @@ def described(process: Process, _: Principal, space_id: str, name: str) -> Descr
     )
 
 
-def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
     """The digests of a space, the newest first: 1 LIST per 1,000."""
     slots = process.store.folders(keys.digests_prefix(space_id))
     return sorted(((moment, slot) for slot in slots if (moment := _moment(slot)) is not None), reverse=True)
@@ -189,4 +189,4 @@ def _moment(slot: str) -> int | None:
         return None
 
 
-DESCRIBABLE = Describable("digest", described, listed)
+DESCRIBABLE = Describable("digest", described, listing)

@@ -132,7 +132,7 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     return describable.of_job("erasure", view(process, space_id, name))
 
 
-def listed(process: Process, caller: Principal, space_id: str, _: int | None) -> Iterable[tuple[int, str]]:
+def listing(process: Process, caller: Principal, space_id: str, _: int | None) -> Iterable[tuple[int, str]]:
     """The jobs with their moments, the newest first: 1 LIST per 1,000."""
     if "admin" not in caller.permissions:
         return []
@@ -140,4 +140,4 @@ def listed(process: Process, caller: Principal, space_id: str, _: int | None) ->
     return describable.by_moment(one for one in ids if one)
 
 
-DESCRIBABLE = Describable("erasure", described, listed)
+DESCRIBABLE = Describable("erasure", described, listing)

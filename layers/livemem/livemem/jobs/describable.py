@@ -68,13 +68,13 @@ class Describable:
     """What a package offers of a kind of jobs.
 
     `find` describes the job of a space by its name, as the kind's own route shows it to this caller. It raises NotFound
-    and InvalidName. `listed` returns the names of a living space's jobs with their moments in milliseconds since 1970,
+    and InvalidName. `listing` returns the names of a living space's jobs with their moments in milliseconds since 1970,
     the newest first: a few LIST. If it is given a moment, it may leave out newer jobs.
     """
 
     kind: KindName
     find: Callable[[Process, Principal, str, str], Description]
-    listed: Callable[[Process, Principal, str, int | None], Iterable[tuple[int, str]]] | None = None
+    listing: Callable[[Process, Principal, str, int | None], Iterable[tuple[int, str]]] | None = None
 
 
 def by_moment(ulids: Iterable[str]) -> list[tuple[int, str]]:

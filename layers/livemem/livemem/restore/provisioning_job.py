@@ -134,7 +134,7 @@ def _described(kind: KindName, process: Process, _: Principal, space_id: str, na
     return describable.of_job(kind, job)
 
 
-def listed(head: Head | None) -> list[tuple[int, KindName, str]]:
+def listing(head: Head | None) -> list[tuple[int, KindName, str]]:
     """The job that restored, forked or imported the space of this head, or is doing so: its moment, its kind and its
     name.
     """

@@ -96,15 +96,15 @@ def page(
     if (kind == SUMMARIES) != (conversation_id is not None):
         raise InvalidRequest.of("conversation_id", f"is required for the kind `{SUMMARIES}`, and allowed only for it")
     head = heads.find_any(process, keys.check_space_id(space_id))
-    brought = [place for place in provisioning_job.listed(head) if kind in (None, place[1])]
+    brought = [place for place in provisioning_job.listing(head) if kind in (None, place[1])]
     each: list[Iterable[Place]] = [brought]
     if head and not head.meta.deleted_at:
         offered = KINDS.values() if kind is None else [KINDS[kind]]
         before = after[0] if after else None
-        each += [_places(one.kind, one.listed(process, caller, space_id, before)) for one in offered if one.listed]
+        each += [_places(one.kind, one.listing(process, caller, space_id, before)) for one in offered if one.listing]
         if conversation_id is not None:
-            each.append(_places(SUMMARIES, summaries_job.listed(process, space_id, conversation_id)))
-    elif not provisioning_job.listed(head):
+            each.append(_places(SUMMARIES, summaries_job.listing(process, space_id, conversation_id)))
+    elif not provisioning_job.listing(head):
         raise NotFound("space", space_id)
     merged = (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
     places = list(islice(merged, limit + 1))
