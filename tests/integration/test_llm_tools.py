@@ -172,7 +172,7 @@ def test_without_an_address_nobody_is_asked():
 
 def test_a_conversation_goes_on_with_what_was_called_and_what_came_of_it():
     said = ToolReply("Wait.", (Call("a1", "search", "{}"),))
-    thread = [*MESSAGES, tool_calling.told(said), {"role": "tool", "tool_call_id": "a1", "content": "[]"}]
+    thread = [*MESSAGES, tool_calling.as_message(said), {"role": "tool", "tool_call_id": "a1", "content": "[]"}]
     with serving(answer(completion("Done."))) as server:
         converse(server.url, messages=thread)
 
@@ -187,7 +187,7 @@ def test_what_no_tool_is_called_and_what_is_no_json_is_not_sent_back_to_the_prov
     wrong = [("drop table; -- é", "{oops"), ("", "[1]"), ("n" * 80, "[" * 99_999), ("fine", '{"a": 1}')]
     said = ToolReply("", tuple(Call(f"c{place}", *one) for place, one in enumerate(wrong)))
 
-    sent = [one["function"] for one in tool_calling.told(said)["tool_calls"]]
+    sent = [one["function"] for one in tool_calling.as_message(said)["tool_calls"]]
 
     assert [one["name"] for one in sent] == ["drop_table__--__", "unnamed", "n" * 64, "fine"]
     assert [one["arguments"] for one in sent] == ["{}", "{}", "{}", '{"a": 1}']
@@ -196,7 +196,7 @@ def test_what_no_tool_is_called_and_what_is_no_json_is_not_sent_back_to_the_prov
 def test_a_prompt_of_which_only_a_part_was_read_is_told():
     thread: Thread = [
         {"role": "user", "content": "word " * 50},
-        tool_calling.told(ToolReply("", (Call("a", "search", "{}"),))),
+        tool_calling.as_message(ToolReply("", (Call("a", "search", "{}"),))),
     ]
     with serving(answer(completion("Done."))) as server:
         assert converse(server.url, messages=thread).cut

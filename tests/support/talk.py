@@ -84,7 +84,7 @@ class Summariser:
 
 def look_at_due(process: Process, until: datetime) -> None:
     """What the sweep does for conversations."""
-    found = due_index.listed(process).get("conversation", [])
+    found = due_index.due_now(process).get("conversation", [])
     maintenance.start_due(process, found, until)
 
 

@@ -585,7 +585,7 @@ class World:
 
     def due_now(self, kind: DueKind) -> list[Due]:
         """What is due now of a kind, as a package that looks at it gets it."""
-        return due_index.listed(self.process).get(kind, [])
+        return due_index.due_now(self.process).get(kind, [])
 
     def live_ids(self, space_id: str = "demo") -> list[str]:
         return [

@@ -345,16 +345,16 @@ def test_nothing_is_written_where_nothing_changes_and_what_is_known_is_not_read(
     made = stored.update(world.store, KEY, lambda _: Toy(marks=["a"]), world.ids, read=READ)
     assert made
     world.client.reset()
-    again = stored.update(world.store, KEY, lambda toy: toy and toy.marked("b"), world.ids, read=READ, known=made)
+    again = stored.update(world.store, KEY, lambda toy: toy and toy.marked("b"), world.ids, read=READ, current=made)
     assert again
     assert world.client.counts == {"PUT": 1}
     world.client.reset()
     # What is known is old by now.
-    last = stored.update(world.store, KEY, lambda toy: toy and toy.marked("c"), world.ids, read=READ, known=made)
+    last = stored.update(world.store, KEY, lambda toy: toy and toy.marked("c"), world.ids, read=READ, current=made)
     assert world.client.counts == {"PUT": 2, "GET": 1}
     assert last
     assert last.value.marks == ["a", "b", "c"]
-    assert stored.update(world.store, KEY, lambda _: None, world.ids, read=READ, known=last) is last
+    assert stored.update(world.store, KEY, lambda _: None, world.ids, read=READ, current=last) is last
 
 
 def test_the_store_tells_how_old_a_document_is():

@@ -244,6 +244,6 @@ def change_all(process: Process, change: Callable[[Registry], Registry]) -> Regi
     current, etag = _revalidate(process)
     cache = process.cache(_Cache)
     known = Stored(keys.TOKENS, current, etag) if etag else None
-    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=cache.read, known=known)
+    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=cache.read, current=known)
     # A removed registry that `change` leaves as it is remains an empty one.
     return cache.put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]

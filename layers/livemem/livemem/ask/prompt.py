@@ -146,7 +146,7 @@ def _of_step(step: Step, gone: set[int]) -> Thread:
     calls = tuple(Call(call.id, call.name, call.arguments) for call in step.calls)
     if not calls and not step.text:
         return []
-    messages: Thread = [llm.told(ToolReply(step.text, calls))]
+    messages: Thread = [llm.as_message(ToolReply(step.text, calls))]
     for call, called in zip(step.calls, step.called or (), strict=True):
         result = LEFT_OUT if id(called) in gone else called.shown
         messages.append({"role": "tool", "tool_call_id": call.id, "content": json_line(result)})

@@ -130,7 +130,7 @@ def _judge(process: Process, seen: _Seen) -> list[Invariant]:
             "all_readable",
             len(seen.page),
             [
-                *unreadable.listed(process).get(space_id, []),
+                *unreadable.names(process).get(space_id, []),
                 *(f"the record of change {change.number}" for change in seen.page if change.lost),
             ],
             f"Objects cannot be read, or were set aside. `livemem repair {space_id}` lists them.",

@@ -48,20 +48,20 @@ def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:
             continue
 
 
-def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | None = None) -> Manifest | None:
+def newest(process: Process, space_id: str, *, lasting: bool = False, uid: str | None = None) -> Manifest | None:
     """The summary of the newest complete backup, or None: 1 LIST, and 1 GET for it and each later incomplete one.
-    `kept`: not one that was made for an export or a fork. `uid`: one of the space with this uid.
+    `lasting`: not one that was made for an export or a fork. `uid`: one of the space with this uid.
     """
     for backup_id in reversed(ids(process, space_id)):
-        found = manifests.summary(process, space_id, backup_id)
-        if found and is_wanted(found.value, kept=kept, uid=uid):
-            return found.value
+        summary = manifests.summary(process, space_id, backup_id)
+        if summary and is_wanted(summary.value, lasting=lasting, uid=uid):
+            return summary.value
     return None
 
 
-def is_wanted(manifest: Manifest, *, kept: bool, uid: str | None) -> bool:
+def is_wanted(manifest: Manifest, *, lasting: bool, uid: str | None) -> bool:
     """Whether it is complete, and fits what the caller asks of `newest`."""
-    return manifest.complete and (manifest.is_kept() or not kept) and uid in (None, manifest.uid)
+    return manifest.complete and (manifest.is_kept() or not lasting) and uid in (None, manifest.uid)
 
 
 def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[Peeked | None]:
@@ -79,8 +79,8 @@ def check(process: Process, caller: Principal | None, space_id: str, backup_id: 
     life = _life(process, caller, keys.check_space_id(space_id))
     if life is None:
         return
-    found = manifests.summary(process, space_id, keys.check_backup_id(backup_id))
-    if not found or found.value.uid != life:
+    summary = manifests.summary(process, space_id, keys.check_backup_id(backup_id))
+    if not summary or summary.value.uid != life:
         raise NotFound("backup", backup_id)
 
 
@@ -102,13 +102,13 @@ def page(
     backups, and 1 GET each.
     """
     keys.check_space_id(space_id)
-    wanted = [backup_id for backup_id in reversed(ids(process, space_id)) if before is None or backup_id < before]
-    shown = wanted[:limit]
-    found = (one.value for one in looks(process, space_id, shown) if one)
-    visible = [manifest for manifest in found if manifest and not manifest.removed]
+    remaining = [backup_id for backup_id in reversed(ids(process, space_id)) if before is None or backup_id < before]
+    batch = remaining[:limit]
+    manifests_read = (look.value for look in looks(process, space_id, batch) if look)
+    visible = [manifest for manifest in manifests_read if manifest and not manifest.removed]
     life = _life(process, caller, space_id)
     visible = [manifest for manifest in visible if life is None or manifest.uid == life]
-    return visible, shown[-1] if len(wanted) > limit else None
+    return visible, batch[-1] if len(remaining) > limit else None
 
 
 def page_of_all(
@@ -119,27 +119,27 @@ def page_of_all(
     looked at, and 1 GET each.
     """
     visible = sorted(space_id for space_id in spaces(process) if caller.may_see(space_id))
-    found: list[Manifest] = []
+    backups: list[Manifest] = []
     for space_id in visible:
         if after and space_id < after[0]:
             continue
         before = after[1] if after and space_id == after[0] else None
-        some, more = page(process, space_id, limit=limit - len(found), before=before, caller=caller)
-        found += some
+        batch, more = page(process, space_id, limit=limit - len(backups), before=before, caller=caller)
+        backups += batch
         if more:
-            return found, (space_id, more)
-        if len(found) == limit:
-            return found, (space_id, found[-1].job_id) if space_id != visible[-1] else None
-    return found, None
+            return backups, (space_id, more)
+        if len(backups) == limit:
+            return backups, (space_id, backups[-1].job_id) if space_id != visible[-1] else None
+    return backups, None
 
 
 def get(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> Stored[Manifest]:
     """One backup, complete or not: 1 GET, and the requests of `check`. Raises InvalidName, NotFound."""
     check(process, caller, space_id, backup_id)
-    found = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-    if not found or found.value.removed:
+    summary = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not summary or summary.value.removed:
         raise NotFound("backup", backup_id)
-    return found
+    return summary
 
 
 def remove(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> None:
@@ -154,29 +154,29 @@ def remove(process: Process, space_id: str, backup_id: str, caller: Principal | 
     check(process, caller, space_id, backup_id)
     require_conditional_writes(process.store)
     for _ in range(TRIES):
-        found = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-        if not found:
+        look = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+        if not look:
             raise NotFound("backup", backup_id)
-        if found.value and found.value.removed:
+        if look.value and look.value.removed:
             if not clear(process, space_id, backup_id):
                 raise NotFound("backup", backup_id)
             return
         try:
-            discard(process, space_id, backup_id, found)
+            discard(process, space_id, backup_id, look)
         except PreconditionLost:
             continue
         return
     raise PreconditionLost("The backup was changed too often at the same time. Try again.")
 
 
-def discard(process: Process, space_id: str, backup_id: str, found: Peeked) -> None:
-    """Remove a backup if its manifest is exactly as it was `found`: the requests of `remove` without the GET. Raises
+def discard(process: Process, space_id: str, backup_id: str, look: Peeked) -> None:
+    """Remove a backup if its manifest is exactly as in `look`: the requests of `remove` without the GET. Raises
     PreconditionLost.
     """
     now = clock.iso_millis(process.clock())
     unknown = Manifest(job_id=backup_id, space_id=space_id, subject=backup_id, trigger="api", created_at=now)
     end = {"status": "cancelled", "ended_at": now, "items": ()}
-    stored.swap(process.store, found, (found.value or unknown).changed(end), process.new_id)
+    stored.swap(process.store, look, (look.value or unknown).changed(end), process.new_id)
     clear(process, space_id, backup_id)
 
 

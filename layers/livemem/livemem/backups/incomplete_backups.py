@@ -26,16 +26,16 @@ can come late. A worker that did so anyway would lose the swap that completes it
 Orphaned = Literal["unfinished", "removed", "objects without a manifest"]
 
 
-def find(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> Orphaned | None:
-    """What kind of incomplete backup is to be cleared away, given the manifest `found`: no request, or 1 LIST if there
+def find(process: Process, space_id: str, backup_id: str, look: Peeked | None) -> Orphaned | None:
+    """What kind of incomplete backup is to be cleared away, given its manifest: no request, or 1 LIST if there
     is no manifest. One with an unreadable manifest stays: the operator looks at it.
     """
-    if found:
-        if not found.value or found.value.complete:
+    if look:
+        if not look.value or look.value.complete:
             return None
-        if found.value.removed:
+        if look.value.removed:
             return "removed"
-        return "unfinished" if found.age >= NOBODY_COMES else None
+        return "unfinished" if look.age >= NOBODY_COMES else None
     entries = list(process.store.scan(keys.backup_prefix(space_id, backup_id)))
     if not entries or any(entry.age < NOBODY_COMES for entry in entries):
         # Perhaps an operator copies a backup here from another bucket, and its manifest is still to come.
@@ -43,24 +43,24 @@ def find(process: Process, space_id: str, backup_id: str, found: Peeked | None) 
     return "objects without a manifest"
 
 
-def clear(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> bool:
+def clear(process: Process, space_id: str, backup_id: str, look: Peeked | None) -> bool:
     """Clear an incomplete backup away. Returns False if another process changed it meanwhile.
 
     An unfinished backup is removed as `discard` does it. A removed one is listed again (1 LIST), and its tombstone goes
     when no request can come any more (1 DELETE).
     """
-    if not found:
+    if not look:
         if manifests.peek(process, space_id, backup_id):
             return False
         catalog.clear(process, space_id, backup_id)
         return True
-    if found.value and found.value.removed:
+    if look.value and look.value.removed:
         catalog.clear(process, space_id, backup_id)
-        if found.age >= NOBODY_COMES:
-            process.store.delete(keys.manifest(space_id, backup_id), if_match=found.etag)
+        if look.age >= NOBODY_COMES:
+            process.store.delete(keys.manifest(space_id, backup_id), if_match=look.etag)
         return True
     try:
-        catalog.discard(process, space_id, backup_id, found)
+        catalog.discard(process, space_id, backup_id, look)
     except PreconditionLost:
         return False
     return True
@@ -68,13 +68,13 @@ def clear(process: Process, space_id: str, backup_id: str, found: Peeked | None)
 
 def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
     """The backup as a job, also of a deleted space: the requests of `catalog.get`. Raises InvalidName, NotFound."""
-    found = catalog.get(process, space_id, name, caller)
-    return describable.of_job("backup", jobs.described(found, NOBODY_COMES))
+    manifest = catalog.get(process, space_id, name, caller)
+    return describable.of_job("backup", jobs.described(manifest, NOBODY_COMES))
 
 
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
     """1 LIST per 1,000."""
-    return ((catalog.moment(one), one) for one in reversed(catalog.ids(process, space_id)))
+    return ((catalog.moment(backup_id), backup_id) for backup_id in reversed(catalog.ids(process, space_id)))
 
 
 DESCRIBABLE = Describable("backup", described, listing)

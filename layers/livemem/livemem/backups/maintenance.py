@@ -23,31 +23,31 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """
     if not space.daily:
         return {}
-    left = catalog.ids(process, space.space_id)
-    most = RECENT if process.settings.backups_expected else max(len(left), 1)
+    remaining = catalog.ids(process, space.space_id)
+    most = RECENT if process.settings.backups_expected else max(len(remaining), 1)
     newest: Manifest | None = None
     cleared = 0
     first = True
-    while left and (first or not newest):
-        some, left = left[-most:], left[:-most]
-        found = catalog.looks(process, space.space_id, some)
-        newest = newest or _newest(found, space.head.meta.uid)
-        cleared += sum(_clear(process, space.space_id, *one) for one in zip(some, found, strict=True))
+    while remaining and (first or not newest):
+        batch, remaining = remaining[-most:], remaining[:-most]
+        looks = catalog.looks(process, space.space_id, batch)
+        newest = newest or _newest(looks, space.head.meta.uid)
+        cleared += sum(_clear(process, space.space_id, *pair) for pair in zip(batch, looks, strict=True))
         first = False
     done: dict[str, float] = {"backups_cleared": cleared} if cleared else {}
     return done | ({AGE: round(_hours(space, newest), 2)} if process.settings.backups_expected else {})
 
 
-def _newest(found: Sequence[Peeked | None], uid: str) -> Manifest | None:
-    for one in reversed(found):
-        if one and one.value and catalog.is_wanted(one.value, kept=True, uid=uid):
-            return one.value
+def _newest(looks: Sequence[Peeked | None], uid: str) -> Manifest | None:
+    for look in reversed(looks):
+        if look and look.value and catalog.is_wanted(look.value, lasting=True, uid=uid):
+            return look.value
     return None
 
 
-def _clear(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> bool:
-    left = incomplete_backups.find(process, space_id, backup_id, found)
-    return bool(left) and incomplete_backups.clear(process, space_id, backup_id, found)
+def _clear(process: Process, space_id: str, backup_id: str, look: Peeked | None) -> bool:
+    orphan = incomplete_backups.find(process, space_id, backup_id, look)
+    return bool(orphan) and incomplete_backups.clear(process, space_id, backup_id, look)
 
 
 def _hours(space: Space, newest: Manifest | None) -> float:
@@ -69,7 +69,7 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     """
     if not process.settings.backups_expected or _hours(space, None) <= OVERDUE_HOURS:
         return []
-    newest = catalog.newest(process, space.space_id, kept=True, uid=space.head.meta.uid)
+    newest = catalog.newest(process, space.space_id, lasting=True, uid=space.head.meta.uid)
     hours = _hours(space, newest)
     if hours <= OVERDUE_HOURS:
         return []

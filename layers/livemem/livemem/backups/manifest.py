@@ -114,8 +114,8 @@ class Manifest(Job):
     @classmethod
     def of_first(cls, body: builtins.bytes) -> Self:
         """The manifest without its objects, from the first bytes of one. Raises ValueError."""
-        head, found, _ = body.partition(_OBJECTS)
-        if not found:
+        head, marker, _ = body.partition(_OBJECTS)
+        if not marker:
             raise ValueError("no manifest")
         return super().from_bytes(head + b"\n}").model_copy(update={"items": None})
 
@@ -154,23 +154,23 @@ def _text(value: Any) -> str:
 
 def peek(process: Process, space_id: str, backup_id: str) -> Peeked | None:
     """The manifest without its objects, or None where there is none: 1 GET of 8 KiB."""
-    found = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
+    beginning = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
 
-    def read(found: Object) -> Manifest | None:
+    def read(item: Object) -> Manifest | None:
         try:
-            manifest = Manifest.of_first(found.body)
+            manifest = Manifest.of_first(item.body)
         except ValueError:
             return None
         # In a copied folder it may name another backup, which must not be mistaken for this one.
         return manifest if (manifest.space_id, manifest.job_id) == (space_id, backup_id) else None
 
-    return stored.of(found, read) if found else None
+    return stored.of(beginning, read) if beginning else None
 
 
 def summary(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | None:
     """The same. An unreadable manifest counts as none."""
-    found = peek(process, space_id, backup_id)
-    return Stored(found.key, found.value, found.etag, found.age, found.seen_at) if found and found.value else None
+    look = peek(process, space_id, backup_id)
+    return Stored(look.key, look.value, look.etag, look.age, look.seen_at) if look and look.value else None
 
 
 def find(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | None:
@@ -180,7 +180,7 @@ def find(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | 
 
 def load(process: Process, space_id: str, backup_id: str) -> Stored[Manifest]:
     """The complete backup with its objects: 1 GET. Raises InvalidName, NotFound (also where it is not complete)."""
-    found = find(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-    if not found or not found.value.complete:
+    manifest = find(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not manifest or not manifest.value.complete:
         raise NotFound("backup", backup_id)
-    return found
+    return manifest

@@ -62,16 +62,20 @@ def fan_out(process: Process, *, deadline: datetime, after: str = "", a_minute: 
     2 LIST per 1,000 spaces, and 1 GET and 1 invocation for each without backups. For one with backups 1 LIST and 1 GET
     for each of them, and the requests of `taking.unchanged`. Only if it has changed, 1 GET and 1 invocation more.
     """
-    kept = set(catalog.spaces(process, start_after=after))
-    left = sorted({*directory.ids(process, start_after=after), *kept})
-    done = FannedOut(a_minute=a_minute or max(LEAST_A_MINUTE, math.ceil(len(left) / (SPREAD / timedelta(minutes=1)))))
-    while left and (not done.next_after or deadline - process.clock() > LAST_ROUND):
-        some, left = left[:SPACES_AT_ONCE], left[SPACES_AT_ONCE:]
+    backed_up = set(catalog.spaces(process, start_after=after))
+    remaining = sorted({*directory.ids(process, start_after=after), *backed_up})
+    done = FannedOut(
+        a_minute=a_minute or max(LEAST_A_MINUTE, math.ceil(len(remaining) / (SPREAD / timedelta(minutes=1))))
+    )
+    while remaining and (not done.next_after or deadline - process.clock() > LAST_ROUND):
+        batch, remaining = remaining[:SPACES_AT_ONCE], remaining[SPACES_AT_ONCE:]
         began, before = process.clock(), done.backups + done.retained
-        outcomes = process.store.map(lambda space_id: _look(process, space_id, has_backups=space_id in kept), some)
-        _count(done, some, outcomes)
-        done.next_after = some[-1] if left else None
-        if left:
+        outcomes = process.store.map(
+            lambda space_id: _look(process, space_id, has_backups=space_id in backed_up), batch
+        )
+        _count(done, batch, outcomes)
+        done.next_after = batch[-1] if remaining else None
+        if remaining:
             _pace(process, done.backups + done.retained - before, done.a_minute, began, deadline)
     return done
 
@@ -105,11 +109,11 @@ def _look(process: Process, space_id: str, *, has_backups: bool) -> Outcome:
 
 def _settled(process: Process, space_id: str) -> Outcome | None:
     """The outcome for a space that has not changed since its newest backup. None for any other."""
-    found = _backups(process, space_id)
-    whole = [one.value for one in found.values() if one and one.value and one.value.complete]
-    if not whole or not taking.unchanged(process, whole[-1]):
+    backups = _backups(process, space_id)
+    complete = [look.value for look in backups.values() if look and look.value and look.value.complete]
+    if not complete or not taking.unchanged(process, complete[-1]):
         return None
-    if retention.is_due(process, space_id, found):
+    if retention.is_due(process, space_id, backups):
         process.enqueue("backup", {"do": "retain", "space_id": space_id})
         return "retain"
     return "unchanged"

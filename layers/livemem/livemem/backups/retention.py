@@ -74,7 +74,7 @@ class RetentionOutcome:
 
     space_id: str
     removed: list[Removal] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    remaining: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     more: bool = False
 
@@ -99,14 +99,16 @@ def plan(manifests: Sequence[Manifest], now: datetime, rule: Rule) -> dict[str, 
     """The ids of one space's backups that are to be removed, and why. Incomplete ones, and those under removal, do not
     count.
     """
-    complete = sorted((one for one in manifests if one.complete), key=_order, reverse=True)
-    lasting = [one for one in complete if not one.transient]
+    complete = sorted((manifest for manifest in manifests if manifest.complete), key=_order, reverse=True)
+    lasting = [manifest for manifest in complete if not manifest.transient]
     doomed: dict[str, Reason] = {
-        one.job_id: "expired" for one in lasting[rule.keep_last :] if _age(one, now) >= timedelta(days=rule.days)
+        manifest.job_id: "expired"
+        for manifest in lasting[rule.keep_last :]
+        if _age(manifest, now) >= timedelta(days=rule.days)
     }
     # If there is no other backup, the newest of them is the only one.
-    transient = [one for one in complete if one.transient][0 if lasting else 1 :]
-    return doomed | {one.job_id: "transient" for one in transient if _age(one, now) >= TRANSIENT_LIFE}
+    transient = [manifest for manifest in complete if manifest.transient][0 if lasting else 1 :]
+    return doomed | {manifest.job_id: "transient" for manifest in transient if _age(manifest, now) >= TRANSIENT_LIFE}
 
 
 def _order(manifest: Manifest) -> tuple[datetime, str]:
@@ -135,55 +137,55 @@ def apply(
     ids = catalog.ids(process, keys.check_space_id(space_id))
     if not dry_run:
         require_conditional_writes(process.store)
-    found = dict(zip(ids, catalog.looks(process, space_id, ids), strict=True))
-    manifests = [one.value for one in found.values() if one and one.value]
+    looks = dict(zip(ids, catalog.looks(process, space_id, ids), strict=True))
+    manifests = [look.value for look in looks.values() if look and look.value]
     doomed = plan(manifests, process.clock(), rule)
-    whole = {one.job_id for one in manifests if one.complete}
-    unreadable = [backup_id for backup_id, one in found.items() if one and not one.value]
-    report = RetentionOutcome(space_id, kept=[], unreadable=unreadable)
+    complete = {manifest.job_id for manifest in manifests if manifest.complete}
+    unreadable = [backup_id for backup_id, look in looks.items() if look and not look.value]
+    report = RetentionOutcome(space_id, remaining=[], unreadable=unreadable)
     more = False
     for backup_id in reversed(ids):
         more = more or bool(deadline and deadline - process.clock() < LAST_ROUND)
-        if backup_id in whole - doomed.keys():
-            report.kept.append(backup_id)
+        if backup_id in complete - doomed.keys():
+            report.remaining.append(backup_id)
         elif not more:
-            removal = _remove(process, space_id, backup_id, found[backup_id], doomed.get(backup_id), dry_run=dry_run)
+            removal = _remove(process, space_id, backup_id, looks[backup_id], doomed.get(backup_id), dry_run=dry_run)
             report.removed.extend([removal] if removal else [])
-    return RetentionOutcome(space_id, report.removed, report.kept, unreadable, more)
+    return RetentionOutcome(space_id, report.removed, report.remaining, unreadable, more)
 
 
-def is_due(process: Process, space_id: str, found: Mapping[str, Peeked | None]) -> bool:
-    """Whether `apply` would remove a backup, given the manifests `found` of all: no request, and 1 LIST for each folder
+def is_due(process: Process, space_id: str, looks: Mapping[str, Peeked | None]) -> bool:
+    """Whether `apply` would remove a backup, given the manifests of all: no request, and 1 LIST for each folder
     without a manifest.
     """
-    manifests = [one.value for one in found.values() if one and one.value]
+    manifests = [look.value for look in looks.values() if look and look.value]
     doomed = plan(manifests, process.clock(), Rule.of(process.settings))
-    return bool(doomed) or any(incomplete_backups.find(process, space_id, *one) for one in found.items())
+    return bool(doomed) or any(incomplete_backups.find(process, space_id, *pair) for pair in looks.items())
 
 
 def _remove(
     process: Process,
     space_id: str,
     backup_id: str,
-    found: Peeked | None,
+    look: Peeked | None,
     reason: Reason | None,
     *,
     dry_run: bool,
 ) -> Removal | None:
     """The removal of this backup, done or as a dry run. None: nothing is removed, or it was reported before."""
-    if reason and found and found.value:
+    if reason and look and look.value:
         try:
             if not dry_run:
-                catalog.discard(process, space_id, backup_id, found)
+                catalog.discard(process, space_id, backup_id, look)
         except PreconditionLost:
             # Another process just found the space unchanged since this backup, or removes the backup.
             return None
         logger.info("backup removed", extra={"space_id": space_id, "backup_id": backup_id, "reason": reason})
-        return Removal(backup_id, reason, found.value.bytes)
-    left = incomplete_backups.find(process, space_id, backup_id, found)
-    if not left or (not dry_run and not incomplete_backups.clear(process, space_id, backup_id, found)):
+        return Removal(backup_id, reason, look.value.bytes)
+    orphan = incomplete_backups.find(process, space_id, backup_id, look)
+    if not orphan or (not dry_run and not incomplete_backups.clear(process, space_id, backup_id, look)):
         return None
-    return None if left == "removed" else Removal(backup_id, left)
+    return None if orphan == "removed" else Removal(backup_id, orphan)
 
 
 def apply_all(
@@ -204,7 +206,7 @@ def apply_all(
         require_conditional_writes(process.store)
     visible = (name for name in catalog.spaces(process, start_after=after or "") if principal.may_see(name))
 
-    def one(space_id: str) -> RetentionOutcome | None:
+    def apply_one(space_id: str) -> RetentionOutcome | None:
         try:
             return apply(process, space_id, dry_run=dry_run, keep_last=keep_last, days=days, deadline=deadline)
         except LiveMemoryError as error:
@@ -217,7 +219,7 @@ def apply_all(
     while chosen := list(islice(visible, SPACES_AT_ONCE)):
         if count and deadline - process.clock() < LAST_ROUND:
             return Overview(count, reports, failed, last)
-        for space_id, report in zip(chosen, process.store.map(one, chosen), strict=True):
+        for space_id, report in zip(chosen, process.store.map(apply_one, chosen), strict=True):
             count += 1
             failed += [] if report else [space_id]
             reports += [report] if report and (report.removed or report.unreadable or report.more) else []

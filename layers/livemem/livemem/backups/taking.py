@@ -62,19 +62,19 @@ class BackupOutcome:
     result: Literal["made", "unchanged", "unfinished"]
 
 
-def order(process: Process, space_id: str, wanted: BackupRequest, *, deadline: datetime) -> BackupOutcome:
+def order(process: Process, space_id: str, request: BackupRequest, *, deadline: datetime) -> BackupOutcome:
     """Take a backup within a request. It waits for a busy space. The request counts for the space's cap: 1 GET, 1 PUT.
     Raises the errors of `take`, and CapReached.
     """
     heads.load_recent(process, space_id)
     with caps.taking_backup(process, space_id):
-        return take(process, space_id, wanted, deadline=deadline, wait=True)
+        return take(process, space_id, request, deadline=deadline, wait=True)
 
 
 def take(
     process: Process,
     space_id: str,
-    wanted: BackupRequest,
+    request: BackupRequest,
     *,
     deadline: datetime,
     wait: bool = False,
@@ -90,21 +90,21 @@ def take(
 
     Raises NotFound, Busy, Conflict (another process deleted or changed the space meanwhile), TooLarge.
     """
-    limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
-    wanted = replace(wanted, description=when(process.settings.redact_secrets, wanted.description))
+    limits.check_text("description", request.description, limits.DESCRIPTION_BYTES, blank=True)
+    request = replace(request, description=when(process.settings.redact_secrets, request.description))
     require_conditional_writes(process.store)
-    held = _acquire(process, space_id, deadline, wait=wait)
+    hold = _acquire(process, space_id, deadline, wait=wait)
     taken: BackupOutcome | None = None
-    with lease.renewal(process, held):
-        with direct.freed_after_error(process, held):
-            head = _settled(process, space_id, held)
+    with lease.renewal(process, hold):
+        with direct.freed_after_error(process, hold):
+            head = _settled(process, space_id, hold)
         try:
-            taken = _take(process, head, wanted, held, deadline, nested=nested)
+            taken = _take(process, head, request, hold, deadline, nested=nested)
         finally:
             # A backup leaves nothing that the next holder of the lease must clear up. An unfinished one has released
             # it.
             if taken is None or taken.result != "unfinished":
-                lease.quietly_release(process, held)
+                lease.quietly_release(process, hold)
     # A put event that came meanwhile found the space busy.
     counter.start_if_possible(process, space_id)
     return taken
@@ -158,25 +158,25 @@ def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool)
         process.store.sleep(WAIT.total_seconds())
 
 
-def _settled(process: Process, space_id: str, held: lease.Hold) -> Head:
+def _settled(process: Process, space_id: str, hold: lease.Hold) -> Head:
     """The head of the space, after all unfinished work of others is settled."""
-    head = direct.settled(process, space_id, held.lease.abandoned)
+    head = direct.settled(process, space_id, hold.lease.abandoned)
     if head.meta.erasing_now():
         raise Busy(ERASING)
     return head
 
 
 def _take(
-    process: Process, head: Head, wanted: BackupRequest, held: lease.Hold, deadline: datetime, *, nested: bool
+    process: Process, head: Head, request: BackupRequest, hold: lease.Hold, deadline: datetime, *, nested: bool
 ) -> BackupOutcome:
     # Objects that are written from now on may be missing.
     now = process.clock()
-    listed = contents(process, head.meta.space_id)
-    last = _last_if_unchanged(process, head.meta.space_id, listed) if _may_skip(process, wanted) else None
+    entries = contents(process, head.meta.space_id)
+    last = _last_if_unchanged(process, head.meta.space_id, entries) if _may_skip(process, request) else None
     if last:
-        return BackupOutcome(_confirm(process, last, wanted, now), "unchanged")
-    begun = _claim(process, head, wanted, now)
-    work = Work(process, _Backups((head, listed)), begun, deadline, hold=held, nested=nested)
+        return BackupOutcome(_confirm(process, last, request, now), "unchanged")
+    begun = _claim(process, head, request, now)
+    work = Work(process, _Backups((head, entries)), begun, deadline, hold=hold, nested=nested)
     return _taken(worker.go_on(work, taken=True), begun.value.job_id)
 
 
@@ -227,13 +227,13 @@ def unchanged(process: Process, last: Manifest) -> bool:
     now = process.clock()
     if not process.settings.backup_skip_unchanged or last.objects_count > MOST_LISTED:
         return False
-    listed = contents(process, last.space_id, limit=2 * MOST_LISTED)
-    found = _if_holds(process, last, listed)
-    if not found:
+    entries = contents(process, last.space_id, limit=2 * MOST_LISTED)
+    whole_backup = _if_holds(process, last, entries)
+    if not whole_backup:
         return False
     # The head is among the equal objects. So nobody commits, erases or deletes, and nothing is to be settled first.
     with suppress(Conflict):
-        _confirm(process, found, BackupRequest("schedule"), now)
+        _confirm(process, whole_backup, BackupRequest("schedule"), now)
         return True
     return False
 
@@ -243,34 +243,34 @@ def contents(process: Process, space_id: str, *, limit: int | None = None) -> li
     of memories. With a `limit`, only those among its first objects.
     """
     prefix = keys.prefix(space_id)
-    listed = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix, limit=limit)}
-    if any(name.startswith(("rooms/", "_digests/")) for name in listed):
+    entries = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix, limit=limit)}
+    if any(name.startswith(("rooms/", "_digests/")) for name in entries):
         # A message that was gone when rooms were listed is in a memory that was stored before: listed now it is there.
         memories = process.store.scan(memory_keys.prefix(space_id))
-        listed |= {entry.key.removeprefix(prefix): entry for entry in memories}
-    too_new = memory_keys.beyond_log(listed)
-    return [entry for name, entry in listed.items() if not keys.is_derived(name) and name not in too_new]
+        entries |= {entry.key.removeprefix(prefix): entry for entry in memories}
+    too_new = memory_keys.beyond_log(entries)
+    return [entry for name, entry in entries.items() if not keys.is_derived(name) and name not in too_new]
 
 
-def _may_skip(process: Process, wanted: BackupRequest) -> bool:
-    return wanted.trigger in ("export", "fork") or (process.settings.backup_skip_unchanged and not wanted.description)
+def _may_skip(process: Process, request: BackupRequest) -> bool:
+    return request.trigger in ("export", "fork") or (process.settings.backup_skip_unchanged and not request.description)
 
 
-def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry]) -> Stored[Manifest] | None:
-    """The newest complete backup if it holds exactly the `listed` objects, and all of them are still there."""
+def _last_if_unchanged(process: Process, space_id: str, entries: Sequence[Entry]) -> Stored[Manifest] | None:
+    """The newest complete backup if it holds exactly the listed objects, and all of them are still there."""
     newest = catalog.newest(process, space_id)
-    return _if_holds(process, newest, listed) if newest else None
+    return _if_holds(process, newest, entries) if newest else None
 
 
-def _if_holds(process: Process, newest: Manifest, listed: Sequence[Entry]) -> Stored[Manifest] | None:
-    """The backup with its objects, if it holds exactly the `listed` objects, and all of them are still there."""
-    if newest.objects_count != len(listed):
+def _if_holds(process: Process, newest: Manifest, entries: Sequence[Entry]) -> Stored[Manifest] | None:
+    """The backup with its objects, if it holds exactly the listed objects, and all of them are still there."""
+    if newest.objects_count != len(entries):
         return None
     last = manifests.find(process, newest.space_id, newest.job_id)
     if not last or not last.value.complete:
         return None
     prefix = keys.prefix(newest.space_id)
-    now = {(entry.key.removeprefix(prefix), entry.size, entry.etag) for entry in listed}
+    now = {(entry.key.removeprefix(prefix), entry.size, entry.etag) for entry in entries}
     if {(item.name, item.size, item.etag) for item in last.value.items or ()} != now:
         return None
     return last if _is_whole(process, last.value) else None
@@ -279,23 +279,23 @@ def _if_holds(process: Process, newest: Manifest, listed: Sequence[Entry]) -> St
 def _is_whole(process: Process, manifest: Manifest) -> bool:
     """Whether all objects in the backup's folder are there and unchanged: 1 LIST per 1,000."""
     prefix = keys.backup_prefix(manifest.space_id, manifest.job_id)
-    there = {(entry.key, entry.size, entry.etag) for entry in process.store.scan(prefix)}
-    return there >= {(prefix + item.name, item.size, item.copy_etag or item.etag) for item in manifest.items or ()}
+    copies = {(entry.key, entry.size, entry.etag) for entry in process.store.scan(prefix)}
+    return copies >= {(prefix + item.name, item.size, item.copy_etag or item.etag) for item in manifest.items or ()}
 
 
-def _confirm(process: Process, last: Stored[Manifest], wanted: BackupRequest, now: datetime) -> Manifest:
+def _confirm(process: Process, last: Stored[Manifest], request: BackupRequest, now: datetime) -> Manifest:
     """Note in the last backup that the space is unchanged as of `now`. If a backup was asked for, a last one that was
     made for an export alone is kept from now on.
     """
-    keeps = last.value.transient and wanted.trigger not in ("export", "fork")
-    kept = {"transient": False, "trigger": wanted.trigger} if keeps else {}
+    keeps = last.value.transient and request.trigger not in ("export", "fork")
+    fields = {"transient": False, "trigger": request.trigger} if keeps else {}
     try:
-        return jobs.change(process, last, unchanged_at=clock.iso_millis(now), **kept).value
+        return jobs.change(process, last, unchanged_at=clock.iso_millis(now), **fields).value
     except PreconditionLost:
         raise Conflict(CHANGED, retry_after=1) from None
 
 
-def _claim(process: Process, head: Head, wanted: BackupRequest, now: datetime) -> Stored[Manifest]:
+def _claim(process: Process, head: Head, request: BackupRequest, now: datetime) -> Stored[Manifest]:
     """Begin a backup under a free id: that of the present second, or a later one if others were faster: 1 PUT."""
     space_id, begun = head.meta.space_id, clock.iso_millis(now)
     for later in range(CLAIM_TRIES):
@@ -307,10 +307,10 @@ def _claim(process: Process, head: Head, wanted: BackupRequest, now: datetime) -
             subject=backup_id,
             status="running",
             attempt=1,
-            trigger=wanted.trigger,
-            transient=wanted.trigger in ("export", "fork"),
-            description=wanted.description,
-            requested_by=wanted.requested_by,
+            trigger=request.trigger,
+            transient=request.trigger in ("export", "fork"),
+            description=request.description,
+            requested_by=request.requested_by,
             created_at=begun,
             started_at=begun,
             changes=head.meta.changes,
@@ -327,33 +327,33 @@ def _copied(process: Process, manifest: Manifest) -> dict[str, BackupObject]:
     is known.
     """
     prefix = keys.backup_prefix(manifest.space_id, manifest.job_id)
-    known = {item.name: item for item in manifest.items or ()}
-    there: dict[str, BackupObject] = {}
+    originals = {item.name: item for item in manifest.items or ()}
+    copies: dict[str, BackupObject] = {}
     for entry in process.store.scan(prefix):
         name = entry.key.removeprefix(prefix)
-        item = known.get(name)
+        item = originals.get(name)
         is_its_copy = item and item.size == entry.size and (item.copy_etag or item.etag) == entry.etag
-        there[name] = item if item and is_its_copy else BackupObject(name, entry.size, entry.etag)
-    return there
+        copies[name] = item if item and is_its_copy else BackupObject(name, entry.size, entry.etag)
+    return copies
 
 
-def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: Mapping[str, BackupObject]) -> End:
-    """Copy the `listed` objects, except those that are `there` already, unchanged. Raises OutOfTime, Conflict."""
+def _copy_all(work: Work[Manifest], head: Head, entries: Sequence[Entry], copies: Mapping[str, BackupObject]) -> End:
+    """Copy the listed objects, except those that are among `copies` already, unchanged. Raises OutOfTime, Conflict."""
     process, space_id, backup_id = work.process, work.job.space_id, work.job.job_id
     prefix = keys.prefix(space_id)
     items: list[BackupObject] = []
     slowest = timedelta()
-    for start in range(0, len(listed), BATCH):
+    for start in range(0, len(entries), BATCH):
         began = process.clock()
         if start and not work.in_time(MARGIN + slowest):
             # A worker that makes progress is not lost.
-            work.save(items=tuple(items), progress=Progress(done=len(items), total=len(listed)), attempt=0)
+            work.save(items=tuple(items), progress=Progress(done=len(items), total=len(entries)), attempt=0)
             raise OutOfTime("The rest is copied by another invocation.")
-        batch = listed[start : start + BATCH]
-        found = process.store.map(lambda entry: _copy(work, entry, there.get(entry.key.removeprefix(prefix))), batch)
-        items += [item for item in found if item]
+        batch = entries[start : start + BATCH]
+        results = process.store.map(lambda entry: _copy(work, entry, copies.get(entry.key.removeprefix(prefix))), batch)
+        items += [item for item in results if item]
         slowest = max(slowest, process.clock() - began)
-    stale = there.keys() - {item.name for item in items} - {keys.MANIFEST}
+    stale = copies.keys() - {item.name for item in items} - {keys.MANIFEST}
     process.store.delete_many([keys.backup_object(space_id, backup_id, name) for name in sorted(stale)])
     _check_unchanged(process, head)
     return End(
@@ -368,13 +368,13 @@ def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: 
     )
 
 
-def _copy(work: Work[Manifest], entry: Entry, there: BackupObject | None) -> BackupObject | None:
+def _copy(work: Work[Manifest], entry: Entry, existing: BackupObject | None) -> BackupObject | None:
     """Copy one object, and return its entry. None: the object is gone, and a backup may lack it."""
     process, space_id = work.process, work.job.space_id
     name = entry.key.removeprefix(keys.prefix(space_id))
     target = keys.backup_object(space_id, work.job.job_id, name)
-    if there and (there.etag, there.size) == (entry.etag, entry.size):
-        return there
+    if existing and (existing.etag, existing.size) == (entry.etag, entry.size):
+        return existing
     for _ in range(COPY_TRIES):
         try:
             copied = copying.copy(process.store, entry.key, target, if_match=entry.etag)

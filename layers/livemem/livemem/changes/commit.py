@@ -261,7 +261,7 @@ def _close(process: Process, head: Head, record: Record) -> Head:
         return _totals(meta, record) if meta.committed_run == record.run_id else {}
 
     try:
-        return heads.update(process, head.meta.space_id, totals, known=head)
+        return heads.update(process, head.meta.space_id, totals, head=head)
     except NotFound:
         raise Superseded("Another worker has applied it.") from None
 

@@ -167,7 +167,7 @@ def give_back(process: Process, before: Head, claimed: Head) -> None:
         return
     with suppress(LiveMemoryError):
         heads.update(
-            process, claimed.meta.space_id, lambda meta: {"tidied": was} if meta.tidied == now else {}, known=claimed
+            process, claimed.meta.space_id, lambda meta: {"tidied": was} if meta.tidied == now else {}, head=claimed
         )
 
 

@@ -108,7 +108,7 @@ def _note_conversations(process: Process, head: Head) -> None:
     def noted(meta: Meta) -> dict[str, object]:
         return {} if meta.has_conversations else {"has_conversations": True}
 
-    heads.update(process, head.meta.space_id, noted, known=head)
+    heads.update(process, head.meta.space_id, noted, head=head)
 
 
 def _put_back(process: Process, space_id: str, conversation_id: str) -> Literal["at_rest", "waits"]:

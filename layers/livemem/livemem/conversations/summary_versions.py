@@ -171,7 +171,7 @@ def _update(
         lambda known: wanted(known or SummaryVersions.first()),
         process.new_id,
         read=reading(process),
-        known=standing.document,
+        current=standing.document,
     )
     return Standing(space_id, conversation, document)
 

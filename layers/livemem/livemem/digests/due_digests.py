@@ -33,7 +33,7 @@ def start_due(process: Process, deadline: datetime) -> dict[str, str]:
     1 LIST per 1,000 entries of the due index. For each space with messages 2 GETs, and 1 GET and 1 LIST if no digest is
     open. 1 DeleteObjects for the spaces without messages.
     """
-    left = due_index.listed(process).get("room", [])
+    left = due_index.due_now(process).get("room", [])
     queued: dict[str, str] = {}
     while left and deadline - process.clock() > LAST_ROUND:
         some, left = left[:AT_ONCE], left[AT_ONCE:]
@@ -82,7 +82,7 @@ def longest_wait(process: Process, deadline: datetime) -> float:
 
     1 LIST per 1,000 entries of the due index, 1 LIST for each space with messages, 2 LISTs and some GETs if any wait.
     """
-    left = due_index.listed(process).get("room", [])
+    left = due_index.due_now(process).get("room", [])
     longest = 0.0
     while left and deadline - process.clock() > LAST_ROUND:
         some, left = left[:AT_ONCE], left[AT_ONCE:]

@@ -193,7 +193,7 @@ def _leased(work: Work[Receipt]) -> Iterator[Head]:
 
 def _fence(process: Process, head: Head) -> None:
     """Swap the head: then a worker that has lost its lease can't commit what it read before. 1 PUT."""
-    swapped = heads.update(process, head.meta.space_id, lambda meta: {"erasing": meta.erasing}, known=head)
+    swapped = heads.update(process, head.meta.space_id, lambda meta: {"erasing": meta.erasing}, head=head)
     recovery.recover(process, swapped)
 
 
@@ -230,7 +230,7 @@ def _begin(
         told["note_ids"] = sorted(found.known - wanted.memory_ids - wanted.turns)
     key = KIND.key(receipt.space_id, receipt.job_id)
     work.stored = jobs.create(process, key, receipt.changed(told))
-    swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, head, receipt.job_id), known=head)
+    swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, head, receipt.job_id), head=head)
     return recovery.recover(process, swapped)
 
 

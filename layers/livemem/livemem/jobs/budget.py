@@ -150,7 +150,7 @@ def _reserve_in_space(process: Process, day: date, call_id: str, reservation: Re
             # A late worker: the run has ended, and is counted.
             return None
         now, used = process.clock(), day_totals.settled(reservation.space_id)
-        reserved = sum(day_totals.held(now, reservation.space_id, but=call_id).values())
+        reserved = sum(day_totals.reserved(now, reservation.space_id, but=call_id).values())
         if limit and used + reserved >= limit:
             refused.append(_said(day, OF_SPACE, used, reserved, limit))
             return None
@@ -168,7 +168,7 @@ def _look_at_all(process: Process, day: date, call_id: str, space_id: str, limit
     for look in range(LOOKS):
         shards, now = totals.of_day(process, day), process.clock()
         used = sum(shard.settled() for shard in shards)
-        reserved = {other: tokens for shard in shards for other, tokens in shard.held(now, but=call_id).items()}
+        reserved = {other: tokens for shard in shards for other, tokens in shard.reserved(now, but=call_id).items()}
         if used + sum(reserved.values()) < limit:
             return None
         if used + sum(tokens for other, tokens in reserved.items() if other < call_id) >= limit:

@@ -22,8 +22,8 @@ _STREAMS = (
 _CHECK_KEY = "Check {v}_API_KEY, and what it may use."
 _NO_CREDIT = "The account of {v}_API_KEY has no credit left."
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(words, re.IGNORECASE), told)
-    for words, told in (
+    (re.compile(words, re.IGNORECASE), advice)
+    for words, advice in (
         (
             r"context.?(?:length|window|size)|maximum context|n_ctx|max_model_len|too many tokens|prompt is too long",
             "Set {v}_CONTEXT_TOKENS to the model's window, or give the server a longer one.",
@@ -63,29 +63,29 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _NO_MODEL = re.compile(r"model|deployment", re.IGNORECASE)
 
 
-def refused(variable: str, status: int, said: str) -> str:
+def refused(variable: str, status: int, message: str) -> str:
     """The advice for an error status, with a blank before it. Empty where no setting helps.
 
-    `variable` begins the settings' names, `said` is the provider's message.
+    `variable` begins the settings' names, `message` is the provider's.
     """
-    return _sentence(variable, _reason(variable, status, said))
+    return _sentence(variable, _reason(variable, status, message))
 
 
-def _reason(variable: str, status: int, said: str) -> str:
+def _reason(variable: str, status: int, message: str) -> str:
     if status in (401, 403):
         return _CHECK_KEY
     if status == 402:
         return _NO_CREDIT
     if status in (404, 405):
-        if status == 404 and _NO_MODEL.search(said):
+        if status == 404 and _NO_MODEL.search(message):
             return "Check {v}_MODEL: the server must know that name."
         return "Check {v}_API_URL: it is the base URL, which mostly ends in /v1."
-    named = next((told for words, told in _REASONS if words.search(said)), "")
-    if named and (variable == "LLMAAS" or "_API_KEY" in named):
-        return named
+    advice = next((reason for words, reason in _REASONS if words.search(message)), "")
+    if advice and (variable == "LLMAAS" or "_API_KEY" in advice):
+        return advice
     if status == 429:
         return "The limit of {v}_API_KEY or of the server is reached: wait, or raise that limit."
-    return "Check {v}_MODEL." if status in (400, 422) and re.search(r"\bmodel\b", said, re.IGNORECASE) else ""
+    return "Check {v}_MODEL." if status in (400, 422) and re.search(r"\bmodel\b", message, re.IGNORECASE) else ""
 
 
 def page(variable: str) -> str:
@@ -106,29 +106,29 @@ def malformed(variable: str) -> str:
 def unreachable(variable: str, error: BaseException) -> str:
     """The advice for an error of the connection."""
     causes = list(_causes(error))
-    if any(isinstance(one, ConnectionRefusedError) for one in causes):
-        told = "Nothing listens at {v}_API_URL: start the server, or correct host and port."
-    elif any(isinstance(one, socket.gaierror) for one in causes):
-        told = "The host name in {v}_API_URL is unknown."
-    elif any(isinstance(one, ssl.SSLCertVerificationError) for one in causes):
-        told = (
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        advice = "Nothing listens at {v}_API_URL: start the server, or correct host and port."
+    elif any(isinstance(cause, socket.gaierror) for cause in causes):
+        advice = "The host name in {v}_API_URL is unknown."
+    elif any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        advice = (
             "The certificate of {v}_API_URL is not trusted: name its authority in SSL_CERT_FILE, or correct the host."
         )
-    elif any(isinstance(one, ssl.SSLError) for one in causes):
-        told = "{v}_API_URL does not speak TLS as https demands: is it http?"
+    elif any(isinstance(cause, ssl.SSLError) for cause in causes):
+        advice = "{v}_API_URL does not speak TLS as https demands: is it http?"
     else:
-        told = "Check {v}_API_URL."
-    return _sentence(variable, told)
+        advice = "Check {v}_API_URL."
+    return _sentence(variable, advice)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        yield found
-        found = found.__cause__ or found.__context__
+    ids: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in ids:
+        ids.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
-def _sentence(variable: str, told: str) -> str:
-    return f" {told.format(v=variable)}" if told else ""
+def _sentence(variable: str, advice: str) -> str:
+    return f" {advice.format(v=variable)}" if advice else ""

@@ -80,12 +80,12 @@ class NoAnswer(RunError):
 
 @dataclass(frozen=True)
 class Flaw:
-    """A fault that the model is asked once to mend in an answer that keeps to the contract. `told` is the sentence to
-    it.
+    """A fault that the model is asked once to mend in an answer that keeps to the contract. `sentence` tells the
+    model of it.
     """
 
     name: str
-    told: str
+    sentence: str
     weight: int = 1
     """Of two answers with flaws the one with less weight counts."""
 
@@ -126,11 +126,11 @@ def ask_model(
     `corrects` only the first answer counts. Raises NoAnswer.
     """
 
-    def call(asked: Messages) -> str:
+    def call(thread: Messages) -> str:
         def send(limit: int | None, timeout: float) -> Reply:
-            return process.ask(asked, limit, timeout, contracts.schema(contract.answer))
+            return process.ask(thread, limit, timeout, contracts.schema(contract.answer))
 
-        size, room = window.size(asked), contract.answer_tokens
+        size, room = window.size(thread), contract.answer_tokens
         return call_model(process, counter, size, send, until, answer_tokens=room, shortest=shortest).text
 
     text = call(messages)
@@ -146,10 +146,10 @@ def ask_model(
     except RunError:
         if not first:
             raise
-    found = [one for one in (second, first) if one]
-    if not found:
+    usable = [answer for answer in (second, first) if answer]
+    if not usable:
         raise NoAnswer("llm_contract", f"The LLM's answer could not be used. {problem}{_quoted(text)}", counter.used)
-    best = min(found, key=lambda one: sum(flaw.weight for flaw in one.flaws))
+    best = min(usable, key=lambda answer: sum(flaw.weight for flaw in answer.flaws))
     return Answered(best.value, best.flaws, counter.used)
 
 
@@ -169,7 +169,7 @@ def _checked(contract: Contract[T], counter: Counter, text: str) -> tuple[Answer
     except ContractError as error:
         return None, str(error)
     flaws = tuple(contract.flaws(value))
-    return Answered(value, flaws, counter.used), " ".join(flaw.told for flaw in flaws)
+    return Answered(value, flaws, counter.used), " ".join(flaw.sentence for flaw in flaws)
 
 
 def call_model(
@@ -186,14 +186,14 @@ def call_model(
     answer and the seconds that it may take. Raises NoAnswer.
     """
     settings = process.settings
-    left = (until - process.clock()).total_seconds()
-    if left < (SHORTEST_ASK if shortest is None else shortest):
+    seconds = (until - process.clock()).total_seconds()
+    if seconds < (SHORTEST_ASK if shortest is None else shortest):
         raise NoAnswer(OUT_OF_TIME, "There is no time left to ask the LLM.", counter.used)
     room = settings.llmaas_context_tokens - prompt
     if room < answer_tokens:
         raise NoAnswer("llm_window", "The prompt does not fit into the model's window.", counter.used)
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
-    timeout = min(settings.llm_timeout_seconds, left)
+    timeout = min(settings.llm_timeout_seconds, seconds)
     try:
         counter.before_call(prompt, limit, timeout)
     except RunError as error:
@@ -206,7 +206,7 @@ def call_model(
         counter.failed(error)
         _log(process, begun, limit, error.usage, error)
         # It may be the invocation that was short, not the model that was slow.
-        short = error.code == "llm_timeout" and left < settings.llm_timeout_seconds
+        short = error.code == "llm_timeout" and seconds < settings.llm_timeout_seconds
         code = OUT_OF_TIME if short else error.code
         raise NoAnswer(code, error.detail, counter.used, http_status=error.http_status) from error
     counter.answered(reply)
@@ -218,7 +218,7 @@ def _log(
     process: Caller, begun: datetime, limit: int | None, used: Mapping[str, int], error: LlmError | None = None
 ) -> None:
     """One line for each call, in the names that OpenTelemetry gives to calls of models. It holds no text of them."""
-    told = {
+    fields = {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": process.settings.llmaas_model,
         "gen_ai.request.max_tokens": limit,
@@ -227,7 +227,7 @@ def _log(
         "gen_ai.client.operation.duration": round((process.clock() - begun).total_seconds(), 3),
         "error.type": error.code if error else None,
     }
-    logger.info("model call", extra={name: value for name, value in told.items() if value is not None})
+    logger.info("model call", extra={name: value for name, value in fields.items() if value is not None})
 
 
 def correction() -> str:
@@ -241,6 +241,6 @@ def corrected(messages: Messages, answer: str, problem: str, *, most: int) -> Me
     Half of what they leave of `most` tokens is kept for the new answer; None if that leaves nothing to show.
     """
     question = {"role": "user", "content": Template(correction()).substitute(problem=problem)}
-    left = most - window.size([*messages, question]) - window.MESSAGE_TOKENS
-    shown = window.cut(answer[:SHOWN_CHARACTERS], min(left // 2, left - window.ANSWER_TOKENS))
-    return [*messages, {"role": "assistant", "content": shown}, question] if shown else None
+    rest = most - window.size([*messages, question]) - window.MESSAGE_TOKENS
+    excerpt = window.cut(answer[:SHOWN_CHARACTERS], min(rest // 2, rest - window.ANSWER_TOKENS))
+    return [*messages, {"role": "assistant", "content": excerpt}, question] if excerpt else None

@@ -191,10 +191,10 @@ def _digits(seconds: float) -> int:
     return 0 if seconds >= 2 else 1
 
 
-def told(body: object, key: str) -> str:
+def provider_message(body: object, key: str) -> str:
     """The provider's message in an error's body, as a sentence to add; "" if there is none."""
-    said = excerpt(body, key)
-    return f' It says: "{said}".' if said else ""
+    message = excerpt(body, key)
+    return f' It says: "{message}".' if message else ""
 
 
 def _refusal(api: LlmApi, error: "openai.APIStatusError", key: str) -> ApiError:
@@ -202,12 +202,12 @@ def _refusal(api: LlmApi, error: "openai.APIStatusError", key: str) -> ApiError:
     status = error.status_code
     kind = "throttled" if status == 429 else "refused_request"
     kind = "unavailable" if status >= 500 else kind
-    said = told(error.body, key)
+    message = provider_message(error.body, key)
     if status >= 400:
-        said += advice.refused(api.variable, status, f"{excerpt(error.body, key)} {_code_of(error.body)}")
+        message += advice.refused(api.variable, status, f"{excerpt(error.body, key)} {_code_of(error.body)}")
     else:
-        said = f" A redirect is not followed: set {api.variable}_API_URL to the address that it leads to."
-    detail = f"The {api.title}'s API answered with status {status}.{said}"
+        message = f" A redirect is not followed: set {api.variable}_API_URL to the address that it leads to."
+    detail = f"The {api.title}'s API answered with status {status}.{message}"
     return api.failed(kind, detail, status, wait=_wait(error.response.headers.get("retry-after")))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from livemem.llm import advice, habits, system_role
-from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of, told
+from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of, provider_message
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
 
@@ -118,9 +118,9 @@ def completions(settings: Settings) -> Callable[["openai.OpenAI", Sequence[dict[
         nonlocal takes_system
         import openai  # noqa: PLC0415 - it is loaded by now
 
-        def create(given: Sequence[dict[str, Any]]) -> object:
+        def create(thread: Sequence[dict[str, Any]]) -> object:
             send: Callable[..., object] = client.chat.completions.create
-            return send(model=settings.llmaas_model, messages=given, extra_body=settings.llmaas_extra, **optional)
+            return send(model=settings.llmaas_model, messages=thread, extra_body=settings.llmaas_extra, **optional)
 
         moved = system_role.moved(messages)
         if takes_system:
@@ -213,8 +213,8 @@ def choice(completion: Any, key: str, messages: Messages, finished: Collection[s
         raise LlmError("llm_only_streams", f"The LLM's API answered with a stream.{advice.streams('LLMAAS')}")
     choices = completion.choices
     if not choices:
-        said = told(getattr(completion, "error", None), key)
-        raise LlmError("llm_empty", f"The LLM's answer holds no choice.{said}")
+        message = provider_message(getattr(completion, "error", None), key)
+        raise LlmError("llm_empty", f"The LLM's answer holds no choice.{message}")
     first = choices[0]
     usage = _usage(completion, messages)
     if getattr(first.message, "refusal", None):
@@ -233,11 +233,11 @@ def choice(completion: Any, key: str, messages: Messages, finished: Collection[s
     return Choice(first.message, usage, cut)
 
 
-def empty(found: Choice) -> LlmError:
+def empty(reply: Choice) -> LlmError:
     """The error of an answer without a text."""
-    thought = _only_thought(found.message)
+    thought = _only_thought(reply.message)
     how = f"{thought} Raise LLMAAS_MAX_TOKENS, or switch the model's reasoning off (LLMAAS_EXTRA)." if thought else ""
-    return LlmError("llm_empty", f"The LLM's answer is empty.{how}", usage=found.usage)
+    return LlmError("llm_empty", f"The LLM's answer is empty.{how}", usage=reply.usage)
 
 
 def _only_thought(message: Any) -> str:
@@ -248,11 +248,11 @@ def _only_thought(message: Any) -> str:
 def _reply(completion: Any, key: str, messages: Messages) -> Reply:
     # No tool is offered, but a model may call one that it made up for its answer.
     called = habits.is_call(completion)
-    found = choice(completion, key, messages, ("stop", "tool_calls") if called else ("stop",))
-    text = habits.content(found.message)
+    reply = choice(completion, key, messages, ("stop", "tool_calls") if called else ("stop",))
+    text = habits.content(reply.message)
     if not text.strip():
-        raise empty(found)
-    return Reply(text, found.usage, found.cut)
+        raise empty(reply)
+    return Reply(text, reply.usage, reply.cut)
 
 
 def _usage(completion: Any, messages: Messages) -> dict[str, int]:

@@ -100,7 +100,7 @@ def _required(kind: type[BaseModel]) -> tuple[str, ...]:
 def _fitted(data: Any, kind: type[BaseModel]) -> Any:
     """The same answer with the lists that the contract has, where a model gave one value or the list alone."""
     only = _only_list(kind)
-    if only and isinstance(data, list) and data and all(isinstance(one, dict) for one in data):
+    if only and isinstance(data, list) and data and all(isinstance(item, dict) for item in data):
         data = {only: data}
     elif only and isinstance(data, dict) and only not in data and _is_one(data, _item_of(kind, only)):
         data = {only: [data]}
@@ -112,33 +112,33 @@ def _with_lists(data: dict[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
     for name, field in kind.model_fields.items():
         if name not in data:
             continue
-        given, item = data[name], _item(field.annotation)
-        if given is None and not field.is_required() and not _takes_null(field.annotation):
+        value, item = data[name], _item(field.annotation)
+        if value is None and not field.is_required() and not _takes_null(field.annotation):
             # It has nothing to say there, as with a member that is left out.
             del fitted[name]
         elif item is not None:
-            listed = _listed(given, item)
-            of_models = isinstance(item, type) and issubclass(item, BaseModel) and isinstance(listed, list)
-            fitted[name] = [_deeper(one, item) for one in listed] if of_models else listed
+            values = _listed(value, item)
+            of_models = isinstance(item, type) and issubclass(item, BaseModel) and isinstance(values, list)
+            fitted[name] = [_deeper(element, item) for element in values] if of_models else values
         else:
-            fitted[name] = _deeper(given, field.annotation)
+            fitted[name] = _deeper(value, field.annotation)
     return fitted
 
 
-def _deeper(given: Any, kind: Any) -> Any:
-    is_model = isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(given, dict)
-    return _with_lists(given, kind) if is_model else given
+def _deeper(value: Any, kind: Any) -> Any:
+    is_model = isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, dict)
+    return _with_lists(value, kind) if is_model else value
 
 
-def _listed(given: Any, item: Any) -> Any:
+def _listed(value: Any, item: Any) -> Any:
     """One value as a list of it. A text that may be a list written as a text is left for the check to refuse."""
-    if not isinstance(item, type) or isinstance(given, list):
-        return given
+    if not isinstance(item, type) or isinstance(value, list):
+        return value
     if issubclass(item, BaseModel):
-        return [given] if _is_one(given, item) else given
-    if item is str and isinstance(given, str):
-        return given if any(sign in given for sign in ",;\n") else [given] if given.strip() else []
-    return [given] if type(given) is item else given
+        return [value] if _is_one(value, item) else value
+    if item is str and isinstance(value, str):
+        return value if any(sign in value for sign in ",;\n") else [value] if value.strip() else []
+    return [value] if type(value) is item else value
 
 
 def _only_list(kind: type[BaseModel]) -> str | None:
@@ -174,8 +174,8 @@ def schema(kind: type[BaseModel]) -> dict[str, Any]:
     Every property is required, optional ones are nullable, and no others are allowed. Lengths and numbers of items are
     left out, because some providers do not know them.
     """
-    found: dict[str, Any] = _strict(_json_schema(kind))
-    return found
+    strict: dict[str, Any] = _strict(_json_schema(kind))
+    return strict
 
 
 @cache
@@ -189,11 +189,11 @@ def _strict(node: Any) -> Any:
         return [_strict(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {name: _strict(value) for name, value in node.items() if name not in UNKNOWN_TO_PROVIDERS}
-    if "properties" in kept:
-        kept["required"] = list(kept["properties"])
-        kept["additionalProperties"] = False
-    return kept
+    members = {name: _strict(value) for name, value in node.items() if name not in UNKNOWN_TO_PROVIDERS}
+    if "properties" in members:
+        members["required"] = list(members["properties"])
+        members["additionalProperties"] = False
+    return members
 
 
 def _describe(error: ValidationError, at: tuple[str | int, ...]) -> str:

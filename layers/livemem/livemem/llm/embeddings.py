@@ -201,9 +201,10 @@ def _read(settings: Settings, target: LlmApi, answer: Any, count: int, key: str)
     """The vectors of an answer to `count` texts; raises EmbeddingError, or the error of reading another form."""
     answered = answer.get("model")
     if isinstance(answered, str) and answered and not is_same_model(settings.embeddings_model, answered):
-        said = excerpt(answered, key)[:80]
+        message = excerpt(answered, key)[:80]
         raise target.failed(
-            "other_model", f'The embedding model that answered is another one ("{said}"): set EMBEDDINGS_MODEL to it.'
+            "other_model",
+            f'The embedding model that answered is another one ("{message}"): set EMBEDDINGS_MODEL to it.',
         )
     rows = answer["data"]
     if len(rows) != count:
@@ -213,25 +214,25 @@ def _read(settings: Settings, target: LlmApi, answer: Any, count: int, key: str)
         raise target.failed("malformed", "The embedding model did not say which text each vector belongs to.")
     vectors = [_vector(target, by_index[index]) for index in range(count)]
     lengths = {len(vector) for vector in vectors}
-    wanted = settings.embeddings_dimensions
+    dimensions = settings.embeddings_dimensions
     if len(lengths) > 1:
         raise target.failed("wrong_dimension", "The embedding model's vectors are not all of one length.")
     (length,) = lengths
-    if length > MOST_DIMENSIONS or (wanted is not None and length != wanted):
-        least = f"{wanted} are requested" if wanted is not None else f"at most {MOST_DIMENSIONS} are allowed"
+    if length > MOST_DIMENSIONS or (dimensions is not None and length != dimensions):
+        least = f"{dimensions} are requested" if dimensions is not None else f"at most {MOST_DIMENSIONS} are allowed"
         raise target.failed("wrong_dimension", f"The embedding model's vectors have {length} numbers, and {least}.")
     return vectors
 
 
-def _vector(target: LlmApi, given: object) -> Vector:
+def _vector(target: LlmApi, value: object) -> Vector:
     """A list of numbers, or 32-bit floats in base64, as a vector of length 1."""
     numbers: Sequence[float]
-    if isinstance(given, str):
-        numbers = array("f", base64.b64decode(given, validate=True))
+    if isinstance(value, str):
+        numbers = array("f", base64.b64decode(value, validate=True))
         if sys.byteorder == "big":
             numbers.byteswap()
-    elif isinstance(given, list) and {type(number) for number in given} <= {int, float}:
-        numbers = given
+    elif isinstance(value, list) and {type(number) for number in value} <= {int, float}:
+        numbers = value
     else:
         raise target.failed("malformed", "The embedding model gave something other than numbers.")
     norm = math.hypot(*numbers)
@@ -242,13 +243,13 @@ def _vector(target: LlmApi, given: object) -> Vector:
     return array("f", [number / norm for number in numbers])
 
 
-def is_same_model(asked: str, answered: str) -> bool:
+def is_same_model(model: str, answered: str) -> bool:
     """Whether the model that answered is the one asked for, by its name.
 
     Providers add a version (`text-embedding-3-small-0001`), `:latest`, the owner's or a folder's name, or an ending.
     """
-    one, other = _plain(asked), _plain(answered)
-    return one == other or _adds_version(one, other) or _adds_version(other, one)
+    name, other = _plain(model), _plain(answered)
+    return name == other or _adds_version(name, other) or _adds_version(other, name)
 
 
 def _plain(model: str) -> str:

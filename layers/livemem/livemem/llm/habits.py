@@ -106,9 +106,9 @@ def value(text: str, fields: Collection[str] = ()) -> Any:
     if not bare:
         raise Unreadable("The answer is empty.")
     fenced = _FENCED.match(bare)
-    for whole in (bare, fenced[1] if fenced else bare):
+    for candidate in (bare, fenced[1] if fenced else bare):
         with suppress(Unreadable):
-            return _meant(loaded(whole), fields)
+            return _meant(loaded(candidate), fields)
     rest = bare if bare.startswith("{") else after_reasoning(bare)
     if not rest:
         raise Unreadable("The answer ends in its reasoning: no JSON object follows.")
@@ -125,7 +125,7 @@ def after_reasoning(text: str) -> str:
     rest = _trimmed(text)
     channels = list(_CHANNEL.finditer(rest))
     if channels:
-        final = [one.end() for one in channels if one[1] == "final"]
+        final = [channel.end() for channel in channels if channel[1] == "final"]
         return rest[final[-1] :].strip() if final else ""
     begun = False
     for _ in range(MOST_OBJECTS):
@@ -142,7 +142,7 @@ def content(message: Any) -> str:
     """The text of a message of the API: its content, also in parts. Of an answer without content the arguments of its
     only call, or its reasoning where that is nothing but an object. Empty where there is none.
     """
-    text = said(message)
+    text = body_text(message)
     if text.strip():
         return text
     calls = getattr(message, "tool_calls", None) or []
@@ -158,22 +158,22 @@ def is_call(completion: Any) -> bool:
     """Whether the answer of the API has no content, and calls exactly one function."""
     choices = completion.choices
     message = choices[0].message if isinstance(choices, list) and choices else None
-    return bool(message) and not said(message).strip() and len(getattr(message, "tool_calls", None) or []) == 1
+    return bool(message) and not body_text(message).strip() and len(getattr(message, "tool_calls", None) or []) == 1
 
 
-def said(message: Any) -> str:
+def body_text(message: Any) -> str:
     """The content of a message: a text, or the texts among its parts."""
-    given = message.content
-    if isinstance(given, list):
-        parts = [one for one in given if isinstance(one, dict) and one.get("type") in ("text", "output_text")]
-        given = "".join(one["text"] for one in parts if isinstance(one.get("text"), str))
-    return given if isinstance(given, str) else ""
+    body = message.content
+    if isinstance(body, list):
+        parts = [part for part in body if isinstance(part, dict) and part.get("type") in ("text", "output_text")]
+        body = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    return body if isinstance(body, str) else ""
 
 
 def reasoning(message: Any) -> str:
     """The reasoning that a server gives beside the content: `reasoning_content`, or `reasoning`."""
-    found = [getattr(message, name, None) for name in ("reasoning_content", "reasoning")]
-    return next((one for one in found if isinstance(one, str) and one.strip()), "")
+    thoughts = [getattr(message, name, None) for name in ("reasoning_content", "reasoning")]
+    return next((thought for thought in thoughts if isinstance(thought, str) and thought.strip()), "")
 
 
 def written_calls(text: str, names: Collection[str]) -> list[WrittenCall]:
@@ -183,20 +183,20 @@ def written_calls(text: str, names: Collection[str]) -> list[WrittenCall]:
     rest = after_reasoning(text)
     for mark in _CALL_MARKS:
         rest = rest.removeprefix(mark).strip()
-    found = _all_of(_FUNCTION, rest)
-    if found:
-        calls = [WrittenCall(one["name"], one["arguments"]) for one in found]
+    functions = _all_of(_FUNCTION, rest)
+    if functions:
+        calls = [WrittenCall(function["name"], function["arguments"]) for function in functions]
     else:
-        tagged = [one["call"] for one in _all_of(_CALLS, rest)]
+        tagged = [tag["call"] for tag in _all_of(_CALLS, rest)]
         try:
-            given = [_whole(one) for one in tagged] if tagged else _whole(rest)
+            value = [_whole(text_of_call) for text_of_call in tagged] if tagged else _whole(rest)
         except Unreadable:
             return []
-        listed = given if isinstance(given, list) else [given]
-        calls = [call for one in listed if (call := _call(one))]
-        if len(calls) != len(listed):
+        items = value if isinstance(value, list) else [value]
+        calls = [call for item in items if (call := _call(item))]
+        if len(calls) != len(items):
             return []
-    return calls if all(one.name in names for one in calls) else []
+    return calls if all(call.name in names for call in calls) else []
 
 
 def _whole(text: str) -> Any:
@@ -213,24 +213,24 @@ def _whole(text: str) -> Any:
 
 def _all_of(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
     """The matches of a pattern that make up the whole text."""
-    found: list[re.Match[str]] = []
+    matches: list[re.Match[str]] = []
     at = 0
     while at < len(text):
         match = pattern.match(text, at)
-        if not match or len(found) == MOST_OBJECTS:
+        if not match or len(matches) == MOST_OBJECTS:
             return []
-        found.append(match)
+        matches.append(match)
         at = match.end()
-    return found
+    return matches
 
 
-def _call(given: Any) -> WrittenCall | None:
+def _call(value: Any) -> WrittenCall | None:
     """The call that an object is: a name and arguments, and nothing else that matters."""
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         return None
-    if isinstance(given.get("function"), dict) and given.keys() <= {"type", "id", "function"}:
-        given = given["function"]
-    rest = {key: one for key, one in given.items() if key not in ("type", "id")}
+    if isinstance(value.get("function"), dict) and value.keys() <= {"type", "id", "function"}:
+        value = value["function"]
+    rest = {key: member for key, member in value.items() if key not in ("type", "id")}
     name = rest.pop("name", None)
     if not isinstance(name, str) or len(rest) != 1 or not rest.keys() <= {"arguments", "parameters"}:
         return None
@@ -270,32 +270,32 @@ def _only(text: str, fields: Collection[str]) -> Any:
             raise Unreadable(f"The answer holds more than {MOST_OBJECTS} JSON objects.")
         start = begin.start()
         end, mended = _mended(text, start)
-        found = _loaded(mended, strict=False)
+        item = _loaded(mended, strict=False)
         around.append(text[at:start])
         # An object within a line is quoted in a sentence.
-        if _has_its_lines(text, start, end) and found != []:
-            objects.append(found)
+        if _has_its_lines(text, start, end) and item != []:
+            objects.append(item)
         at = end
     around.append(text[at:])
-    if any(_CLOSED.search(one) for one in around):
+    if any(_CLOSED.search(piece) for piece in around):
         raise Unreadable("The reasoning of the answer ends more than once.")
     if not objects:
         # It says what is wrong with it as JSON.
         return loaded(text)
     distinct = _distinct(objects)
-    fitting = [one for one in distinct if _fits(_meant(one, fields), fields)]
-    wanted = fitting or distinct
-    if len(wanted) > 1:
-        raise Unreadable(f"The answer holds {len(wanted)} JSON objects, and it is not clear which one is meant.")
-    return wanted[0]
+    fitting = [value for value in distinct if _fits(_meant(value, fields), fields)]
+    candidates = fitting or distinct
+    if len(candidates) > 1:
+        raise Unreadable(f"The answer holds {len(candidates)} JSON objects, and it is not clear which one is meant.")
+    return candidates[0]
 
 
 def _distinct(objects: Iterable[Any]) -> list[Any]:
-    found: list[Any] = []
-    for one in objects:
-        if one not in found:
-            found.append(one)
-    return found
+    unique: list[Any] = []
+    for item in objects:
+        if item not in unique:
+            unique.append(item)
+    return unique
 
 
 def _has_its_lines(text: str, start: int, end: int) -> bool:
@@ -337,31 +337,31 @@ def _mended(text: str, start: int) -> tuple[int, str]:
     raise Unreadable("The answer is not valid JSON.")
 
 
-def _meant(given: Any, fields: Collection[str]) -> Any:
+def _meant(value: Any, fields: Collection[str]) -> Any:
     """The object in a value that wraps it. Other values are returned unchanged."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         with suppress(Unreadable):
-            given = loaded(given)
-    if isinstance(given, list) and len(given) == 1 and _fits(given[0], fields):
-        return given[0]
-    if _fits(given, fields) or not isinstance(given, dict):
-        return given
-    call = _call(given)
+            value = loaded(value)
+    if isinstance(value, list) and len(value) == 1 and _fits(value[0], fields):
+        return value[0]
+    if _fits(value, fields) or not isinstance(value, dict):
+        return value
+    call = _call(value)
     if call:
         with suppress(Unreadable):
-            return found if _fits(found := loaded(call.arguments), fields) else given
-    inner = next(iter(given.values())) if len(given) == 1 else None
-    return inner if _fits(inner, fields) else given
+            return arguments if _fits(arguments := loaded(call.arguments), fields) else value
+    inner = next(iter(value.values())) if len(value) == 1 else None
+    return inner if _fits(inner, fields) else value
 
 
-def _fits(given: Any, fields: Collection[str]) -> bool:
-    return isinstance(given, dict) and all(name in given for name in fields)
+def _fits(value: Any, fields: Collection[str]) -> bool:
+    return isinstance(value, dict) and all(name in value for name in fields)
 
 
 def _loaded(text: str, *, strict: bool) -> Any:
     if not text:
         raise Unreadable("The answer is empty.")
-    text = _ESCAPE.sub(lambda found: found[0] if len(found[0]) > 1 else "\\\\", text)
+    text = _ESCAPE.sub(lambda match: match[0] if len(match[0]) > 1 else "\\\\", text)
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, strict=strict)
     except Unreadable:
@@ -377,11 +377,11 @@ def _loaded(text: str, *, strict: bool) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         # The usual reading, the last one wins, would drop the others without a word.
         raise Unreadable("An object of the answer has the same key twice.")
-    return found
+    return members
 
 
 def _refuse_constant(name: str) -> Any:

@@ -59,9 +59,9 @@ class Watch:
     def over(self, call: Callable[P, T]) -> Callable[P, T]:
         """The same call, whose end is noted."""
 
-        def watched(*arguments: P.args, **named: P.kwargs) -> T:
+        def watched(*arguments: P.args, **keywords: P.kwargs) -> T:
             try:
-                answer = call(*arguments, **named)
+                answer = call(*arguments, **keywords)
             except ApiError as error:
                 self._note(error.code)
                 raise
@@ -89,9 +89,9 @@ class Watch:
 
 def read(store: Store) -> LastCall | None:
     """The end of the last call that was noted, None if there is no note: 1 GET. Raises StoreUnavailable."""
-    found = store.get(keys.LAST_CALL)
+    document = store.get(keys.LAST_CALL)
     try:
-        note = _Note.from_bytes(found.body) if found else None
+        note = _Note.from_bytes(document.body) if document else None
     except ValidationError:
         return None
-    return LastCall(note.error, found.age, note.model) if found and note else None
+    return LastCall(note.error, document.age, note.model) if document and note else None

@@ -53,10 +53,10 @@ def _model_names(body: object) -> set[str]:
     models = body.get("data") if isinstance(body, dict) else body
     if not isinstance(models, list):
         return set()
-    named = [model for model in models if isinstance(model, dict) and isinstance(model.get("id"), str)]
+    with_ids = [model for model in models if isinstance(model, dict) and isinstance(model.get("id"), str)]
     # llama.cpp's server; its router, which reads the name, lists several.
-    ignored = len(named) == 1 and named[0].get("owned_by") == "llamacpp"
-    return set() if ignored else {model["id"] for model in named}
+    ignored = len(with_ids) == 1 and with_ids[0].get("owned_by") == "llamacpp"
+    return set() if ignored else {model["id"] for model in with_ids}
 
 
 def _lists(names: set[str], model: str) -> bool:

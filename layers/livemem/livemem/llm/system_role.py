@@ -45,9 +45,9 @@ def moved(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     system = [message["content"] for message in messages if message["role"] == "system"]
     rest = [message for message in messages if message["role"] != "system"]
     first = next((place for place, message in enumerate(rest) if message["role"] == "user"), 0)
-    given = [*rest[:first], *({"role": "user", "content": text} for text in system), *rest[first:]]
+    merged = [*rest[:first], *({"role": "user", "content": text} for text in system), *rest[first:]]
     joined: list[dict[str, Any]] = []
-    for message in given:
+    for message in merged:
         if joined and message["role"] == joined[-1]["role"] == "user":
             joined[-1] = message | {"content": f"{joined[-1]['content']}\n\n{message['content']}"}
         else:

@@ -58,7 +58,7 @@ class ToolReply:
     @property
     def written(self) -> int:
         """Characters that the model wrote."""
-        return sum(len(one.arguments) for one in self.calls) + len(self.text)
+        return sum(len(call.arguments) for call in self.calls) + len(self.text)
 
 
 class Converse(Protocol):
@@ -106,8 +106,8 @@ def texts(messages: Thread) -> list[dict[str, str]]:
                 [
                     message.get("content") or "",
                     *(
-                        f"{one['function']['name']} {one['function']['arguments']}"
-                        for one in message.get("tool_calls", ())
+                        f"{call['function']['name']} {call['function']['arguments']}"
+                        for call in message.get("tool_calls", ())
                     ),
                 ]
             ),
@@ -116,20 +116,20 @@ def texts(messages: Thread) -> list[dict[str, str]]:
     ]
 
 
-def told(said: ToolReply) -> dict[str, Any]:
+def as_message(reply: ToolReply) -> dict[str, Any]:
     """The answer as a message, to continue the conversation.
 
     Invalid tool names, and arguments that are no JSON, are changed to what providers accept.
     """
     calls = [
         {
-            "id": one.id,
+            "id": call.id,
             "type": "function",
-            "function": {"name": _UNFIT.sub("_", one.name)[:64] or "unnamed", "arguments": _sendable(one.arguments)},
+            "function": {"name": _UNFIT.sub("_", call.name)[:64] or "unnamed", "arguments": _sendable(call.arguments)},
         }
-        for one in said.calls
+        for call in reply.calls
     ]
-    return {"role": "assistant", "content": said.text or None, **({"tool_calls": calls} if calls else {})}
+    return {"role": "assistant", "content": reply.text or None, **({"tool_calls": calls} if calls else {})}
 
 
 def _sendable(arguments: str) -> str:
@@ -147,39 +147,39 @@ def _function(tool: Tool, *, strict: bool) -> dict[str, Any]:
 def _said(completion: Any, key: str, messages: Thread, names: Collection[str]) -> ToolReply:
     # A cut prompt is detected by its words: those of the content alone, because providers count calls differently.
     plain = [{"role": message["role"], "content": message.get("content") or ""} for message in messages]
-    found = choice(completion, key, plain, FINISHED)
-    text = habits.said(found.message)
-    calls = _calls(found.message, found.usage)
+    chosen = choice(completion, key, plain, FINISHED)
+    text = habits.body_text(chosen.message)
+    calls = _calls(chosen.message, chosen.usage)
     if not calls and (written := habits.written_calls(text, names)):
         # The server did not read them, so they are no text for a person.
         calls, text = _numbered(written), ""
-    said = ToolReply(_storable(text), calls, found.usage, found.cut)
-    if not said.text.strip() and not said.calls:
-        raise empty(found)
-    return said
+    reply = ToolReply(_storable(text), calls, chosen.usage, chosen.cut)
+    if not reply.text.strip() and not reply.calls:
+        raise empty(chosen)
+    return reply
 
 
 def _numbered(written: Sequence[habits.WrittenCall]) -> tuple[Call, ...]:
-    told = enumerate(written[:CALLS])
-    return tuple(Call(f"call_{place}", one.name, _storable(one.arguments)) for place, one in told)
+    numbered = enumerate(written[:CALLS])
+    return tuple(Call(f"call_{place}", call.name, _storable(call.arguments)) for place, call in numbered)
 
 
 def _calls(message: Any, usage: Mapping[str, int]) -> tuple[Call, ...]:
-    found: list[Call] = []
-    seen: set[str] = set()
-    for place, one in enumerate((getattr(message, "tool_calls", None) or [])[:CALLS]):
-        name, arguments = one.function.name, one.function.arguments
+    result: list[Call] = []
+    ids: set[str] = set()
+    for place, call_data in enumerate((getattr(message, "tool_calls", None) or [])[:CALLS]):
+        name, arguments = call_data.function.name, call_data.function.arguments
         # Some give arguments as an object, or none to a tool that needs none.
         arguments = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
         if not isinstance(name, str):
             raise LlmError("llm_malformed", "The LLM called a tool without a name.", usage=usage)
-        given = one.id if isinstance(one.id, str) and 0 < len(one.id) <= ID_CHARACTERS else ""
-        own = given if given and given not in seen else f"call_{place}"
-        while own in seen:
+        own_id = call_data.id if isinstance(call_data.id, str) and 0 < len(call_data.id) <= ID_CHARACTERS else ""
+        own = own_id if own_id and own_id not in ids else f"call_{place}"
+        while own in ids:
             own += "x"
-        seen.add(own)
-        found.append(Call(_storable(own), _storable(name), _storable(arguments)))
-    return tuple(found)
+        ids.add(own)
+        result.append(Call(_storable(own), _storable(name), _storable(arguments)))
+    return tuple(result)
 
 
 def _storable(text: str) -> str:

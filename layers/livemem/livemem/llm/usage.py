@@ -37,9 +37,9 @@ class Usage:
         )
 
     @classmethod
-    def of_call(cls, told: Mapping[str, int], estimate: int, *, cut: bool = False) -> "Usage":
+    def of_call(cls, counts: Mapping[str, int], estimate: int, *, cut: bool = False) -> "Usage":
         """One call: the provider's count (`prompt_tokens`, `completion_tokens`), or else an estimate."""
-        prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
+        prompt_tokens, completion_tokens = counts.get("prompt_tokens", 0), counts.get("completion_tokens", 0)
         estimated = 0 if prompt_tokens or completion_tokens else estimate
         return cls(1, prompt_tokens, completion_tokens, estimated, int(cut))
 
@@ -50,9 +50,9 @@ class Usage:
 
     def to_metrics(self) -> dict[str, int]:
         """The same as metrics, with the sum of tokens. Estimates and cut prompts are included only if there are any."""
-        told = {name: getattr(self, field) for name, field in _METRICS.items()}
-        kept = {name: value for name, value in told.items() if value or name not in _RARE}
-        return kept | {"llm_tokens_used": self.tokens}
+        values = {name: getattr(self, field) for name, field in _METRICS.items()}
+        metrics = {name: value for name, value in values.items() if value or name not in _RARE}
+        return metrics | {"llm_tokens_used": self.tokens}
 
 
 _METRICS = {

@@ -161,7 +161,7 @@ def _keep(process: Process, key: str, verdicts: dict[str, Verdict]) -> dict[str,
 
     try:
         # Mostly there is no document, or it was read just now.
-        kept = stored.update(process.store, key, standing, process.new_id, read=stored.or_empty(_Kept), known=None)
+        kept = stored.update(process.store, key, standing, process.new_id, read=stored.or_empty(_Kept), current=None)
     except (PreconditionLost, StoreUnavailable):
         return verdicts
     return kept.value.verdicts if kept else verdicts

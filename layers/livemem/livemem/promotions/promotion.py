@@ -75,7 +75,7 @@ def begin(
         return fresh if there is None or (again and there.attempt < attempt) else None
 
     key = keys.promotion(space_id, promotion_id)
-    standing = stored.update(process.store, key, change, process.new_id, read=partial(_read, process), known=known)
+    standing = stored.update(process.store, key, change, process.new_id, read=partial(_read, process), current=known)
     assert standing
     return standing.value
 

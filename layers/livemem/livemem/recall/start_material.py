@@ -237,7 +237,7 @@ def _chosen(newest: Newest, characters: int) -> list[Entry]:
 
     An object has at least as many bytes as its note has characters.
     """
-    some = sorted(newest.listed if newest.exact else newest.entries, key=_order, reverse=True)
+    some = sorted(newest.listing if newest.exact else newest.entries, key=_order, reverse=True)
     wanted: set[str] = set()
     left = characters
 

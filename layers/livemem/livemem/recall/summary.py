@@ -84,7 +84,7 @@ def summary(
         process,
         lambda: files.with_content(process, bank),
         lambda: pages.read_all(process, space_id, choose(newest) if choose else _fitting(newest.entries)),
-        lambda: late_duplicates.hidden(process, space_id, newest.listed),
+        lambda: late_duplicates.hidden(process, space_id, newest.listing),
     )
     return WholeSpace(
         meta,
@@ -92,7 +92,7 @@ def summary(
         syntheses.parse_synthesis(_text(synthesis)) if synthesis else None,
         in_order_of(text, loaded),
         Live(
-            len(newest.listed) - len(hidden),
+            len(newest.listing) - len(hidden),
             newest.exact,
             [note for note in reversed(notes) if note and note.note_id not in hidden],
         ),

@@ -93,41 +93,41 @@ def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[D
             ends[slot] = entry
         elif (chunk := keys.parse_dead(name)) is not None:
             dead.setdefault(slot, set()).add(chunk)
-    found: dict[str, list[DigestedMessage]] = {}
-    known = process.store.map(lambda slot: _input(process, inputs[slot]), list(inputs))
+    by_name: dict[str, list[DigestedMessage]] = {}
+    inputs_read = process.store.map(lambda slot: _input(process, inputs[slot]), list(inputs))
     given_up = process.store.map(lambda slot: _ending(process, ends[slot]) if slot in ends else None, list(inputs))
-    for slot, one, end in zip(inputs, known, given_up, strict=True):
-        if not one:
+    for slot, digest_input, end in zip(inputs, inputs_read, given_up, strict=True):
+        if not digest_input:
             continue
         lost = end.chunks if end else frozenset(dead.get(slot, ()))
-        for name, chunk in one.chunk_of.items():
-            taken = DigestedMessage(slot, chunk, one.created_at, end is not None, chunk in lost)
-            found.setdefault(name, []).append(taken)
-    return found
+        for name, chunk in digest_input.chunk_of.items():
+            taken = DigestedMessage(slot, chunk, digest_input.created_at, end is not None, chunk in lost)
+            by_name.setdefault(name, []).append(taken)
+    return by_name
 
 
 def _input(process: Process, entry: Entry) -> _KnownInput | None:
-    known = process.reads.get(_KnownInput, entry.key, entry.etag)
-    if known:
-        return known
-    found = process.store.get(entry.key)
-    if not found:
+    cached = process.reads.get(_KnownInput, entry.key, entry.etag)
+    if cached:
+        return cached
+    item = process.store.get(entry.key)
+    if not item:
         return None
-    told = unreadable.tolerated(process, Input, found)
-    if not told:
+    document = unreadable.tolerated(process, Input, item)
+    if not document:
         # A late repeat of one of its messages is not recognised then.
         return None
-    chunk_of = {name: number for number, chunk in enumerate(told.chunks) for name in chunk.messages}
-    return process.reads.put(entry.key, found.etag, _KnownInput(clock.parse(told.created_at), chunk_of), chunk_of)
+    chunk_of = {name: number for number, chunk in enumerate(document.chunks) for name in chunk.messages}
+    return process.reads.put(entry.key, item.etag, _KnownInput(clock.parse(document.created_at), chunk_of), chunk_of)
 
 
 def _ending(process: Process, entry: Entry) -> _Dead | None:
-    known = process.reads.get(_Dead, entry.key, entry.etag)
-    if known:
-        return known
-    found = process.store.get(entry.key)
-    if not found:
+    cached = process.reads.get(_Dead, entry.key, entry.etag)
+    if cached:
+        return cached
+    item = process.store.get(entry.key)
+    if not item:
         return None
-    told = unreadable.tolerated(process, Ending, found)
+    ending = unreadable.tolerated(process, Ending, item)
     # The document shows that the digest has ended, even where it can't be read.
-    return process.reads.put(entry.key, found.etag, _Dead(frozenset(told.dead_letters if told else ())), [])
+    return process.reads.put(entry.key, item.etag, _Dead(frozenset(ending.dead_letters if ending else ())), [])

@@ -51,8 +51,8 @@ class _Counts:
 
     def figure(self, space_id: str, room: str) -> int | None:
         with self._lock:
-            found = self._rooms.get((space_id, room))
-            return found.figure if found and found.holds(self._timer()) else None
+            count = self._rooms.get((space_id, room))
+            return count.figure if count and count.holds(self._timer()) else None
 
     def set(self, space_id: str, room: str, count: int) -> None:
         with self._lock:
@@ -60,9 +60,9 @@ class _Counts:
 
     def add(self, space_id: str, room: str, count: int) -> None:
         with self._lock:
-            found = self._rooms.get((space_id, room))
-            if found:
-                found.added += count
+            known_count = self._rooms.get((space_id, room))
+            if known_count:
+                known_count.added += count
 
     def may_force(self, space_id: str) -> bool:
         """Whether this process asked for no digest in the last minute. If so, this call counts as asking."""
@@ -83,8 +83,8 @@ def check(process: Process, space_id: str, room: str, coming: int) -> None:
     counts = process.cache(_Counts)
     figure = counts.figure(space_id, room)
     if figure is None:
-        listed = process.store.scan(keys.room_prefix(space_id, room), limit=REFUSED + 1)
-        figure = sum(1 for _ in listed)
+        entries = process.store.scan(keys.room_prefix(space_id, room), limit=REFUSED + 1)
+        figure = sum(1 for _ in entries)
         if not figure:
             caps.begin_room(process, space_id, room)
         counts.set(space_id, room, figure)

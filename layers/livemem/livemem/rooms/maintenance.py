@@ -26,9 +26,9 @@ def _remove_ids(process: Process, space_id: str) -> int:
     """Remove the ids that are older than any repeat of their messages, and whose messages are gone."""
     old: dict[tuple[str, str], str] = {}
     for entry in process.store.scan(keys.ids_prefix(space_id)):
-        found = keys.parse_id(entry.key)
-        if found and entry.age > digested.REMEMBERED:
-            old[found] = entry.key
+        parsed = keys.parse_id(entry.key)
+        if parsed and entry.age > digested.REMEMBERED:
+            old[parsed] = entry.key
     if not old:
         return 0
     # The messages are listed after the ids: a message that a late repeat has written by then keeps its id.

@@ -99,10 +99,10 @@ def redacted(draft: MessageDraft) -> MessageDraft:
     )
 
 
-def read(name: MessageName, found: Object) -> Message:
+def read(name: MessageName, item: Object) -> Message:
     """The message in an object. A body of another format is taken as the text, cut to 16,000 bytes."""
     try:
-        return Message.from_bytes(found.body)
+        return Message.from_bytes(item.body)
     except ValueError:
-        text = found.body[:CONTENT_BYTES].decode(errors="replace")
+        text = item.body[:CONTENT_BYTES].decode(errors="replace")
         return Message(message_id=name.name, author=UNKNOWN, content=text, timestamp=clock.iso_millis(name.moment))

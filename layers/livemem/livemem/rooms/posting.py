@@ -97,7 +97,7 @@ def post_all(
     if len(drafts) > BATCH:
         raise TooLarge.of("messages", len(drafts), BATCH, "messages")
     where = [f"messages.{place}." for place in range(len(drafts))]
-    checked = [_checked(process, draft, one) for draft, one in zip(drafts, where, strict=True)]
+    checked = [_checked(process, draft, place_name) for draft, place_name in zip(drafts, where, strict=True)]
     return _post(process, space_id, room, checked, where)
 
 
@@ -124,12 +124,14 @@ def _post(
         lambda place: _stamp(process, space_id, room, drafts[place], now + place * MILLISECOND), places
     )
     written = process.store.map(
-        lambda one: _write(process, space_id, room, one[0], where[one[1]]), list(zip(stamped, places, strict=True))
+        lambda pair: _write(process, space_id, room, pair[0], where[pair[1]]), list(zip(stamped, places, strict=True))
     )
-    fullness.added(process, space_id, room, len([one for one in written if isinstance(one, Posted) and one.fresh]))
-    found = dict(zip(places, written, strict=True))
+    fullness.added(
+        process, space_id, room, len([result for result in written if isinstance(result, Posted) and result.fresh])
+    )
+    results = dict(zip(places, written, strict=True))
     return [
-        found[place] if place in found else _again(found[first[draft.message_id or ""]], draft, where[place])
+        results[place] if place in results else _again(results[first[draft.message_id or ""]], draft, where[place])
         for place, draft in enumerate(drafts)
     ]
 
@@ -152,8 +154,8 @@ def _stamp(process: Process, space_id: str, room: str, draft: MessageDraft, now:
         if written.says_so:
             return _Stamped(draft, message, None, now)
         if written.other:
-            told = message.model_copy(update={"timestamp": _time_in(written.other.body, message.timestamp)})
-            return _Stamped(draft, told, written.other.last_modified, now)
+            original = message.model_copy(update={"timestamp": _time_in(written.other.body, message.timestamp)})
+            return _Stamped(draft, original, written.other.last_modified, now)
     raise PreconditionLost("The id of the message is being removed right now. Try again.")
 
 
@@ -165,37 +167,37 @@ def _time_in(body: bytes, otherwise: str) -> str:
         return otherwise
 
 
-def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str) -> Posted | RefusedMessage:
+def _write(process: Process, space_id: str, room: str, stamped: _Stamped, where: str) -> Posted | RefusedMessage:
     """Write the message unless it is there, or was: 1 PUT. Where its id was stored before, 1 GET first, and 1 LIST
     where the message is missing.
     """
-    key = keys.message(space_id, room, one.moment, one.message.message_id)
-    if one.since is not None:
-        there = _find(process, key)
-        if there:
-            return _compared(one, there, where)
-        if _is_taken(process, space_id, key, one.since):
-            return Posted(one.message, fresh=False, digested=True, redacted=one.draft.redacted)
+    key = keys.message(space_id, room, stamped.moment, stamped.message.message_id)
+    if stamped.since is not None:
+        existing = _find(process, key)
+        if existing:
+            return _compared(stamped, existing, where)
+        if _is_taken(process, space_id, key, stamped.since):
+            return Posted(stamped.message, fresh=False, digested=True, redacted=stamped.draft.redacted)
     for _ in range(WRITE_TRIES):
         # A repeat writes the same bytes, so a lost answer is compared with the message that is there.
-        if stored.write_if(process.store, key, one.message.to_bytes()):
-            return Posted(one.message, fresh=True, redacted=one.draft.redacted)
-        there = _find(process, key)
-        if there:
-            compared = _compared(one, there, where)
+        if stored.write_if(process.store, key, stamped.message.to_bytes()):
+            return Posted(stamped.message, fresh=True, redacted=stamped.draft.redacted)
+        existing = _find(process, key)
+        if existing:
+            compared = _compared(stamped, existing, where)
             # Where this call stored the id, it also wrote the message: the answer to the first try was lost.
-            mine = isinstance(compared, Posted) and one.since is None
+            mine = isinstance(compared, Posted) and stamped.since is None
             return replace(compared, fresh=True) if mine and isinstance(compared, Posted) else compared
-        if _is_taken(process, space_id, key, one.since or one.now):
+        if _is_taken(process, space_id, key, stamped.since or stamped.now):
             # The first try was written, and a digest has taken it already.
-            return Posted(one.message, fresh=one.since is None, digested=True, redacted=one.draft.redacted)
+            return Posted(stamped.message, fresh=stamped.since is None, digested=True, redacted=stamped.draft.redacted)
     raise PreconditionLost("The message could not be written. Try again.")
 
 
 def _find(process: Process, key: str) -> Message | None:
-    found = process.store.get(key)
+    item = process.store.get(key)
     name = keys.parse_message(key)
-    return messages.read(name, found) if found and name else None
+    return messages.read(name, item) if item and name else None
 
 
 def _is_taken(process: Process, space_id: str, key: str, came: datetime) -> bool:
@@ -203,10 +205,10 @@ def _is_taken(process: Process, space_id: str, key: str, came: datetime) -> bool
     return name is not None and name.name in digested.since(process, space_id, came - timing.SKEW)
 
 
-def _compared(one: _Stamped, there: Message, where: str) -> Posted | RefusedMessage:
-    if not there.says(one.message):
+def _compared(stamped: _Stamped, existing: Message, where: str) -> Posted | RefusedMessage:
+    if not existing.says(stamped.message):
         return RefusedMessage(InvalidRequest.of(f"{where}message_id", OTHER))
-    return Posted(there, fresh=False, redacted=one.draft.redacted)
+    return Posted(existing, fresh=False, redacted=stamped.draft.redacted)
 
 
 def _again(first: Posted | RefusedMessage, draft: MessageDraft, where: str) -> Posted | RefusedMessage:

@@ -34,22 +34,22 @@ class MessagesPage:
 def rooms(process: Process, space_id: str) -> list[RoomInfo]:
     """The rooms of a space by name: 2 LISTs, and a few for each room that holds messages. Raises NotFound."""
     heads.load_recent(process, space_id)
-    with_messages, known = process.store.map(
+    with_messages, with_ids = process.store.map(
         lambda prefix: {name for name in process.store.folders(prefix) if keys.ROOM.fullmatch(name)},
         (keys.rooms_prefix(space_id), keys.ids_prefix(space_id)),
     )
-    names = sorted(with_messages | known)
-    newest = process.store.map(lambda one: _newest(process, space_id, one) if one in with_messages else None, names)
-    return [RoomInfo(one, moment is not None, moment) for one, moment in zip(names, newest, strict=True)]
+    names = sorted(with_messages | with_ids)
+    newest = process.store.map(lambda name: _newest(process, space_id, name) if name in with_messages else None, names)
+    return [RoomInfo(name, moment is not None, moment) for name, moment in zip(names, newest, strict=True)]
 
 
 def _newest(process: Process, space_id: str, room: str) -> str | None:
-    found = next(_backwards(process, space_id, room), None)
-    if not found:
+    last = next(_backwards(process, space_id, room), None)
+    if not last:
         return None
-    there = process.store.get(keys.named(space_id, found.name))
-    moment = messages.read(found, there).timestamp if there else None
-    return moment or f"{found.moment:%Y-%m-%dT%H:%M:%SZ}"
+    item = process.store.get(keys.named(space_id, last.name))
+    moment = messages.read(last, item).timestamp if item else None
+    return moment or f"{last.moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def page(
@@ -65,15 +65,15 @@ def page(
         keys.check_message_name(after)
     heads.load_recent(process, space_id)
     walk = _forwards if oldest_first else _backwards
-    found: list[MessageName] = []
+    names: list[MessageName] = []
     for name in walk(process, space_id, room, after):
-        found.append(name)
-        if len(found) > limit:
+        names.append(name)
+        if len(names) > limit:
             break
-    some = found[:limit]
-    items = read(process, space_id, some)
-    items.sort(key=lambda one: one.timestamp, reverse=not oldest_first)
-    return MessagesPage(items, _short(some[-1]) if len(found) > limit else None)
+    batch = names[:limit]
+    items = read(process, space_id, batch)
+    items.sort(key=lambda message: message.timestamp, reverse=not oldest_first)
+    return MessagesPage(items, _short(batch[-1]) if len(names) > limit else None)
 
 
 def _short(name: MessageName) -> str:
@@ -82,8 +82,8 @@ def _short(name: MessageName) -> str:
 
 def read(process: Process, space_id: str, names: Sequence[MessageName]) -> list[Message]:
     """Those of these messages that are there: 1 GET each, in parallel."""
-    found = process.store.get_many([keys.named(space_id, name.name) for name in names])
-    return [messages.read(name, item) for name, item in zip(names, found, strict=True) if item]
+    items = process.store.get_many([keys.named(space_id, name.name) for name in names])
+    return [messages.read(name, item) for name, item in zip(names, items, strict=True) if item]
 
 
 def newest(process: Process, space_id: str, room: str, most: int) -> list[Message]:

@@ -54,17 +54,17 @@ class Places(Revised):
 
     def standing(self, what: str, now: datetime) -> list[TakenPlace]:
         """The places that are still taken."""
-        return [one for one in self.places.get(what, []) if clock.parse(one.until) > now]
+        return [place for place in self.places.get(what, []) if clock.parse(place.until) > now]
 
 
 @dataclass(frozen=True)
 class Cap:
-    """At most as many places as the `setting` says. `of`: only this token's places count. `said`: the counted things,
+    """At most as many places as the `setting` says. `of`: only this token's places count. `things`: the counted things,
     in words.
     """
 
     setting: CapName
-    said: str
+    things: str
     of: str | None = None
 
 
@@ -141,42 +141,42 @@ def end_question(process: Process, space_id: str, question_id: str) -> None:
         _give_back(process, keys.caps_of_space(space_id), "question", question_id)
 
 
-def enter(process: Process, space_id: str, what: str, one: str, most: int, life: timedelta) -> bool:
+def enter(process: Process, space_id: str, what: str, place_id: str, most: int, life: timedelta) -> bool:
     """Take one of a space's `most` places for something. If none is free, put it into the line, and return False: 1 GET
     and 1 PUT, no PUT if it is in the line already. Work that has a place keeps it.
     """
     entered: list[bool] = []
 
-    def make(found: Places) -> Places | None:
+    def make(taken: Places) -> Places | None:
         now = process.clock()
-        others = [place for place in found.standing(what, now) if place.id != one]
-        line = found.waiting.get(what, [])
-        entered[:] = [len(others) < most]
+        rest = [place for place in taken.standing(what, now) if place.id != place_id]
+        line = taken.waiting.get(what, [])
+        entered[:] = [len(rest) < most]
         if entered[0]:
-            place = TakenPlace(id=one, until=clock.iso(now + life))
-            return _with(found, what, [*others, place], [waits for waits in line if waits != one])
-        return None if one in line or len(line) >= MOST_WAITING else _with(found, what, others, [*line, one])
+            place = TakenPlace(id=place_id, until=clock.iso(now + life))
+            return _with(taken, what, [*rest, place], [waits for waits in line if waits != place_id])
+        return None if place_id in line or len(line) >= MOST_WAITING else _with(taken, what, rest, [*line, place_id])
 
     _change(process, keys.caps_of_space(space_id), make)
     return entered[0]
 
 
-def leave(process: Process, space_id: str, what: str, one: str) -> str | None:
+def leave(process: Process, space_id: str, what: str, place_id: str) -> str | None:
     """Give the place back, and take the first of the line, if there is one: 1 GET and 1 PUT."""
     called: list[str] = []
 
-    def make(found: Places) -> Places | None:
-        line = found.waiting.get(what, [])
+    def make(taken: Places) -> Places | None:
+        line = taken.waiting.get(what, [])
         called[:] = line[:1]
-        others = [place for place in found.places.get(what, []) if place.id != one]
-        return _with(found, what, others, line[1:])
+        rest = [place for place in taken.places.get(what, []) if place.id != place_id]
+        return _with(taken, what, rest, line[1:])
 
     _change(process, keys.caps_of_space(space_id), make)
     return called[0] if called else None
 
 
-def _with(found: Places, what: str, places: list[TakenPlace], line: list[str]) -> Places:
-    return found.model_copy(update={"places": {**found.places, what: places}, "waiting": {**found.waiting, what: line}})
+def _with(taken: Places, what: str, places: list[TakenPlace], line: list[str]) -> Places:
+    return taken.model_copy(update={"places": {**taken.places, what: places}, "waiting": {**taken.waiting, what: line}})
 
 
 def subject(process: Process, principal: Principal) -> str:
@@ -186,10 +186,10 @@ def subject(process: Process, principal: Principal) -> str:
     own = principal.token_hash
     if own is None:
         return BOOTSTRAP_NAME
-    former = {one.replaced_by: one.hash for one in registries.registry(process).tokens if one.replaced_by}
-    seen = {own}
-    while (before := former.get(own)) and before not in seen:
-        seen.add(before)
+    former = {token.replaced_by: token.hash for token in registries.registry(process).tokens if token.replaced_by}
+    hashes = {own}
+    while (before := former.get(own)) and before not in hashes:
+        hashes.add(before)
         own = before
     return own.removeprefix("sha256:")
 
@@ -225,21 +225,21 @@ def _take(process: Process, key: str, what: str, place: TakenPlace, caps: Sequen
         return
     refused: list[CapReached] = []
 
-    def make(found: Places) -> Places | None:
+    def make(taken: Places) -> Places | None:
         refused.clear()
         now = process.clock()
-        standing = found.standing(what, now)
-        if any(one.id == place.id for one in standing):
+        standing = taken.standing(what, now)
+        if any(other.id == place.id for other in standing):
             return None
         for cap in caps:
             most, counted = (
                 getattr(process.settings, cap.setting),
-                [one for one in standing if cap.of in (None, one.by)],
+                [other for other in standing if cap.of in (None, other.by)],
             )
             if most and len(counted) >= most:
                 refused.append(_reached(cap, most, counted, now))
                 return None
-        return found.model_copy(update={"places": {**found.places, what: [*standing, place]}})
+        return taken.model_copy(update={"places": {**taken.places, what: [*standing, place]}})
 
     _change(process, key, make)
     if refused:
@@ -248,31 +248,31 @@ def _take(process: Process, key: str, what: str, place: TakenPlace, caps: Sequen
 
 def _change(process: Process, key: str, make: Callable[[Places], Places | None]) -> None:
     stored.update(
-        process.store, key, lambda found: make(found or Places()), process.new_id, read=stored.or_empty(Places)
+        process.store, key, lambda taken: make(taken or Places()), process.new_id, read=stored.or_empty(Places)
     )
 
 
 def _reached(cap: Cap, most: int, counted: Sequence[TakenPlace], now: datetime) -> CapReached:
     name = cap.setting.upper()
     if name.endswith("_DAY"):
-        free = min(clock.parse(one.until) for one in counted)
+        free = min(clock.parse(place.until) for place in counted)
         wait = max(1, math.ceil((free - now).total_seconds()))
         detail = (
-            f"There are {len(counted)} {cap.said}, and {name} is {most}. The next one is possible from "
+            f"There are {len(counted)} {cap.things}, and {name} is {most}. The next one is possible from "
             f"{clock.iso(free)} on."
         )
         return CapReached(cap.setting, detail, retry_after=wait)
-    detail = f"There are {len(counted)} {cap.said}, and {name} is {most}. Ask again when one has ended."
+    detail = f"There are {len(counted)} {cap.things}, and {name} is {most}. Ask again when one has ended."
     return CapReached(cap.setting, detail, retry_after=SOON)
 
 
 def _give_back(process: Process, key: str, what: str, place_id: str) -> None:
-    def make(found: Places) -> Places | None:
-        standing = found.places.get(what, [])
-        left = [one for one in standing if one.id != place_id]
-        if len(left) == len(standing):
+    def make(taken: Places) -> Places | None:
+        standing = taken.places.get(what, [])
+        rest = [place for place in standing if place.id != place_id]
+        if len(rest) == len(standing):
             return None
-        return found.model_copy(update={"places": {**found.places, what: left}})
+        return taken.model_copy(update={"places": {**taken.places, what: rest}})
 
     try:
         _change(process, key, make)

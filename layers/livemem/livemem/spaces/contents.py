@@ -64,8 +64,8 @@ def waiting_notes(process: Process, meta: Meta, *, most: int) -> list[Entry]:
     """
     aside = meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
     # One key more than notes: `.keep`.
-    listed = live_notes(process, meta.space_id, limit=most + 1 + len(aside))
-    return [entry for entry in listed if note_name(entry).note_id not in aside][:most]
+    entries = live_notes(process, meta.space_id, limit=most + 1 + len(aside))
+    return [entry for entry in entries if note_name(entry).note_id not in aside][:most]
 
 
 def note_name(entry: Entry) -> keys.NoteName:
@@ -82,23 +82,23 @@ def all_live_notes(process: Process, space_id: str) -> list[Entry]:
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest live notes, newest first. `listed`: all notes that the look listed. If not `exact`, there are more."""
+    """The newest live notes, newest first. `listing`: all notes that the look saw. If not `exact`, there are more."""
 
     entries: list[Entry]
-    listed: list[Entry]
+    listing: list[Entry]
     exact: bool
 
 
 def newest_notes(process: Process, space_id: str, most: int) -> Newest:
     """Up to `most` of the newest live notes: 1 LIST, and a few more where there are more than 1,000."""
-    found = process.store.first(keys.live_prefix(space_id))
-    named = [(parsed[1].order, entry) for entry in found.entries if (parsed := keys.parse_note(entry.key))]
-    if found.more:
+    listing = process.store.first(keys.live_prefix(space_id))
+    ordered = [(parsed[1].order, entry) for entry in listing.entries if (parsed := keys.parse_note(entry.key))]
+    if listing.more:
         newest = [entry for entry, _ in islice(notes_in_order(process, space_id), most)]
-        return Newest(newest, [entry for _, entry in named], exact=False)
-    named.sort(key=lambda item: item[0], reverse=True)
-    listed = [entry for _, entry in named]
-    return Newest(listed[:most], listed, exact=True)
+        return Newest(newest, [entry for _, entry in ordered], exact=False)
+    ordered.sort(key=lambda item: item[0], reverse=True)
+    entries = [entry for _, entry in ordered]
+    return Newest(entries[:most], entries, exact=True)
 
 
 def notes_in_order(
@@ -124,21 +124,21 @@ def notes_in_order(
         if first is None and end is None:
             batches = _noting(process, space_id, batches)
     for batch in batches:
-        named = [(entry, parsed[1]) for entry in batch if (parsed := keys.parse_note(entry.key))]
-        yield from sorted(named, key=lambda item: item[1].order, reverse=not oldest_first)
+        pairs = [(entry, parsed[1]) for entry in batch if (parsed := keys.parse_note(entry.key))]
+        yield from sorted(pairs, key=lambda item: item[1].order, reverse=not oldest_first)
 
 
 def _noting(process: Process, space_id: str, batches: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
     """The same batches. It keeps for the next page where the newest notes begin."""
-    known, seen = process.cache(_Newest), 0
+    cache, count = process.cache(_Newest), 0
     for batch in batches:
-        if batch and seen <= NEAR:
-            seen += len(batch)
-            known.put(space_id, _second(batch[max(seen - NEAR, 0)].key))
+        if batch and count <= NEAR:
+            count += len(batch)
+            cache.put(space_id, _second(batch[max(count - NEAR, 0)].key))
         yield batch
-    if seen <= NEAR:
+    if count <= NEAR:
         # One listing holds so few.
-        known.put(space_id, None)
+        cache.put(space_id, None)
 
 
 def _by_second(entries: Iterator[Entry]) -> Iterator[list[Entry]]:

@@ -35,14 +35,14 @@ def page(process: Process, principal: Principal, *, limit: int, after: str | Non
         candidates = _possible(sorted(name for name in principal.space_ids if name > (after or "")))
     else:
         candidates = ids(process, start_after=after or "")
-    found: list[Meta] = []
+    readable: list[Meta] = []
     last = None
     # Folders of deleted spaces are among the candidates.
-    while len(found) < limit and (chosen := list(islice(candidates, limit - len(found)))):
+    while len(readable) < limit and (chosen := list(islice(candidates, limit - len(readable)))):
         metas = process.store.map(lambda space_id: _readable(process, space_id), chosen)
-        found += [meta for meta in metas if meta]
+        readable += [meta for meta in metas if meta]
         last = chosen[-1]
-    return found, last if next(candidates, None) is not None else None
+    return readable, last if next(candidates, None) is not None else None
 
 
 def _readable(process: Process, space_id: str) -> Meta | None:

@@ -141,7 +141,7 @@ def _write(process: Process, key: str) -> None:
         written.add(key, now)
 
 
-def listed(process: Process) -> Mapping[Kind, list[Due]]:
+def due_now(process: Process) -> Mapping[Kind, list[Due]]:
     """The work that is due now, by kind, the earliest first: 1 LIST per 1,000 entries. Objects that are no entries are
     left out.
     """
@@ -153,21 +153,21 @@ def always(process: Process, kind: Kind, *, most: int) -> list[Due]:
     return _grouped(process.store.scan(due_keys.ALWAYS, limit=most)).get(kind, [])
 
 
-def _grouped(there: Iterable[objects.Entry]) -> dict[Kind, list[Due]]:
-    found: dict[tuple[Kind, str, str], list[DueEntry]] = {}
-    for one in there:
-        entry = due_keys.parse_due(one.key)
+def _grouped(listing: Iterable[objects.Entry]) -> dict[Kind, list[Due]]:
+    groups: dict[tuple[Kind, str, str], list[DueEntry]] = {}
+    for item in listing:
+        entry = due_keys.parse_due(item.key)
         if entry:
-            found.setdefault((entry.kind, entry.space_id, entry.name), []).append(entry)
+            groups.setdefault((entry.kind, entry.space_id, entry.name), []).append(entry)
     by_kind: dict[Kind, list[Due]] = {}
-    for (kind, space_id, name), entries in found.items():
+    for (kind, space_id, name), entries in groups.items():
         by_kind.setdefault(kind, []).append(Due(space_id, kind, name, tuple(entries)))
     return by_kind
 
 
-def waits_since(one: Due) -> datetime | None:
+def waits_since(due: Due) -> datetime | None:
     """Since when the oldest note of a space at rest waits, of an entry of kind `notes`."""
-    return keys.compact_moment(one.name)
+    return keys.compact_moment(due.name)
 
 
 def settle(process: Process, done: Iterable[Due], still: Iterable[Due] = ()) -> None:
@@ -176,8 +176,8 @@ def settle(process: Process, done: Iterable[Due], still: Iterable[Due] = ()) -> 
     go. 1 DeleteObjects per 1,000. Never fails: the next look does it.
     """
     now = process.clock()
-    gone = [key for one in done for key in (one.written if one.may_go(now) else one.superseded)]
-    remove(process, [*gone, *(key for one in still for key in one.superseded)])
+    gone = [key for due in done for key in (due.written if due.may_go(now) else due.superseded)]
+    remove(process, [*gone, *(key for due in still for key in due.superseded)])
 
 
 def remove(process: Process, doomed: list[str]) -> None:

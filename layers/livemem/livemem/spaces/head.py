@@ -236,22 +236,22 @@ def find(process: Process, space_id: str) -> Head | None:
 
 def find_any(process: Process, space_id: str) -> Head | None:
     """The head even of a space that is being deleted, or None."""
-    found = stored.find(process.store, keys.meta(space_id), lambda found: _parse(process, space_id, found))
-    return Head.of(found) if found else None
+    current = stored.find(process.store, keys.meta(space_id), lambda item: _parse(process, space_id, item))
+    return Head.of(current) if current else None
 
 
-def _parse(process: Process, space_id: str, found: Object) -> Meta:
+def _parse(process: Process, space_id: str, item: Object) -> Meta:
     try:
-        meta = unreadable.parsed(process, Meta, found, SpaceBroken)
+        meta = unreadable.parsed(process, Meta, item, SpaceBroken)
     except SpaceBroken as error:
-        refuse_newer(space_id, layout_of(found.body))
+        refuse_newer(space_id, layout_of(item.body))
         detail = f"The _meta.json of the space {space_id!r} can't be read. {MEND}"
-        raise SpaceBroken(detail, key=found.key) from error
+        raise SpaceBroken(detail, key=item.key) from error
     refuse_newer(space_id, meta.named_layout())
     if meta.space_id != space_id:
         # A copied folder. Writes must never follow a name for which access was not checked.
         detail = f"The _meta.json in the folder {space_id!r} belongs to another space. {MEND}"
-        raise SpaceBroken(detail, key=found.key)
+        raise SpaceBroken(detail, key=item.key)
     return meta
 
 
@@ -323,9 +323,9 @@ def _changed(meta: Meta, changes: Mapping[str, object]) -> Meta:
 
 
 def update(
-    process: Process, space_id: str, changes: Callable[[Meta], dict[str, object]], *, known: Head | None = None
+    process: Process, space_id: str, changes: Callable[[Meta], dict[str, object]], *, head: Head | None = None
 ) -> Head:
-    """Apply `changes` to the newest meta, again after each lost race: 1 GET and 1 PUT. No GET if `known` is the newest
+    """Apply `changes` to the newest meta, again after each lost race: 1 GET and 1 PUT. No GET if `head` is the newest
     head. No PUT if nothing changes. Raises NotFound, at last PreconditionLost.
     """
     changed = False
@@ -334,17 +334,17 @@ def update(
         nonlocal changed
         if not meta or meta.deleted_at:
             raise NotFound("space", space_id)
-        wanted = changes(meta)
-        changed = bool(wanted)
-        return _changed(meta, wanted) if wanted else None
+        fields = changes(meta)
+        changed = bool(fields)
+        return _changed(meta, fields) if fields else None
 
     updated = stored.update(
         process.store,
         keys.meta(keys.check_space_id(space_id)),
         change,
         process.new_id,
-        read=lambda found: _parse(process, space_id, found),
-        known=known or ...,
+        read=lambda item: _parse(process, space_id, item),
+        current=head or ...,
     )
     assert updated
     if changed:
@@ -375,13 +375,13 @@ def patch(
     Raises InvalidRequest or TooLarge (naming the field) before anything is read, NotFound, and Conflict for another
     `repository` than the one that the space has.
     """
-    wanted: dict[str, object] = {}
+    fields: dict[str, object] = {}
     if description is not None:
-        wanted["description"] = limits.check_text("description", description, limits.DESCRIPTION_BYTES, blank=True)
+        fields["description"] = limits.check_text("description", description, limits.DESCRIPTION_BYTES, blank=True)
     if owner is not None:
-        wanted["owner"] = limits.check_text("owner", owner, limits.OWNER_BYTES)
-    wanted = {name: when(process.settings.redact_secrets, text) for name, text in wanted.items()}
-    others = {
+        fields["owner"] = limits.check_text("owner", owner, limits.OWNER_BYTES)
+    fields = {name: when(process.settings.redact_secrets, text) for name, text in fields.items()}
+    options = {
         "consolidation_threshold": threshold,
         "auto_paused": auto_paused,
         "tidy_paused": tidy_paused,
@@ -390,25 +390,25 @@ def patch(
         "capture_allowed": capture_allowed,
         "bank_chars": None if bank_chars is None else check_bank_chars(bank_chars),
     }
-    wanted |= {name: value for name, value in others.items() if value is not None}
+    fields |= {name: value for name, value in options.items() if value is not None}
     if auto_paused is not None:
-        wanted["pause_reason"] = "somebody paused it" if auto_paused else None
+        fields["pause_reason"] = "somebody paused it" if auto_paused else None
     if language is not ...:
-        wanted["language"] = check_language(language)
+        fields["language"] = check_language(language)
     if timezone is not ...:
-        wanted["timezone"] = check_timezone(timezone)
+        fields["timezone"] = check_timezone(timezone)
     if repository is not ...:
-        wanted["repository"] = check_repository(process, repository)
-    if wanted:
+        fields["repository"] = check_repository(process, repository)
+    if fields:
         require_conditional_writes(process.store)
 
     def changes(meta: Meta) -> dict[str, object]:
-        if isinstance(repository, str) and meta.repository not in (None, wanted["repository"]):
+        if isinstance(repository, str) and meta.repository not in (None, fields["repository"]):
             raise Conflict(
                 f"The space is the memory of {meta.repository!r} already: use another space. If the repository has "
                 "another name now, an admin takes the former one away first (`repository` null)."
             )
-        return wanted | _without_review(meta, consolidation_mode)
+        return fields | _without_review(meta, consolidation_mode)
 
     return update(process, space_id, changes).meta
 

@@ -49,7 +49,7 @@ class SpaceRequest:
     bank_chars: int | None = None
 
 
-def create(process: Process, principal: Principal, wanted: SpaceRequest) -> Meta:
+def create(process: Process, principal: Principal, request: SpaceRequest) -> Meta:
     """Create a space and return its meta: 1 GET, 4 PUT. If the token lists spaces, the new id is added to the list. The
     space counts for the token's cap: 1 GET, 1 PUT.
 
@@ -57,35 +57,37 @@ def create(process: Process, principal: Principal, wanted: SpaceRequest) -> Meta
     same id is under way or shortly after its deletion. Raises Forbidden instead of SpaceExists and Conflict where the
     token may not see the space.
     """
-    space_id = keys.check_space_id(wanted.space_id)
+    space_id = keys.check_space_id(request.space_id)
     try:
         with caps.making_space(process, principal):
-            return _create(process, principal, space_id, wanted)
+            return _create(process, principal, space_id, request)
     except (SpaceExists, SpaceBroken, Conflict):
         # Whether a space exists that the token may not see is not told: the answer is that of every other route.
         decision.check_space(process, principal, space_id)
         raise
 
 
-def _create(process: Process, principal: Principal, space_id: str, wanted: SpaceRequest) -> Meta:
-    limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
-    if wanted.owner is not None:
-        limits.check_text("owner", wanted.owner, limits.OWNER_BYTES)
-    heads.check_timezone(wanted.timezone)
-    repository = heads.check_repository(process, wanted.repository)
-    text = when(process.settings.redact_secrets, _rules_text(wanted))
+def _create(process: Process, principal: Principal, space_id: str, request: SpaceRequest) -> Meta:
+    limits.check_text("description", request.description, limits.DESCRIPTION_BYTES, blank=True)
+    if request.owner is not None:
+        limits.check_text("owner", request.owner, limits.OWNER_BYTES)
+    heads.check_timezone(request.timezone)
+    repository = heads.check_repository(process, request.repository)
+    text = when(process.settings.redact_secrets, _rules_text(request))
     require_conditional_writes(process.store)
-    threshold = process.settings.consolidation_threshold if wanted.threshold is None else wanted.threshold
-    bank_chars = process.settings.bank_chars if wanted.bank_chars is None else heads.check_bank_chars(wanted.bank_chars)
+    threshold = process.settings.consolidation_threshold if request.threshold is None else request.threshold
+    bank_chars = (
+        process.settings.bank_chars if request.bank_chars is None else heads.check_bank_chars(request.bank_chars)
+    )
     meta = Meta(
         space_id=space_id,
-        description=when(process.settings.redact_secrets, wanted.description),
-        owner=when(process.settings.redact_secrets, wanted.owner),
+        description=when(process.settings.redact_secrets, request.description),
+        owner=when(process.settings.redact_secrets, request.owner),
         created_at=clock.iso(process.clock()),
         uid=process.new_id(),
         consolidation_threshold=threshold,
-        timezone=wanted.timezone,
-        consolidation_mode=wanted.consolidation_mode,
+        timezone=request.timezone,
+        consolidation_mode=request.consolidation_mode,
         repository=repository,
         bank_chars=bank_chars,
         bank_length=0,
@@ -117,11 +119,11 @@ def find_tombstone(process: Process, space_id: str) -> Head | None:
     if head.meta.is_being_provisioned():
         raise Conflict(f"The space {space_id!r} is being provisioned right now.", retry_after=60)
     if head.age < TOMBSTONE_LIFE:
-        left = TOMBSTONE_LIFE - head.age
+        rest = TOMBSTONE_LIFE - head.age
         raise Conflict(
             f"The space {space_id!r} was deleted a short time ago. Its id is free again at "
-            f"{clock.iso((head.seen_at or process.clock()) + left)}.",
-            retry_after=math.ceil(left.total_seconds()),
+            f"{clock.iso((head.seen_at or process.clock()) + rest)}.",
+            retry_after=math.ceil(rest.total_seconds()),
         )
     if clear_orphans(process, head):
         raise Conflict(
@@ -131,8 +133,8 @@ def find_tombstone(process: Process, space_id: str) -> Head | None:
     return head
 
 
-def _rules_text(wanted: SpaceRequest) -> str:
-    text = rules.chosen(wanted.rules, wanted.rules_template)
+def _rules_text(request: SpaceRequest) -> str:
+    text = rules.chosen(request.rules, request.rules_template)
     return rules.template(rules.DEFAULT_TEMPLATE) if text is None else text
 
 
@@ -140,7 +142,7 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
     key = keys.rules(space_id)
     if stored.write_if(process.store, key, text, content_type=MARKDOWN):
         return
-    left = process.store.get(key)
+    remnant = process.store.get(key)
     # Another process may have finished the creation by now. Then the rules are that space's.
     if heads.find(process, space_id):
         raise SpaceExists(f"The space {space_id!r} exists already.")
@@ -149,12 +151,12 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
         raise Conflict(
             f"The folder {space_id!r} holds orphans of another space. The sweep removes them. Try again later."
         )
-    if left and left.body == text:
+    if remnant and remnant.body == text:
         # The same client repeats an interrupted creation. The process that writes the head first has created the space.
         return
-    if left and left.age < timing.DEAD_AFTER:
+    if remnant and remnant.age < timing.DEAD_AFTER:
         raise Conflict(f"The space {space_id!r} is being created by another request. Try again in 15 minutes.")
-    over = left.etag if left else None
+    over = remnant.etag if remnant else None
     if not stored.write_once(process.store, key, text, over=over, content_type=MARKDOWN).says_so:
         raise Conflict(f"The space {space_id!r} is being created by another request.")
 
@@ -180,7 +182,7 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
         # Texts of users go. The rest shows when it was deleted, and which space it was.
         return {"deleted_at": clock.iso(process.clock()), "description": "", "owner": None, "repository": None}
 
-    heads.update(process, space_id, gone, known=head)
+    heads.update(process, space_id, gone, head=head)
     # Only now: a deletion that does not happen must not change any token.
     registries.forget_space(process, space_id)
     delete_contents(process, space_id)
@@ -240,8 +242,8 @@ def delete_contents(process: Process, space_id: str) -> None:
     a later process lists only the rest if this one dies on the way.
     """
     head = keys.meta(space_id)
-    listed = (entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head)
-    while doomed := list(islice(listed, DELETE_BATCH)):
+    object_keys = (entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head)
+    while doomed := list(islice(object_keys, DELETE_BATCH)):
         # What the space's runs cost was paid for, and counts for its day.
         usage_counts.keep(process, space_id, doomed)
         process.store.delete_many(doomed)

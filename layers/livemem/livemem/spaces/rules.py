@@ -50,7 +50,7 @@ def chosen(text: str | None, template_name: str | None) -> str | None:
 def read(process: Process, space_id: str) -> str:
     """The space's rules: 1 GET. Raises NotFound."""
     heads.load_recent(process, space_id)
-    found = process.store.get(keys.rules(space_id))
-    if not found:
+    item = process.store.get(keys.rules(space_id))
+    if not item:
         raise NotFound("space", space_id)
-    return found.body.decode(errors="replace")
+    return item.body.decode(errors="replace")

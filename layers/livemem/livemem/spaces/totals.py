@@ -82,7 +82,7 @@ class Reservation(BaseModel, frozen=True, defer_build=True):
         """Whether it has ended by time."""
         return clock.parse(self.until) <= now
 
-    def held(self, now: datetime) -> int:
+    def reserved(self, now: datetime) -> int:
         """Tokens that it keeps from others."""
         return self.prompt if self.is_over(now) else self.tokens
 
@@ -102,23 +102,23 @@ class Totals(Revised):
 
     def settled(self, space_id: str | None = None) -> int:
         """Tokens of the calls that have ended, of one space or of all."""
-        some = [self.spaces[space_id]] if space_id in self.spaces else []
-        return sum(sums.usage.tokens for sums in (self.spaces.values() if space_id is None else some))
+        own = [self.spaces[space_id]] if space_id in self.spaces else []
+        return sum(sums.usage.tokens for sums in (self.spaces.values() if space_id is None else own))
 
-    def held(self, now: datetime, space_id: str | None = None, *, but: str = "") -> dict[str, int]:
+    def reserved(self, now: datetime, space_id: str | None = None, *, but: str = "") -> dict[str, int]:
         """Tokens that calls under way keep from others, by call: of one space or of all, but for the call `but`."""
         return {
-            call_id: one.held(now)
-            for call_id, one in self.open.items()
-            if call_id != but and space_id in (None, one.space_id)
+            call_id: call.reserved(now)
+            for call_id, call in self.open.items()
+            if call_id != but and space_id in (None, call.space_id)
         }
 
     def by_space(self) -> dict[str, Sums]:
         """The use of each space, with its calls under way."""
-        found = dict(self.spaces)
-        for one in self.open.values():
-            found[one.space_id] = found.get(one.space_id, Sums()).plus(one.sums())
-        return found
+        sums = dict(self.spaces)
+        for call in self.open.values():
+            sums[call.space_id] = sums.get(call.space_id, Sums()).plus(call.sums())
+        return sums
 
 
 @dataclass(frozen=True)
@@ -143,17 +143,17 @@ class _Seen:
         with self._lock:
             return self._last.get((day, shard))
 
-    def put(self, day: date, shard: int, seen: Stored[Totals]) -> Stored[Totals]:
+    def put(self, day: date, shard: int, current: Stored[Totals]) -> Stored[Totals]:
         with self._lock:
-            self._last[day, shard] = seen
-            newest = sorted({one for one, _ in self._last})[-2:]
+            self._last[day, shard] = current
+            newest = sorted({day_of_key for day_of_key, _ in self._last})[-2:]
             self._last = {key: value for key, value in self._last.items() if key[0] in newest}
-        return seen
+        return current
 
     def settled(self, day: date) -> int:
         """The least number of tokens that are used up for good. Sums never fall."""
         with self._lock:
-            return sum(seen.value.settled() for (one, _), seen in self._last.items() if one == day)
+            return sum(current.value.settled() for (other, _), current in self._last.items() if other == day)
 
 
 @lru_cache(10_000)
@@ -169,8 +169,8 @@ def least_settled(process: Process, day: date) -> int:
 
 def of_space(process: Process, day: date, space_id: str) -> Totals:
     """The document that a space is in: 1 GET. Raises StoreUnavailable."""
-    found = _find(process, day, shard_of(space_id))
-    return found.value if found else Totals()
+    document = _find(process, day, shard_of(space_id))
+    return document.value if document else Totals()
 
 
 def _find(process: Process, day: date, shard: int) -> Stored[Totals] | None:
@@ -182,19 +182,19 @@ def of_day(process: Process, day: date) -> list[Totals]:
 
     Raises StoreUnavailable.
     """
-    known = process.cache(_Seen)
+    cache = process.cache(_Seen)
 
-    def read(found: tuple[int, str]) -> Totals:
-        shard, etag = found
-        last = known.get(day, shard)
+    def read(listed_shard: tuple[int, str]) -> Totals:
+        shard, etag = listed_shard
+        last = cache.get(day, shard)
         if last and last.etag == etag:
             return last.value
         fresh = _find(process, day, shard)
-        return known.put(day, shard, fresh).value if fresh else Totals()
+        return cache.put(day, shard, fresh).value if fresh else Totals()
 
-    listed = process.store.scan(keys.usage_of_day(day), limit=1_000)
-    found = [(parsed[1], entry.etag) for entry in listed if (parsed := keys.parse_totals(entry.key))]
-    return process.store.map(read, [one for one in found if one[0] < SHARDS])
+    entries = process.store.scan(keys.usage_of_day(day), limit=1_000)
+    shards = [(parsed[1], entry.etag) for entry in entries if (parsed := keys.parse_totals(entry.key))]
+    return process.store.map(read, [numbered for numbered in shards if numbered[0] < SHARDS])
 
 
 def change(
@@ -205,18 +205,18 @@ def change(
 
     `fresh`: `make` must decide on the newest version. Raises StoreUnavailable, PreconditionLost.
     """
-    known, shard = process.cache(_Seen), shard_of(space_id)
-    with known.locks[shard]:
-        last = None if fresh else known.get(day, shard)
-        found = stored.update(
+    cache, shard = process.cache(_Seen), shard_of(space_id)
+    with cache.locks[shard]:
+        last = None if fresh else cache.get(day, shard)
+        document = stored.update(
             process.store,
             keys.totals(day, shard),
             lambda totals: make(totals or Totals()),
             process.new_id,
             read=stored.or_empty(Totals),
-            known=last or ...,
+            current=last or ...,
         )
-        return known.put(day, shard, found).value if found else Totals()
+        return cache.put(day, shard, document).value if document else Totals()
 
 
 def add(process: Process, day: date, space_id: str, added: Sequence[Added], *, closes: str = "") -> None:
@@ -226,17 +226,17 @@ def add(process: Process, day: date, space_id: str, added: Sequence[Added], *, c
     """
 
     def make(totals: Totals) -> Totals | None:
-        new = [one for one in added if one.change_id not in totals.recent]
+        new = [addition for addition in added if addition.change_id not in totals.recent]
         if not new and closes not in totals.open:
             return None
         sums = totals.spaces.get(space_id, Sums())
-        for one in new:
-            sums = sums.plus(one.sums)
+        for addition in new:
+            sums = sums.plus(addition.sums)
         return totals.model_copy(
             update={
                 "spaces": totals.spaces | {space_id: sums},
                 "open": _without(totals.open, closes),
-                "recent": [*totals.recent, *(one.change_id for one in new)][-MOST_RECENT:],
+                "recent": [*totals.recent, *(addition.change_id for addition in new)][-MOST_RECENT:],
             }
         )
 
@@ -244,16 +244,16 @@ def add(process: Process, day: date, space_id: str, added: Sequence[Added], *, c
 
 
 def _without(calls: Mapping[str, Reservation], call_id: str) -> dict[str, Reservation]:
-    return {one: call for one, call in calls.items() if one != call_id}
+    return {other_id: call for other_id, call in calls.items() if other_id != call_id}
 
 
 def opened(totals: Totals, call_id: str, call: Reservation, now: datetime) -> Totals:
     """The document with one more call under way."""
     spaces, calls = dict(totals.spaces), {**totals.open, call_id: call}
-    over = [one for one, old in totals.open.items() if old.is_over(now)]
-    for one in over[: max(0, len(calls) - MOST_OPEN)]:
+    over = [other_id for other_id, old in totals.open.items() if old.is_over(now)]
+    for ended_id in over[: max(0, len(calls) - MOST_OPEN)]:
         # Its worker will say no more.
-        old = calls.pop(one)
+        old = calls.pop(ended_id)
         spaces[old.space_id] = spaces.get(old.space_id, Sums()).plus(old.sums())
     return totals.model_copy(update={"spaces": spaces, "open": calls})
 

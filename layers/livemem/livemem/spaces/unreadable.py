@@ -41,24 +41,24 @@ def set_aside(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> Obje
     )
 
 
-def parsed(process: Process, kind: type[D], found: Object, raised: type[ObjectUnreadable] = ObjectUnreadable) -> D:
+def parsed(process: Process, kind: type[D], item: Object, raised: type[ObjectUnreadable] = ObjectUnreadable) -> D:
     """The document in an object. If it can't be read, raises `raised`, an ObjectUnreadable, and enters it: 1 PUT."""
     try:
-        return kind.from_bytes(found.body)
+        return kind.from_bytes(item.body)
     except ValueError as bad:
-        leave(process, found.key)
-        raise error(found.key, raised) from bad
+        leave(process, item.key)
+        raise error(item.key, raised) from bad
 
 
-def tolerated(process: Process, kind: type[D], found: Object, missing: list[str] | None = None) -> D | None:
+def tolerated(process: Process, kind: type[D], item: Object, missing: list[str] | None = None) -> D | None:
     """The document, or None if it cannot be read, for callers that can continue without it. An unreadable one is
     entered (1 PUT), and its key is added to `missing`, for a list that would be silently short.
     """
     try:
-        return parsed(process, kind, found)
+        return parsed(process, kind, item)
     except ObjectUnreadable:
         if missing is not None:
-            missing.append(found.key)
+            missing.append(item.key)
         return None
 
 
@@ -74,15 +74,15 @@ def remove(process: Process, key: str) -> None:
     due_index.remove(process, [due_keys.due(key.partition("/")[0], "unreadable", key, due_keys.EVER)])
 
 
-def listed(process: Process) -> Mapping[str, list[str]]:
+def names(process: Process) -> Mapping[str, list[str]]:
     """The keys of the first 1,000 objects that are entered, by space: 1 LIST."""
-    found: dict[str, list[str]] = {}
-    for one in due_index.always(process, "unreadable", most=MOST):
-        if is_of_space(one):
-            found.setdefault(one.space_id, []).append(one.name)
-    return found
+    names: dict[str, list[str]] = {}
+    for entry in due_index.always(process, "unreadable", most=MOST):
+        if is_of_space(entry):
+            names.setdefault(entry.space_id, []).append(entry.name)
+    return names
 
 
-def is_of_space(one: Due) -> bool:
+def is_of_space(entry: Due) -> bool:
     """Whether the entered object is one of its space."""
-    return one.name.startswith(keys.prefix(one.space_id))
+    return entry.name.startswith(keys.prefix(entry.space_id))

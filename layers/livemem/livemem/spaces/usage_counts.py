@@ -56,17 +56,17 @@ class RunTold(StoredDocument):
         """The counts of the run that were not made yet when its result was `before` (None: it had none, or it is not
         known). Each has the id under which it is counted once.
         """
-        usage, found = self.used(), []
+        usage, added = self.used(), []
         asked_or_failed = bool(usage.calls) or self.result in ("ok", "error")
         if before is None and asked_or_failed:
-            found.append(Added(self.job_id, Sums.of(usage, runs=1)))
+            added.append(Added(self.job_id, Sums.of(usage, runs=1)))
         notes = self.metrics.get("notes_processed", 0) if self.result == "ok" and not self.dry_run else 0
         outcome = Sums.of(
             Usage(), failed_runs=int(self.result == "error"), notes=notes if isinstance(notes, int) and notes > 0 else 0
         )
         if before in (None, WAITS) and outcome != Sums():
-            found.append(Added(f"{self.job_id}/end", outcome))
-        return found
+            added.append(Added(f"{self.job_id}/end", outcome))
+        return added
 
 
 def end_call(process: Process, day: date, space_id: str, call_id: str, used: Usage) -> None:
@@ -84,15 +84,15 @@ def come_to_rest(process: Process, space_id: str, run: BaseModel, before: str | 
     result, or this is a repeat, in case the worker that ended it died before it counted. 1 GET, 1 PUT (totals.change),
     or none where the run had nothing to do.
     """
-    told = RunTold.model_validate(run.model_dump())
-    if told.came or told.result is None or not (parts := told.parts(before)):
+    counted = RunTold.model_validate(run.model_dump())
+    if counted.came or counted.result is None or not (parts := counted.parts(before)):
         return
-    day = clock.parse(told.created_at).date()
+    day = clock.parse(counted.created_at).date()
     if process.clock().date() - day > timedelta(days=KEPT_DAYS):
         # A plan has waited for so long that no answer shows its day any more.
         return
     try:
-        totals.add(process, day, space_id, parts, closes=told.job_id)
+        totals.add(process, day, space_id, parts, closes=counted.job_id)
     except LiveMemoryError as error:
         _not_counted(space_id, error)
 
@@ -112,9 +112,9 @@ def _run_id(key: str) -> str | None:
 
 
 def _keep_one(process: Process, space_id: str, run_id: str) -> None:
-    found = process.store.get(keys.run(space_id, run_id))
+    document = process.store.get(keys.run(space_id, run_id))
     try:
-        run = RunTold.from_bytes(found.body) if found else None
+        run = RunTold.from_bytes(document.body) if document else None
         if not run or run.came or run.result is not None:
             return
         day = clock.parse(run.created_at).date()

@@ -163,33 +163,33 @@ def update(
     new_id: Callable[[], str],
     *,
     read: Read[V],
-    known: Stored[V] | EllipsisType | None = ...,
+    current: Stored[V] | EllipsisType | None = ...,
 ) -> Stored[V] | None:
     """Write the document that `change` makes of the newest version, and return the stored one. `change` gets None where
     there is no version.
 
-    `change` returns None to write nothing, and may be called again. 1 GET and 1 PUT. No GET where `known` is the newest
-    version, None for no version. A document made of an older version is never written, but None is accepted from it
-    too. Raises StoreUnavailable, what `read` raises, and PreconditionLost after 60 lost races.
+    `change` returns None to write nothing, and may be called again. 1 GET and 1 PUT. No GET where `current` is the
+    newest version, None for no version. A document made of an older version is never written, but None is accepted
+    from it too. Raises StoreUnavailable, what `read` raises, and PreconditionLost after 60 lost races.
     """
-    seen = find(store, key, read) if isinstance(known, EllipsisType) else known
+    last = find(store, key, read) if isinstance(current, EllipsisType) else current
     for attempt in range(UPDATE_TRIES):
-        changed = change(seen.value if seen else None)
+        changed = change(last.value if last else None)
         if changed is None:
-            return seen
+            return last
         write_id = new_id()
         changed = changed.stamped(write_id)
         body = changed.to_bytes()
-        etag = write_if(store, key, body, over=seen.etag if seen else None)
+        etag = write_if(store, key, body, over=last.etag if last else None)
         if etag:
             return Stored(key, changed, etag)
-        if attempt or isinstance(known, EllipsisType):
+        if attempt or isinstance(current, EllipsisType):
             store.sleep(_pause(attempt, write_id))
         found = store.get(key)
         if found and found.body == body:
             # The first try of this write, whose answer was lost.
             return Stored(key, changed, found.etag, found.age, found.seen_at)
-        seen = of(found, read) if found else None
+        last = of(found, read) if found else None
     raise PreconditionLost("Too many processes changed one document at the same time. Try again.")
 
 

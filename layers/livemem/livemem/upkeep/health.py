@@ -190,7 +190,7 @@ def _worst(checks: Checks) -> Status:
 def _unreadable(process: Process, principal: Principal) -> list[HealthProblem]:
     """The objects that somebody could not read, of the spaces that the principal may see: 1 LIST for all of them."""
     problems = []
-    for space_id, found in unreadable.listed(process).items():
+    for space_id, found in unreadable.names(process).items():
         if not principal.may_see(space_id):
             continue
         # What is wrong with a head is told already.

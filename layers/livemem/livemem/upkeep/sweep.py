@@ -84,7 +84,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
 
     1 LIST per 1,000 entries of the due index where no space is due. One space's failure does not stop the others.
     """
-    due = due_index.listed(process)
+    due = due_index.due_now(process)
     entered = _entered(due)
     # Without put events nobody hears of a note, so nobody enters its space.
     everything = everything or not process.settings.put_events

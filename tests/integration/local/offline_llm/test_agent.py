@@ -18,7 +18,7 @@ def test_the_services_client_gets_calls_of_tools_and_then_an_answer_from_their_r
     first = converse(thread, offered, 500, 10)
     result = {"results": [{"id": "m1", "text": "Ines looks after the ferry."}]}
     thread += [
-        tool_calling.told(first),
+        tool_calling.as_message(first),
         {"role": "tool", "tool_call_id": first.calls[0].id, "content": json.dumps(result)},
     ]
     second = converse(thread, offered, 500, 10, required=True)
