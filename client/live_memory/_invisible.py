@@ -96,12 +96,12 @@ def _found() -> re.Pattern[str]:
     return re.compile(f"(?P<kept>{_KEPT})|[\r{_HIDDEN}]")
 
 
-def _shown(found: re.Match[str]) -> str:
-    return found[0] if found["kept"] else f"\\u{{{ord(found[0]):X}}}"
+def _shown(match: re.Match[str]) -> str:
+    return match[0] if match["kept"] else f"\\u{{{ord(match[0]):X}}}"
 
 
-def _spelt(found: re.Match[str]) -> str:
-    if found["kept"]:
-        return found[0]
-    units = found[0].encode("utf-16-be", "surrogatepass")
+def _spelt(match: re.Match[str]) -> str:
+    if match["kept"]:
+        return match[0]
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{int.from_bytes(units[at : at + 2]):04x}" for at in range(0, len(units), 2))

@@ -235,7 +235,7 @@ class Trial:
             language=case.expect.language,
         )
         _expect(outcome, expect)
-        found = self._asked(messages, digest_answer.wanted(said, now), counter, outcome).value
+        found = self._asked(messages, digest_answer.contract_of(said, now), counter, outcome).value
         cited = []
         for expected in case.expect.memories:
             fitting = [one for one in found if cases.fits(expected.has, one.content)]
@@ -350,7 +350,7 @@ def _compare(outcome: CaseOutcome, text: str, expect: Expected, *, written: str)
     outcome.right = (total - len(wrong), total)
     outcome.wrong += wrong
     if expect.language:
-        told = language.told(written)
+        told = language.detect(written)
         # A short text may show no language: that is nothing against it.
         outcome.language = told in (None, expect.language)
         if not outcome.language:

@@ -43,7 +43,7 @@ def test_a_listing_tells_present_and_former_versions_and_deletions(store):
     store.put("b", b"gone")
     store.delete("b")
 
-    found = shown(versions.listed(store, ""))
+    found = shown(versions.below(store, ""))
 
     assert found == [("a", False, False), ("a", True, False), ("b", False, False), ("b", True, True)]
 
@@ -57,7 +57,7 @@ def test_a_listing_goes_on_over_pages(store):
         def list_object_versions(self, **arguments):
             return inner.list_object_versions(**arguments, MaxKeys=2)
 
-    found = list(versions.listed(Store(store.bucket, Short(), Short()), "a"))  # type: ignore[arg-type]
+    found = list(versions.below(Store(store.bucket, Short(), Short()), "a"))  # type: ignore[arg-type]
 
     assert len({one.version_id for one in found}) == 5
     assert [one.latest for one in found] == [True, False, False, False, False]
@@ -66,14 +66,14 @@ def test_a_listing_goes_on_over_pages(store):
 def test_a_former_version_is_read_and_removed_and_the_present_one_stays(store):
     store.put("a", b"one")
     store.put("a", b"two")
-    (former,) = [one for one in versions.listed(store, "a") if not one.latest]
+    (former,) = [one for one in versions.below(store, "a") if not one.latest]
 
     assert versions.read(store, former) == b"one"
     versions.remove(store, [former])
 
     assert versions.read(store, former) is None
     assert store.get("a").body == b"two"
-    assert shown(versions.listed(store, "a")) == [("a", True, False)]
+    assert shown(versions.below(store, "a")) == [("a", True, False)]
 
 
 def test_a_bucket_without_versioning_has_versions_without_an_id(opened):
@@ -83,7 +83,7 @@ def test_a_bucket_without_versioning_has_versions_without_an_id(opened):
     store.put("a", b"one")
     store.put("a", b"two")
 
-    assert [one.version_id for one in versions.listed(store, "")] == [versions.NO_ID]
+    assert [one.version_id for one in versions.below(store, "")] == [versions.NO_ID]
 
 
 class Refusing:
@@ -101,13 +101,13 @@ def refusing(code: str, status: int) -> Store:
 
 
 def test_a_store_that_knows_no_versions_has_none():
-    assert list(versions.listed(refusing("NotImplemented", 501), "")) == []
+    assert list(versions.below(refusing("NotImplemented", 501), "")) == []
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda store: list(versions.listed(store, "")),
+        lambda store: list(versions.below(store, "")),
         lambda store: versions.read(store, Version("a", "1")),
         lambda store: versions.remove(store, [Version("a", "1")]),
     ],
@@ -143,7 +143,7 @@ def test_an_erasure_leaves_no_version_with_the_text_in_a_bucket_that_keeps_them(
 
     assert (receipt.status, receipt.versions) == ("done", "removed")
     assert receipt.note_ids == [folded.note_id, live.note_id]
-    kept = list(versions.listed(world.store, ""))
+    kept = list(versions.below(world.store, ""))
     assert len(kept) > 10
     assert [one.key for one in kept if b"Alice" in (versions.read(world.store, one) or b"")] == []
     assert [one.key for one in kept if one.key.endswith(f"live/{live.note_id}.md")] == []

@@ -38,8 +38,8 @@ _MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])")
 def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of secrets in cookies, from the first to the last."""
     at = 0
-    while found := _COOKIE.search(text, at):
-        at = found.end()
+    while match := _COOKIE.search(text, at):
+        at = match.end()
         for start, end in pairs(text, at, len(text)):
             at = end
             yield start, end
@@ -63,11 +63,11 @@ def pairs(text: str, at: int, most: int) -> Iterator[tuple[int, int]]:
 
 def keys(text: str) -> Iterator[tuple[int, int]]:
     """The places of keys and tokens in headers of their own, from the first to the last."""
-    for found in _KEYED.finditer(text):
-        value = found["value"]
-        start, end = found.start("value"), found.start("value") + len(value.rstrip(".:!?*"))
-        sent = _SENT.search(text, max(0, found.start() - 12), found.start())
-        if _SCHEME.match(text, found.end()) and found["name"].lower().endswith("authorization"):
+    for match in _KEYED.finditer(text):
+        value = match["value"]
+        start, end = match.start("value"), match.start("value") + len(value.rstrip(".:!?*"))
+        sent = _SENT.search(text, max(0, match.start() - 12), match.start())
+        if _SCHEME.match(text, match.end()) and match["name"].lower().endswith("authorization"):
             continue
         if end - start >= LEAST and (sent or _MIXED.match(value)) and named_secrets.is_own(value) and value.isascii():
             yield start, end

@@ -97,5 +97,5 @@ class Process:
         with self._lock:
             if kind not in self._caches:
                 self._caches[kind] = kind(self.timer)
-            found: C = self._caches[kind]
-        return found
+            cache: C = self._caches[kind]
+        return cache

@@ -118,20 +118,20 @@ def _json_mode(value: object) -> object:
 
 def _extra(value: object) -> object:
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        items = json.loads(value) if isinstance(value, str) else value
         # JSON that can be sent: without NaN, infinite numbers and half surrogate pairs, which Python reads.
-        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+        json.dumps(items, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        items = None
+    if not isinstance(items, dict):
         # pydantic turns a ValueError alone into a refusal.
         raise ValueError('must be a JSON object, such as {"reasoning_effort": "low"}')  # noqa: TRY004
     # Servers in Go read names in any case.
-    own = sorted(name for name in found if name.lower() in SENT_ALREADY)
+    own = sorted(name for name in items if name.lower() in SENT_ALREADY)
     if own:
         how = "; ".join(f"{name} {SENT_ALREADY[name.lower()]}" for name in own)
         raise ValueError(f"must not have what the service sends itself: {how}")
-    return found
+    return items
 
 
 def _sha256(key: str) -> str:
@@ -335,11 +335,11 @@ class Settings(BaseSettings):
     @classmethod
     def _empty_means_default(cls, values: dict[str, Any]) -> dict[str, Any]:
         # SAM can't leave a declared variable unset, so an empty string stands for "not given".
-        kept = {name: value for name, value in values.items() if value != "" or name.lower() in LEFT_OUT_WHEN_EMPTY}
+        filled = {name: value for name, value in values.items() if value != "" or name.lower() in LEFT_OUT_WHEN_EMPTY}
         for name in ("llmaas_temperature", "llmaas_max_tokens"):
-            if kept.get(name) == "":
-                kept[name] = None
-        return kept
+            if filled.get(name) == "":
+                filled[name] = None
+        return filled
 
 
 @lru_cache(maxsize=1)
@@ -348,9 +348,9 @@ def settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        found = problems(error)
+        faults = problems(error)
     # Not from within: a trace of the error's causes would show what pydantic was given.
-    raise NotConfigured(f"The service is not set up: {'; '.join(found)}.")
+    raise NotConfigured(f"The service is not set up: {'; '.join(faults)}.")
 
 
 def problems(error: ValidationError) -> list[str]:
@@ -364,9 +364,9 @@ def _problem(name: str, kind: str, message: str) -> str:
     plain = {"int": "must be a whole number", "float": "must be a number", "bool": "must be true or false"}
     message = plain.get(kind.removesuffix("_parsing"), message)
     # What pydantic says of a bound is in the bounds. All else is reported in a sentence about the variable.
-    said = "is out of bounds" if bounds and kind.startswith(("greater_than", "less_than")) else message
-    said = said.removeprefix("Value error, ").replace("Input should be", "must be")
-    return f"{name.upper()}: {said}{f' ({bounds})' if bounds else ''}"
+    reason = "is out of bounds" if bounds and kind.startswith(("greater_than", "less_than")) else message
+    reason = reason.removeprefix("Value error, ").replace("Input should be", "must be")
+    return f"{name.upper()}: {reason}{f' ({bounds})' if bounds else ''}"
 
 
 def _bounds(name: str) -> str:

@@ -167,13 +167,13 @@ TEXTS = {
 
 @each("code", TEXTS)
 def test_a_language_is_told_by_its_common_words_and_no_other_is_the_same(code):
-    assert language.told(TEXTS[code]) == code
+    assert language.detect(TEXTS[code]) == code
     assert [other for other in TEXTS if language.differ(TEXTS[code], TEXTS[other])] == [o for o in TEXTS if o != code]
 
 
 @each("text", ["", "ok", "x = y[0]; return foo(bar)", "`the and of to in is that it for was`", "漢字 " * 50])
 def test_what_tells_no_language_differs_from_none(text):
-    assert language.told(text) is None
+    assert language.detect(text) is None
     assert not language.differ(text, TEXTS["en"])
 
 
@@ -261,7 +261,7 @@ def test_an_answer_that_is_far_too_long_is_refused_and_one_that_is_too_long_is_a
 @each("sign", ["x", "/", ".", "`", "_ ", "a/", "\\"])
 def test_no_text_of_a_megabyte_takes_long_to_tell_its_language(sign):
     # What looks for a name again from each of its characters would take days.
-    assert language.told(sign * (1_000_000 // len(sign))) is None
+    assert language.detect(sign * (1_000_000 // len(sign))) is None
 
 
 def test_an_answer_in_another_language_is_a_flaw():

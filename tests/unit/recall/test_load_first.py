@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from livemem.recall import load_first
 from livemem.recall.load_first import Mark
 from livemem.spaces import rules
-from livemem.text.language import told
+from livemem.text.language import detect
 from tests.support.cases import each
 
 LINE = "{} <!-- load first -->"
@@ -123,7 +123,7 @@ def test_the_french_templates_have_the_same_sections_and_marks_as_the_english_on
         english, french = [re.sub(r"`#+ [^`]*`", "`#`", rules.template(one)) for one in (name, f"{name}-fr")]
 
         assert french.count("`#`") == english.count("`#`") > 10
-        assert told(french) == "fr"
+        assert detect(french) == "fr"
 
 
 @given(st.text(max_size=400), st.lists(st.tuples(st.text(max_size=20), st.lists(st.text(max_size=30), max_size=4))))

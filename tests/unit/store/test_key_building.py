@@ -176,7 +176,7 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     checked |= {
         "oldest": MOMENT,
         "schema": number,
-        "said": number,
+        "turns": number,
         "dimensions": number,
         "model": model_of(digest + path),
     }
@@ -242,7 +242,7 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "digest": "0" * 64,
         "number": 7,
         "schema": 1,
-        "said": 7,
+        "turns": 7,
         "dimensions": 384,
         "model": model_of("../Text Embedding"),
         "name": keys.RecordName(7, "20260220T140000", "20260220T140000"),

@@ -148,11 +148,11 @@ def _granted(process: Process, token: bytes, *, accepted: bool) -> Principal:
     )
 
 
-def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
+def _common(own: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
     """The spaces of two lists, of which an empty one means all. None if they have none in common."""
-    if not one or not other:
-        return one or other
-    return one & other or None
+    if not own or not other:
+        return own or other
+    return own & other or None
 
 
 def principal_of(entry: Token, now: datetime, *, rotation: str | None = None) -> Principal:

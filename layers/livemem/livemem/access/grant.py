@@ -67,9 +67,9 @@ class Grant(Revised):
         return present or (same(digest, self.previous_access_hash) and self.in_grace(now))
 
 
-def same(digest: str, kept: str) -> bool:
+def same(digest: str, stored_digest: str) -> bool:
     """Whether two digests are one, in constant time. No digest equals an empty text."""
-    return bool(kept) and hmac.compare_digest(digest.encode(), kept.encode(errors="replace"))
+    return bool(stored_digest) and hmac.compare_digest(digest.encode(), stored_digest.encode(errors="replace"))
 
 
 def token_digest(token: str) -> str:
@@ -102,14 +102,14 @@ def opened_by(process: Process, token: str) -> Grant | None:
     cache = process.cache(_Cache)
     if grant_id is None or not token.startswith(ACCESS_PREFIX) or digest in cache.unknown:
         return None
-    known = cache.grants.get(grant_id)
-    if known and known.opens(digest, now):
-        return known
+    cached = cache.grants.get(grant_id)
+    if cached and cached.opens(digest, now):
+        return cached
     if cache.looks.allowed():
-        found = stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant))
-        if found and found.value and found.value.grant_id == grant_id:
-            cache.grants[grant_id] = found.value
-            if found.value.opens(digest, now):
-                return found.value
+        grant = stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant))
+        if grant and grant.value and grant.value.grant_id == grant_id:
+            cache.grants[grant_id] = grant.value
+            if grant.value.opens(digest, now):
+                return grant.value
         cache.unknown[digest] = None
     return None

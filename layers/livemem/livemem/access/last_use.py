@@ -61,5 +61,5 @@ def note_under(process: Process, key: str) -> None:
 
 def all_times(process: Process) -> Mapping[str, datetime]:
     """For each token's hash the last use, by the store's clock: 1 LIST per 1,000 tokens that were ever used."""
-    listed = process.store.scan(keys.LAST_USED)
-    return {token: entry.last_modified for entry in listed if (token := keys.parse_last_used(entry.key))}
+    entries = process.store.scan(keys.LAST_USED)
+    return {token: entry.last_modified for entry in entries if (token := keys.parse_last_used(entry.key))}

@@ -47,16 +47,16 @@ def family(
     for entry in registry.tokens if descendants else ():
         if name := _name(entry.made_by):
             made[name].append(entry)
-    found: dict[str, Token] = {}
+    family: dict[str, Token] = {}
     ahead = [token]
     while ahead:
         entry = ahead.pop()
-        if entry.hash in found:
+        if entry.hash in family:
             continue
-        found[entry.hash] = entry
+        family[entry.hash] = entry
         successor = by_hash.get(entry.replaced_by or "") if successors else None
-        ahead += [one for one in (successor, *made[prefix(entry.hash)]) if one and within(one)]
-    return list(found.values())
+        ahead += [heir for heir in (successor, *made[prefix(entry.hash)]) if heir and within(heir)]
+    return list(family.values())
 
 
 def handed_over(entries: Iterable[Token], old: Collection[str], new: str) -> list[Token]:
@@ -79,17 +79,17 @@ def without(registry: Registry, doomed: Collection[str]) -> Registry:
     above: dict[str, Maker | None] = {prefix(entry.hash): entry.made_by for entry in removed}
 
     def heir(entry: Token) -> Maker | None:
-        found, passed = entry.made_by, set[str]()
-        while (name := _name(found)) in above and name not in passed:
+        maker, passed = entry.made_by, set[str]()
+        while (name := _name(maker)) in above and name not in passed:
             passed.add(name)
-            found = above[name]
+            maker = above[name]
         # The next search along this path takes one step.
-        above.update(dict.fromkeys(passed, found))
-        return found if found and found.hash and _name(found) not in above else entry.made_by
+        above.update(dict.fromkeys(passed, maker))
+        return maker if maker and maker.hash and _name(maker) not in above else entry.made_by
 
-    left = [
+    heirs = [
         entry if (after := heir(entry)) == entry.made_by else entry.model_copy(update={"made_by": after})
         for entry in registry.tokens
         if entry.hash not in doomed
     ]
-    return registry.model_copy(update={"tokens": left})
+    return registry.model_copy(update={"tokens": heirs})

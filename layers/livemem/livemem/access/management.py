@@ -57,24 +57,24 @@ def page(
     visible = sorted((entry for entry in registry.tokens if _manages(principal, entry)), key=lambda entry: entry.hash)
     behind = [entry for entry in visible if after is None or entry.hash > after]
     used = last_use.all_times(process)
-    shown = [ShownToken(entry, _last_used(entry, used.get(entry.hash))) for entry in behind[:limit]]
-    return shown, shown[-1].token.hash if len(behind) > limit else None
+    page_of_tokens = [ShownToken(entry, _last_used(entry, used.get(entry.hash))) for entry in behind[:limit]]
+    return page_of_tokens, page_of_tokens[-1].token.hash if len(behind) > limit else None
 
 
 def _last_used(entry: Token, noted: datetime | None) -> str | None:
     return clock.iso(noted) if noted else entry.last_used_at
 
 
-def update(process: Process, principal: Principal, text: str, wanted: TokenUpdate) -> Token:
+def update(process: Process, principal: Principal, text: str, request: TokenUpdate) -> Token:
     """Change the token whose hash begins with `text`, and return its entry: 1 GET, 1 PUT.
 
     Raises NotFound, Conflict if the beginning fits several tokens, InvalidRequest (naming the field), Forbidden if the
     principal lacks a right that it would give, and the errors of `tokens.change`.
     """
-    start, changes = _start(text), _checked(process, wanted)
+    start, changes = _start(text), _checked(process, request)
 
     def apply(registry: Registry) -> Registry:
-        found, by = _find(registry, principal, start), bounds.as_of(registry, principal)
+        own, by = _find(registry, principal, start), bounds.as_of(registry, principal)
 
         def changed(token: Token) -> Token:
             after = token.model_copy(update=changes)
@@ -83,26 +83,26 @@ def update(process: Process, principal: Principal, text: str, wanted: TokenUpdat
             return after
 
         return registry.model_copy(
-            update={"tokens": [changed(entry) if entry.hash == found.hash else entry for entry in registry.tokens]}
+            update={"tokens": [changed(entry) if entry.hash == own.hash else entry for entry in registry.tokens]}
         )
 
     return _find(tokens.change(process, principal, apply), principal, start)
 
 
-def _checked(process: Process, wanted: TokenUpdate) -> dict[str, object]:
+def _checked(process: Process, request: TokenUpdate) -> dict[str, object]:
     changes: dict[str, object] = {}
-    if wanted.permissions is not None:
-        changes["permissions"] = tokens.check_permissions(wanted.permissions)
-    if wanted.space_ids or wanted.all_spaces:
-        if wanted.space_ids and wanted.all_spaces:
+    if request.permissions is not None:
+        changes["permissions"] = tokens.check_permissions(request.permissions)
+    if request.space_ids or request.all_spaces:
+        if request.space_ids and request.all_spaces:
             raise InvalidRequest.of("all_spaces", "can't be true if `space_ids` names spaces")
-        changes["space_ids"] = tokens.check_spaces(wanted.space_ids or ())
-    elif wanted.space_ids is not None:
+        changes["space_ids"] = tokens.check_spaces(request.space_ids or ())
+    elif request.space_ids is not None:
         raise InvalidRequest.of("space_ids", "an empty list means all spaces: send `all_spaces` true as well")
-    if wanted.email is not ...:
-        changes["email"] = tokens.check_email(wanted.email)
-    if wanted.expires_in_days is not ... or wanted.expires_at is not ...:
-        days, moment = (None if value is ... else value for value in (wanted.expires_in_days, wanted.expires_at))
+    if request.email is not ...:
+        changes["email"] = tokens.check_email(request.email)
+    if request.expires_in_days is not ... or request.expires_at is not ...:
+        days, moment = (None if value is ... else value for value in (request.expires_in_days, request.expires_at))
         changes["expires_at"] = tokens.check_expiry(process.clock(), days, moment)  # type: ignore[arg-type]
     return changes
 
@@ -141,8 +141,8 @@ def revoke(
         ]
         return registry.model_copy(update={"tokens": revoked})
 
-    token, *others = doomed(tokens.change(process, principal, apply))
-    return Revoked(token, sorted(entry.hash for entry in others))
+    token, *below = doomed(tokens.change(process, principal, apply))
+    return Revoked(token, sorted(entry.hash for entry in below))
 
 
 def delete(process: Process, principal: Principal, text: str) -> None:

@@ -52,14 +52,14 @@ def redeem(process: Process, code: str) -> tuple[str, Principal]:
     """
     if len(code) > CODE_CHARACTERS:
         raise _unknown()
-    found = stored.find(process.store, page_keys.page_code(_digest(code)), stored.or_none(HiddenToken))
-    if not found or not found.value or found.value.hidden is None or found.age > LIFE:
+    hidden = stored.find(process.store, page_keys.page_code(_digest(code)), stored.or_none(HiddenToken))
+    if not hidden or not hidden.value or hidden.value.hidden is None or hidden.age > LIFE:
         raise _unknown()
     try:
-        stored.swap(process.store, found, HiddenToken(hidden=None), process.new_id)
+        stored.swap(process.store, hidden, HiddenToken(hidden=None), process.new_id)
     except PreconditionLost:
         raise _unknown() from None
-    token = _hide(code, base64.b64decode(found.value.hidden)).decode(errors="replace")
+    token = _hide(code, base64.b64decode(hidden.value.hidden)).decode(errors="replace")
     return token, decision.authorise(process, f"Bearer {token}", needs=None, space_id=None)
 
 
@@ -80,4 +80,4 @@ def _digest(code: str) -> str:
 def _hide(code: str, text: bytes) -> bytes:
     """The text under the code's stream; the same again brings it back."""
     stream = hashlib.shake_256(b"live memory page code\n" + code.encode(errors="replace")).digest(len(text))
-    return bytes(one ^ other for one, other in zip(text, stream, strict=True))
+    return bytes(byte ^ other for byte, other in zip(text, stream, strict=True))

@@ -107,12 +107,12 @@ class _Cache:
         """The token of this hash in the registry of the last read."""
         return self._by_hash.get(digest)
 
-    def read(self, found: Object) -> Registry:
+    def read(self, item: Object) -> Registry:
         """The registry in an object. Lines of the version that was read before are not parsed again. Raises
         RegistryUnreadable.
         """
         try:
-            return self._by_lines(found.body) or Registry.from_bytes(found.body)
+            return self._by_lines(item.body) or Registry.from_bytes(item.body)
         except ValueError:
             raise RegistryUnreadable(
                 "The token registry can't be read, so only the bootstrap key is accepted until an operator repairs it."
@@ -120,13 +120,13 @@ class _Cache:
 
     def _by_lines(self, body: bytes) -> Registry | None:
         """None for a document that another program has written, in another layout."""
-        head, found, rest = body.partition(_BEGIN)
-        if not found or not rest.endswith(_END):
+        head, separator, rest = body.partition(_BEGIN)
+        if not separator or not rest.endswith(_END):
             return None
         # A text in JSON holds no line break. So what one layout shows as lines is one entry each.
-        known, lines = self._lines, rest.removesuffix(_END).split(b",\n")
+        cached, lines = self._lines, rest.removesuffix(_END).split(b",\n")
         try:
-            tokens = {line: known.get(line) or Token.from_bytes(line) for line in lines if line}
+            tokens = {line: cached.get(line) or Token.from_bytes(line) for line in lines if line}
             registry = Registry.from_bytes(head + b"\n}")
         except ValueError:
             return None
@@ -162,9 +162,9 @@ def find(process: Process, digest: str) -> Token | None:
             _revalidate(process)
         if not cache.entry(digest):
             cache.unknown[digest] = None
-    found = cache.entry(digest)
+    entry = cache.entry(digest)
     # The digest of the sent token is looked up. So the time of the look-up reveals nothing of a token.
-    return found if found and hmac.compare_digest(found.hash.encode(), digest.encode()) else None
+    return entry if entry and hmac.compare_digest(entry.hash.encode(), digest.encode()) else None
 
 
 def find_now(process: Process, digest: str) -> Token | None:
@@ -181,16 +181,16 @@ def find_now(process: Process, digest: str) -> Token | None:
 
 def _revalidate(process: Process) -> tuple[Registry, str]:
     cache = process.cache(_Cache)
-    known = cache.last()
-    changed, found = (
-        process.store.get_if_changed(keys.TOKENS, known[1])
-        if known and known[1]
+    last = cache.last()
+    changed, item = (
+        process.store.get_if_changed(keys.TOKENS, last[1])
+        if last and last[1]
         else (True, process.store.get(keys.TOKENS))
     )
-    if changed or not known:
+    if changed or not last:
         # A removed registry has no tokens. Those that were read before must not remain valid.
-        known = (cache.read(found), found.etag) if found else (Registry(), "")
-    return cache.put(*known)
+        last = (cache.read(item), item.etag) if item else (Registry(), "")
+    return cache.put(*last)
 
 
 def allow_space(process: Process, principal: Principal, space_id: str) -> None:
@@ -217,8 +217,8 @@ def _with_space(token: Token, space_id: str) -> Token:
 def _without_space(token: Token, space_id: str) -> Token:
     if not token.space_ids or space_id not in token.space_ids:
         return token
-    left = [other for other in token.space_ids if other != space_id]
-    return token.model_copy(update={"space_ids": left} if left else {"revoked": True})
+    remaining = [other for other in token.space_ids if other != space_id]
+    return token.model_copy(update={"space_ids": remaining} if remaining else {"revoked": True})
 
 
 def _update(process: Process, change: Callable[[Token], Token]) -> None:
@@ -236,14 +236,14 @@ def change_all(process: Process, change: Callable[[Registry], Registry]) -> Regi
     """
     require_conditional_writes(process.store)
 
-    def changed(found: Registry | None) -> Registry | None:
-        current = found or Registry()
-        wanted = change(current)
-        return wanted if wanted != current else None
+    def changed(registry: Registry | None) -> Registry | None:
+        current = registry or Registry()
+        update = change(current)
+        return update if update != current else None
 
     current, etag = _revalidate(process)
     cache = process.cache(_Cache)
-    known = Stored(keys.TOKENS, current, etag) if etag else None
-    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=cache.read, current=known)
+    base = Stored(keys.TOKENS, current, etag) if etag else None
+    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=cache.read, current=base)
     # A removed registry that `change` leaves as it is remains an empty one.
     return cache.put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]

@@ -80,11 +80,11 @@ class _Rates:
             return window, answers, looks
 
     def _at(self, subject: str, number: int) -> _Window:
-        known = self._windows.get(subject)
-        if known and known.number == number:
-            return known
+        former = self._windows.get(subject)
+        if former and former.number == number:
+            return former
         # What was a flood a moment ago is taken for one until the first look says otherwise, which is at once.
-        share = known.share if known else 1.0
+        share = former.share if former else 1.0
         window = self._windows[subject] = _Window(number, share, 1 if share < 1 else UNCOUNTED)
         return window
 
@@ -121,25 +121,25 @@ def remove_old(process: Process) -> None:
     process.store.delete_many(old)
 
 
-def _check(process: Process, subject: str, count: int, setting: Setting, said: str) -> None:
+def _check(process: Process, subject: str, count: int, setting: Setting, message: str) -> None:
     most = getattr(process.settings, setting)
     if not most:
         return
     now, rates = process.clock().timestamp(), process.cache(_Rates)
     window, answers, looks = rates.arrive(subject, int(now) // SECONDS, count)
     if looks:
-        seen = window.seen
-        process.in_background(lambda: _look(process, subject, window, seen, most * SECONDS))
+        count_before = window.seen
+        process.in_background(lambda: _look(process, subject, window, count_before, most * SECONDS))
     if not answers:
-        detail = f"{said} come faster than {setting.upper()} allows ({most}). Wait longer after each refusal."
+        detail = f"{message} come faster than {setting.upper()} allows ({most}). Wait longer after each refusal."
         raise CapReached(setting, detail, retry_after=math.ceil(SECONDS - now % SECONDS))
 
 
-def _look(process: Process, subject: str, window: _Window, seen: int, most: int) -> None:
+def _look(process: Process, subject: str, window: _Window, count_before: int, most: int) -> None:
     """Tell of this process's count, and see those of all."""
     try:
         name = process.cache(_Rates).name(process)
-        process.store.put(keys.request_count(window.number, subject, name, seen), b"")
+        process.store.put(keys.request_count(window.number, subject, name, count_before), b"")
         if window.before is None:
             window.before = _of_all(process, window.number - 1, subject)
         of_all = max(window.before, _of_all(process, window.number, subject))

@@ -48,7 +48,7 @@ def rotate(
         raise Conflict("The bootstrap key can't be rotated. Replace it in the deployment of the service.")
     rotation = secret.rotation_digest(key) if key is not None else None
     now, new = began or process.clock(), secret.digest(text.encode())
-    seen: list[str | None] = []
+    ids: list[str | None] = []
 
     def apply(registry: Registry) -> Registry:
         entries = {entry.hash: entry for entry in registry.tokens}
@@ -57,9 +57,9 @@ def rotate(
             raise Unauthenticated("The token is not known.")
         if own.replaced_by == new:
             return registry
-        seen.append(own.replaced_by)
+        ids.append(own.replaced_by)
         lost = _lost(entries, own, rotation)
-        if lost and _is_newer(lost, now, was_seen=lost.hash == seen[0]):
+        if lost and _is_newer(lost, now, was_seen=lost.hash == ids[0]):
             raise Conflict(
                 "A repeat of this rotation was faster, and its answer has the new token. If you do not have that "
                 "answer, send the request again with the same Idempotency-Key."
@@ -79,8 +79,8 @@ def rotate(
                 "rotated_at": own.rotated_at or clock.iso(now),
             }
         )
-        left = lineage.handed_over(entries.values(), [own.hash, *([lost.hash] if lost else [])], new)
-        return tokens.entered(registry.model_copy(update={"tokens": left}), fresh)
+        heirs = lineage.handed_over(entries.values(), [own.hash, *([lost.hash] if lost else [])], new)
+        return tokens.entered(registry.model_copy(update={"tokens": heirs}), fresh)
 
     registry = tokens.change(process, principal, apply, manages=False, rotation=rotation)
     entries = {entry.hash: entry for entry in registry.tokens}
@@ -104,7 +104,9 @@ def _is_newer(lost: Token, began: datetime, *, was_seen: bool) -> bool:
     """Whether the token of another try is that of a later request than this one, which began then. Within a millisecond
     it is, unless the first look of this one saw it.
     """
-    made, own = (clock.parse(one) for one in (lost.created_at or clock.iso_millis(began), clock.iso_millis(began)))
+    made, own = (
+        clock.parse(moment) for moment in (lost.created_at or clock.iso_millis(began), clock.iso_millis(began))
+    )
     return made > own or (made == own and not was_seen)
 
 
@@ -114,8 +116,8 @@ def _check_lives(fresh: Token, now: datetime) -> None:
         raise Unauthenticated("The token has expired.")
 
 
-def _end(own: Token, wanted: datetime) -> str:
+def _end(own: Token, moment: datetime) -> str:
     """When the old token ends. Neither a repeat nor a longer grace moves its own end to a later time."""
-    if own.expires_at and clock.parse(own.expires_at) < wanted:
+    if own.expires_at and clock.parse(own.expires_at) < moment:
         return own.expires_at
-    return clock.iso(wanted)
+    return clock.iso(moment)

@@ -40,7 +40,7 @@ class CreatedToken:
     token: Token
 
 
-def create(process: Process, principal: Principal, text: str, wanted: TokenRequest) -> CreatedToken:
+def create(process: Process, principal: Principal, text: str, request: TokenRequest) -> CreatedToken:
     """Enter the token `text` (secret.new) into the registry: 1 GET, 1 PUT.
 
     Raises InvalidRequest (naming the field), Forbidden if the principal lacks a right that it would give, Conflict if
@@ -49,12 +49,12 @@ def create(process: Process, principal: Principal, text: str, wanted: TokenReque
     """
     token = Token(
         hash=secret.digest(text.encode()),
-        name=_check_name(wanted.name),
-        permissions=check_permissions(wanted.permissions),
-        space_ids=check_spaces(wanted.space_ids),
-        email=check_email(wanted.email),
+        name=_check_name(request.name),
+        permissions=check_permissions(request.permissions),
+        space_ids=check_spaces(request.space_ids),
+        email=check_email(request.email),
         created_at=clock.iso(process.clock()),
-        expires_at=check_expiry(process.clock(), wanted.expires_in_days, wanted.expires_at),
+        expires_at=check_expiry(process.clock(), request.expires_in_days, request.expires_at),
         made_by=lineage.maker(principal),
     )
     bounds.check_may_give(principal, token)

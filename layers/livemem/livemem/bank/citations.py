@@ -56,22 +56,22 @@ def citations(process: Process, space_id: str, file: File) -> Citations:
     """
     content = file.content or ""
     writer = records.find(process, space_id, file.record) if file.record else None
-    kept = writer.sources_of(file.path) if writer else None
-    state, since = (kept.state(), None) if kept else _replayed(process, space_id, file.path)
+    sources = writer.sources_of(file.path) if writer else None
+    state, since = (sources.state(), None) if sources else _replayed(process, space_id, file.path)
     return Citations(
         [_cited(path, state.get(path)) for path, text in own_texts(content).items() if path or text.strip()], since
     )
 
 
 def _cited(path: tuple[str, ...], trace: Trace | None) -> Cited:
-    found = trace or Trace()
+    links = trace or Trace()
     return Cited(
         heading=path[-1] if path else "",
         path=list(path),
-        sources=[CitedNote(note_id, number) for note_id, number in found.sources.items()],
-        corrections=found.corrections,
-        omitted=found.omitted,
-        verified_at=found.verified_at(),
+        sources=[CitedNote(note_id, number) for note_id, number in links.sources.items()],
+        corrections=links.corrections,
+        omitted=links.omitted,
+        verified_at=links.verified_at(),
     )
 
 
@@ -83,9 +83,9 @@ def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | 
     gone = records.undone(newest_first)
     state: State = {}
     for record in reversed(newest_first):
-        kept = record.sources_of(path)
-        if kept:
-            state = kept.state()
+        sources = record.sources_of(path)
+        if sources:
+            state = sources.state()
             continue
         for change in record.files:
             if change.path == path and record.kind != "undo" and record.number not in gone:
@@ -95,20 +95,20 @@ def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | 
 
 def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record], int | None]:
     """The needed records, newest first, and the number of the oldest one read if more would be needed."""
-    listed = records.names(process, space_id)[::-1]
-    found: list[Record] = []
+    names = records.names(process, space_id)[::-1]
+    history: list[Record] = []
     size = 0
-    for start in range(0, min(len(listed), MOST_RECORDS), records.AT_ONCE):
-        for name, read_as in records.read_each(process, space_id, listed[start : start + records.AT_ONCE]):
+    for start in range(0, min(len(names), MOST_RECORDS), records.AT_ONCE):
+        for name, read_as in records.read_each(process, space_id, names[start : start + records.AT_ONCE]):
             record = records.contents(space_id, name, read_as)
             if isinstance(record, ObjectUnreadable):
-                return found, name.number + 1
+                return history, name.number + 1
             change = next((change for change in record.files if change.path == path), None)
             size += len(change.after or "") if change else 0
             if size > MOST_CHARACTERS:
-                return found, record.number + 1
+                return history, record.number + 1
             if change or record.undoes is not None:
-                found.append(record)
+                history.append(record)
             if change and change.sources:
-                return found, None
-    return found, listed[MOST_RECORDS - 1].number if len(listed) > MOST_RECORDS else None
+                return history, None
+    return history, names[MOST_RECORDS - 1].number if len(names) > MOST_RECORDS else None

@@ -141,7 +141,7 @@ def _made_since(
     """
     for number in range(max(since, head.meta.changes - REPEAT_LOOKS) + 1, head.meta.changes + 1):
         record = records.get(process, head.meta.space_id, number)
-        changed = [(one.path, one.edits, one.reason) for one in record.files]
+        changed = [(file.path, file.edits, file.reason) for file in record.files]
         if (record.kind, record.author, changed) == ("manual", author, [(path, edits, reason)]):
             return record
     return None
@@ -149,17 +149,21 @@ def _made_since(
 
 def _confirmed_today(process: Process, space_id: str, path: str, edits: Sequence[Edit]) -> File | None:
     """The file, if each section that these edits name, and each below it, was confirmed today (UTC). Else None."""
-    file, found = history.read_file(process, space_id, path, at=None, sources=True)
+    file, sources = history.read_file(process, space_id, path, at=None, sources=True)
     content, today = file.content or "", clock.iso(process.clock())[:10]
     # What can't be confirmed is refused before a lease is taken.
     _edited(content, edits)
-    if not found:
+    if not sources:
         return None
     texts = own_texts(content)
-    days = {tuple(one.path): (one.verified_at or "")[:10] for one in found.sections}
-    named = [sections.addressed(content, edit.heading)[0].path for edit in edits]
-    below = [one for one, text in texts.items() if text.strip() and any(one[: len(path)] == path for path in named)]
-    return file if all(days.get(one) == today for one in below) else None
+    days = {tuple(section.path): (section.verified_at or "")[:10] for section in sources.sections}
+    addressed = [sections.addressed(content, edit.heading)[0].path for edit in edits]
+    below = [
+        section
+        for section, text in texts.items()
+        if text.strip() and any(section[: len(path)] == path for path in addressed)
+    ]
+    return file if all(days.get(section) == today for section in below) else None
 
 
 def check_may_correct(principal: Principal, meta: Meta) -> None:

@@ -65,28 +65,28 @@ def with_content(process: Process, entries: Sequence[Entry]) -> list[File]:
     """The just listed files with their contents, without those that are gone by now: 1 GET, in parallel, for each whose
     listed version this process has not read yet.
     """
-    found = process.store.map(lambda entry: _listed(process, entry), entries)
-    return [_with_content(item) for item in found if item]
+    bank_files = process.store.map(lambda entry: _listed(process, entry), entries)
+    return [_with_content(item) for item in bank_files if item]
 
 
 def _listed(process: Process, entry: Entry) -> Object | None:
     version = f"{entry.etag} {clock.iso(entry.last_modified)}"
-    known = process.reads.get(Object, entry.key, version)
-    if known:
-        return known
-    found = process.store.get(entry.key)
-    same = found and found.etag == entry.etag and clock.iso(found.last_modified) == clock.iso(entry.last_modified)
-    if found and same and found.age >= SETTLED:
-        process.reads.put(entry.key, version, found, [found.body])
-    return found
+    cached = process.reads.get(Object, entry.key, version)
+    if cached:
+        return cached
+    item = process.store.get(entry.key)
+    same = item and item.etag == entry.etag and clock.iso(item.last_modified) == clock.iso(entry.last_modified)
+    if item and same and item.age >= SETTLED:
+        process.reads.put(entry.key, version, item, [item.body])
+    return item
 
 
 def read(process: Process, space_id: str, path: str) -> File:
     """One file as it is now: 1 GET. Raises InvalidName, NotFound."""
-    found = _find(process, space_id, path)
-    if not found:
+    item = _find(process, space_id, path)
+    if not item:
         raise NotFound("bank file", path)
-    return _with_content(found)
+    return _with_content(item)
 
 
 def content_problem(content: str) -> str | None:
@@ -115,14 +115,14 @@ def check_path(path: str) -> str:
 
 def load_files(process: Process, space_id: str, entries: list[Entry]) -> list[BankFile]:
     """The listed files with content and ETag, for a change of the bank."""
-    found = process.store.get_many([entry.key for entry in entries])
-    return [_for_change(item.key.removeprefix(keys.bank_prefix(space_id)), item) for item in found if item]
+    items = process.store.get_many([entry.key for entry in entries])
+    return [_for_change(item.key.removeprefix(keys.bank_prefix(space_id)), item) for item in items if item]
 
 
 def find_file(process: Process, space_id: str, path: str) -> BankFile | None:
     """One file with content and ETag, or None."""
-    found = _find(process, space_id, path)
-    return _for_change(path, found) if found else None
+    item = _find(process, space_id, path)
+    return _for_change(path, item) if item else None
 
 
 def _for_change(path: str, item: Object) -> BankFile:

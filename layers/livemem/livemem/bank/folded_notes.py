@@ -53,7 +53,7 @@ class FoldedPage:
 
 
 def page(
-    process: Process, space_id: str, wanted: NotesFilter, *, limit: int, after: FoldedAfter | None = None
+    process: Process, space_id: str, filters: NotesFilter, *, limit: int, after: FoldedAfter | None = None
 ) -> FoldedPage:
     """Consolidated notes, without those that an undo gave back. A record that can't be read is passed over.
 
@@ -61,40 +61,40 @@ def page(
     of at most 64 changes. So a page may hold fewer than `limit` notes and still have a next one. Raises NotFound.
     """
     meta = heads.load(process, space_id).meta
-    wanted = wanted.in_zone(heads.zone_of(process, meta))
+    filters = filters.in_zone(heads.zone_of(process, meta))
     top = meta.changes if after is None else min(after.number if after.note_id else after.number - 1, meta.changes)
     first = max(top - CHANGES_MOST + 1, 1)
-    listed = records.names(process, space_id, since=first, limit=CHANGES_MOST)
-    asked = [name for name in reversed(listed) if name.number <= top and _can_hold(name, wanted)]
+    names = records.names(process, space_id, since=first, limit=CHANGES_MOST)
+    candidates = [name for name in reversed(names) if name.number <= top and _can_hold(name, filters)]
     undone = history.was_undone(process, meta, first)
-    found: list[Note] = []
+    notes: list[Note] = []
     size = 0
-    for start in range(0, len(asked), records.AT_ONCE):
-        for _, record in records.read_each(process, space_id, asked[start : start + records.AT_ONCE]):
+    for start in range(0, len(candidates), records.AT_ONCE):
+        for _, record in records.read_each(process, space_id, candidates[start : start + records.AT_ONCE]):
             if not isinstance(record, Record) or record.kind != "consolidation" or undone(record):
                 continue
-            for name, source in _newest_first(record, wanted, after):
+            for name, source in _newest_first(record, filters, after):
                 size += len(source.raw)
-                if len(found) == limit or (found and size > limits.PAGE_BYTES):
-                    return FoldedPage(found, FoldedAfter(found[-1].consolidation or 0, found[-1].note_id))
+                if len(notes) == limit or (notes and size > limits.PAGE_BYTES):
+                    return FoldedPage(notes, FoldedAfter(notes[-1].consolidation or 0, notes[-1].note_id))
                 note = pages.recorded(space_id, name, source.body(), record.number)
-                if wanted.has_tag(note.tags):
-                    found.append(note)
+                if filters.has_tag(note.tags):
+                    notes.append(note)
     more = first > 1 and history.any_before(process, space_id, first)
-    return FoldedPage(found, FoldedAfter(first) if more else None)
+    return FoldedPage(notes, FoldedAfter(first) if more else None)
 
 
-def _can_hold(name: RecordName, wanted: NotesFilter) -> bool:
+def _can_hold(name: RecordName, filters: NotesFilter) -> bool:
     """Whether the record can hold a note of the time that is asked for."""
-    since = keys.compact_time(wanted.since) if wanted.since else ""
-    return name.last >= since and (wanted.until is None or name.first <= keys.compact_time(wanted.until))
+    since = keys.compact_time(filters.since) if filters.since else ""
+    return name.last >= since and (filters.until is None or name.first <= keys.compact_time(filters.until))
 
 
-def _newest_first(record: Record, wanted: NotesFilter, after: FoldedAfter | None) -> list[tuple[NoteName, NoteSource]]:
-    named = [(keys.parse_note_id(source.note_id), source) for source in record.notes]
-    some = [
+def _newest_first(record: Record, filters: NotesFilter, after: FoldedAfter | None) -> list[tuple[NoteName, NoteSource]]:
+    pairs = [(keys.parse_note_id(source.note_id), source) for source in record.notes]
+    matching = [
         (name, source)
-        for name, source in named
-        if wanted.admits(name) and (after is None or after.admits(record.number, name))
+        for name, source in pairs
+        if filters.admits(name) and (after is None or after.admits(record.number, name))
     ]
-    return sorted(some, key=lambda item: item[0].order, reverse=True)
+    return sorted(matching, key=lambda item: item[0].order, reverse=True)

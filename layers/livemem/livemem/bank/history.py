@@ -72,11 +72,11 @@ def page(
     top = top if before is None else min(before, top)
     first = max(top - limit, 1)
     names = records.names(process, space_id, since=first, limit=limit)
-    shown = [name for name in reversed(names) if name.number < top]
-    read = records.read_each(process, space_id, shown)
+    older = [name for name in reversed(names) if name.number < top]
+    read = records.read_each(process, space_id, older)
     gone = was_undone(process, meta, first)
     # A lifecycle rule may have removed the oldest records.
-    more = first > 1 and (len(shown) == top - first or any_before(process, space_id, first))
+    more = first > 1 and (len(older) == top - first or any_before(process, space_id, first))
     if missing is not None:
         missing += [keys.record(space_id, name) for name, record in read if not isinstance(record, Record)]
     items = [summary(record, undone=gone(record)) for _, record in read if isinstance(record, Record)]
@@ -95,8 +95,8 @@ def was_undone(process: Process, meta: Meta, first: int) -> Callable[[Record], b
     if meta.undone is None:
         later = records.names(process, meta.space_id, since=first)
         read = records.read_each(process, meta.space_id, later)
-        found = records.undone(record for _, record in read if isinstance(record, Record))
-        return lambda record: record.number in found
+        undone_numbers = records.undone(record for _, record in read if isinstance(record, Record))
+        return lambda record: record.number in undone_numbers
     ranges = meta.undone
     return lambda record: (
         record.kind not in ("undo", "unreadable") and any(low <= record.number <= high for low, high in ranges)
@@ -108,7 +108,7 @@ def read(process: Process, space_id: str, number: int) -> RecordDetail:
     meta = heads.load(process, space_id).meta
     record = records.get(process, space_id, number)
     undone = was_undone(process, meta, number)(record)
-    return detail(space_id, record, undone=undone, held=_holders(process, space_id, record, undone))
+    return detail(space_id, record, undone=undone, consolidations=_holders(process, space_id, record, undone))
 
 
 def _holders(process: Process, space_id: str, record: Record, undone: bool) -> dict[str, int]:
@@ -117,16 +117,16 @@ def _holders(process: Process, space_id: str, record: Record, undone: bool) -> d
         return {source.note_id: record.number for source in record.notes}
     # Its notes came back to life, and may have been folded again since.
     names = [keys.parse_note_id(source.note_id) for source in record.notes]
-    kept = records.find_notes(process, space_id, names)
-    return {note_id: found.consolidation for note_id, found in kept.items() if found.consolidation is not None}
+    notes = records.find_notes(process, space_id, names)
+    return {note_id: note.consolidation for note_id, note in notes.items() if note.consolidation is not None}
 
 
-def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, int]) -> RecordDetail:
-    """A record as users read it. `held` has the consolidation of each source that is not live."""
+def detail(space_id: str, record: Record, *, undone: bool, consolidations: Mapping[str, int]) -> RecordDetail:
+    """A record as users read it. `consolidations` has that of each source that is not live."""
     synthesis = record.synthesis
     return RecordDetail(
         summary=summary(record, undone=undone),
-        sources=[_source(space_id, source, held.get(source.note_id)) for source in record.notes],
+        sources=[_source(space_id, source, consolidations.get(source.note_id)) for source in record.notes],
         changes=diffs.changes(record),
         synthesis={
             "before": syntheses.parse_synthesis(synthesis.before.content).content

@@ -30,5 +30,5 @@ def read(process: Process, space_id: str, run_id: str) -> WaitingPlan:
     record = proposals.read(process, meta, review) if review and review.run_id == run_id else None
     if not review or not record:
         raise NotFound("plan", run_id)
-    shown = history.detail(space_id, record, undone=False, held={})
-    return WaitingPlan(review, record.agent, shown, outdated=review.number != meta.changes + 1)
+    detail = history.detail(space_id, record, undone=False, consolidations={})
+    return WaitingPlan(review, record.agent, detail, outdated=review.number != meta.changes + 1)

@@ -47,7 +47,9 @@ def approve(process: Process, principal: Principal, space_id: str, run_id: str, 
         )
     except _Changed:
         raise _outdated(process, principal, space_id, tidy=run.tidy) from None
-    return history.detail(space_id, record, undone=False, held={one.note_id: record.number for one in record.notes})
+    return history.detail(
+        space_id, record, undone=False, consolidations={note.note_id: record.number for note in record.notes}
+    )
 
 
 def refuse(process: Process, principal: Principal, space_id: str, run_id: str, reason: str | None) -> Run:
@@ -64,7 +66,7 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
     if run.result == "refused":
         return run
     _check_waits(heads.load(process, space_id).meta, run, None)
-    held, head = direct.take(process, space_id, KIND)
+    hold, head = direct.take(process, space_id, KIND)
     try:
         _check_waits(head.meta, run, None)
         now = clock.iso(process.clock())
@@ -74,7 +76,7 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
         pause = {"tidy_paused": True} if run.tidy else {"auto_paused": True, "pause_reason": reason_of_pause}
         reviews.decide(process, head, decision, **pause)
     finally:
-        lease.quietly_release(process, held)
+        lease.quietly_release(process, hold)
     return run_progress.view(process, space_id, run_id)
 
 

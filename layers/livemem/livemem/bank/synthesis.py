@@ -24,10 +24,10 @@ class Synthesis:
 def read_synthesis(process: Process, space_id: str) -> Synthesis:
     """The synthesis. Raises NotFound if there was no consolidation yet."""
     heads.load_recent(process, space_id)
-    found = process.store.get(keys.synthesis(space_id))
-    if not found:
+    item = process.store.get(keys.synthesis(space_id))
+    if not item:
         raise NotFound("synthesis", space_id)
-    return parse_synthesis(found.body.decode(errors="replace"))
+    return parse_synthesis(item.body.decode(errors="replace"))
 
 
 def parse_synthesis(text: str) -> Synthesis:

@@ -74,11 +74,11 @@ def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> 
             return clock.parse(name.last)
         return clock.parse(read[name.number].committed_at)
 
-    listed = records.names(process, space_id)
-    count = bisect_right(listed, moment, key=committed)
+    names = records.names(process, space_id)
+    count = bisect_right(names, moment, key=committed)
     if count == 0:
         raise NotFound("consolidation", at)
-    last = listed[count - 1]
+    last = names[count - 1]
     return RecordedMoment(read.get(last.number) or records.read(process, space_id, last), moment)
 
 
@@ -94,13 +94,13 @@ def bank_at(process: Process, space_id: str, moment: RecordedMoment, *, content:
     for record in since(process, space_id, moment):
         for change in record.files:
             was = change.before
-            found = _file(change.path, was.content, moment, was.record, content=content) if was else None
-            changed.setdefault(change.path, found)
+            former_file = _file(change.path, was.content, moment, was.record, content=content) if was else None
+            changed.setdefault(change.path, former_file)
     written_by = keys.record_text(moment.record.name())
     for change in moment.record.files:
         text = change.after
-        found = None if text is None else _file(change.path, text, moment, written_by, content=content)
-        changed.setdefault(change.path, found)
+        former_file = None if text is None else _file(change.path, text, moment, written_by, content=content)
+        changed.setdefault(change.path, former_file)
     unchanged = {
         path: File(path, file.size, moment.committed_at, file.content, moment.number, file.record)
         for path, file in today.items()
@@ -168,8 +168,8 @@ def since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[R
     """
     later = records.names(process, space_id, since=moment.number + 1, limit=MOST_CHANGES + 1)
     for start in range(0, min(len(later), MOST_CHANGES), records.AT_ONCE):
-        for name, found in records.read_each(process, space_id, later[start : start + records.AT_ONCE]):
-            record = records.contents(space_id, name, found)
+        for name, result in records.read_each(process, space_id, later[start : start + records.AT_ONCE]):
+            record = records.contents(space_id, name, result)
             if isinstance(record, ObjectUnreadable):
                 # It may have changed the requested file.
                 raise record

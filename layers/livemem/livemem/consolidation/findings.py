@@ -138,14 +138,14 @@ def _other_language(
     before: Mapping[str, str], changed: Mapping[str, str], rules: str, language: str | None
 ) -> Iterator[BankWarning]:
     bank_language = (
-        language.lower()[:2] if language else languages.told(rules) or languages.told("\n".join(before.values()))
+        language.lower()[:2] if language else languages.detect(rules) or languages.detect("\n".join(before.values()))
     )
     if not bank_language or not languages.knows(bank_language):
         return
     for path, text in changed.items():
         had = before.get(path, "")
         lines = set(split_lines(had))
-        text_language = languages.told("".join(line for line in split_lines(text) if line not in lines))
-        if text_language not in (None, bank_language, languages.told(had)):
+        text_language = languages.detect("".join(line for line in split_lines(text) if line not in lines))
+        if text_language not in (None, bank_language, languages.detect(had)):
             message = f"New text of {path} is in another language ({text_language}) than the bank ({bank_language})."
             yield BankWarning(kind="other_language", text=message, file=path, word=text_language)

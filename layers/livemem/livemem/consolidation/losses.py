@@ -264,10 +264,10 @@ class _Reasons:
             for note, words in zip(notes, note_words, strict=True)
             if len(words) <= SHORT_NOTE and _ALL & set(folded(note).split())
         )
-        spoken = language.told("\n".join(line.text for line in former))
+        spoken = language.detect("\n".join(line.text for line in former))
         ends = [bool(_ENDED.search(note)) for note in notes]
         foreign = [
-            ended and len(words) <= SHORT_NOTE and language.told(note, least=2) not in (None, spoken)
+            ended and len(words) <= SHORT_NOTE and language.detect(note, least=2) not in (None, spoken)
             for note, words, ended in zip(notes, note_words, ends, strict=True)
         ]
         return cls(
@@ -305,7 +305,7 @@ def lost_details(before: Mapping[str, str], after: Mapping[str, str], notes: Map
     fresh = _Said.of(change.new)
     remaining = _Said.of(change.unchanged)
     ended = _Said.of([line for line in change.gone if not change.has_new_form(line)])
-    spoken = language.told("\n".join(line.text for line in change.after))
+    spoken = language.detect("\n".join(line.text for line in change.after))
     losses = []
     for number, text in notes.items():
         missing = _missing(text, fresh, remaining, ended, spoken)
@@ -364,7 +364,7 @@ def _missing(text: str, fresh: _Said, remaining: _Said, ended: _Said, spoken: st
     own = words_of(text)
     by_text = {detail.text: detail for sentence in _SENTENCES.split(text) for detail in _details(sentence)}
     weighty = [detail for detail in by_text.values() if detail.weight]
-    foreign = language.told(text, least=2) not in (None, spoken)
+    foreign = language.detect(text, least=2) not in (None, spoken)
     terms = {*own, *(form for detail in weighty for form in detail.forms)}
     came = [
         detail

@@ -154,7 +154,7 @@ def _listed(process: Process, prefix: str) -> list[Entry]:
     """All objects below a prefix: 1 LIST per 1,000, in parallel where this process has listed them before."""
     bounds = process.cache(_Bounds)
     parts = listing.between(bounds.get(prefix))
-    pages = process.store.map(lambda part: listing.listed(process.store, prefix, part), parts)
+    pages = process.store.map(lambda part: listing.entries(process.store, prefix, part), parts)
     entries = [entry for page in pages for entry in page]
     bounds.put(prefix, listing.bounds([entry.key for entry in entries]))
     return entries

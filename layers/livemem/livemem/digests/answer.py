@@ -39,45 +39,45 @@ class DigestAnswer(Part):
     memories: list[ExtractedMemory]
 
 
-def wanted(messages: Sequence[Message], now: datetime) -> Contract[list[ExtractedFact]]:
+def contract_of(messages: Sequence[Message], now: datetime) -> Contract[list[ExtractedFact]]:
     """The contract for an answer about these messages."""
     return Contract(DigestAnswer, lambda text: parse(text, messages, now), answer_tokens=ANSWER_TOKENS)
 
 
 def parse(text: str, messages: Sequence[Message], now: datetime) -> list[ExtractedFact]:
     """The memories of an answer, checked for storing. Raises ContractError."""
-    found = contract.parse(text, DigestAnswer).memories
-    if len(found) > MOST:
+    memories = contract.parse(text, DigestAnswer).memories
+    if len(memories) > MOST:
         raise ContractError(
-            f"The answer has {len(found)} memories; at most {MOST} are allowed: keep what matters most."
+            f"The answer has {len(memories)} memories; at most {MOST} are allowed: keep what matters most."
         )
-    return [_checked(one, f"memories.{place}.", messages, now) for place, one in enumerate(found)]
+    return [_checked(memory, f"memories.{place}.", messages, now) for place, memory in enumerate(memories)]
 
 
-def _checked(found: ExtractedMemory, where: str, messages: Sequence[Message], now: datetime) -> ExtractedFact:
-    numbers = list(dict.fromkeys(found.messages))
+def _checked(memory: ExtractedMemory, where: str, messages: Sequence[Message], now: datetime) -> ExtractedFact:
+    numbers = list(dict.fromkeys(memory.messages))
     missing = [number for number in numbers if not 1 <= number <= len(messages)]
     if not numbers or missing:
         raise ContractError(f"{where}messages: must be numbers of messages, from 1 to {len(messages)}.")
-    said = [messages[number - 1] for number in numbers]
+    quoted = [messages[number - 1] for number in numbers]
     try:
-        ttls.until(found.ttl, now, f"{where}ttl")
+        ttls.until(memory.ttl, now, f"{where}ttl")
         return ExtractedFact(
-            kind=found.kind,
-            category=memories.check_category(found.kind, found.category, f"{where}category"),
-            content=memories.check_content(found.content, f"{where}content"),
-            subjects=memories.check_subjects(found.subjects, f"{where}subjects"),
-            ttl=found.ttl,
-            replace=found.replace,
-            messages=[one.message_id for one in said],
-            said_at=max((one.timestamp for one in said), key=clock.parse),
-            author=_speaker(said),
+            kind=memory.kind,
+            category=memories.check_category(memory.kind, memory.category, f"{where}category"),
+            content=memories.check_content(memory.content, f"{where}content"),
+            subjects=memories.check_subjects(memory.subjects, f"{where}subjects"),
+            ttl=memory.ttl,
+            replace=memory.replace,
+            messages=[message.message_id for message in quoted],
+            said_at=max((message.timestamp for message in quoted), key=clock.parse),
+            author=_speaker(quoted),
         )
     except LiveMemoryError as error:
         raise ContractError(error.detail) from error
 
 
-def _speaker(said: Sequence[Message]) -> str | None:
+def _speaker(quoted: Sequence[Message]) -> str | None:
     """The one speaker of all of these, None if there are several, or nobody knows."""
-    first, *others = {one.author for one in said}
-    return None if others or first == UNKNOWN else fitting(first)
+    first, *more = {message.author for message in quoted}
+    return None if more or first == UNKNOWN else fitting(first)

@@ -81,75 +81,75 @@ class DigestTask:
         with self._lock:
             self.work.used += used
 
-    def admit(self, found: list[ExtractedFact], seen: ChunkProgress) -> tuple[list[ExtractedFact], int]:
+    def admit(self, facts: list[ExtractedFact], progress: ChunkProgress) -> tuple[list[ExtractedFact], int]:
         """The facts without the goals above the digest's limit, and how many goals were left out."""
-        goals = len([fact for fact in found if fact.kind == "goal"])
+        goals = len([fact for fact in facts if fact.kind == "goal"])
         if not goals:
-            return found, 0
+            return facts, 0
         with self._lock:
             if self._goals is None:
-                answers = [keys.extract(self.space_id, self.slot, one) for one in sorted(seen.extracts)]
-                self._goals = sum(one.goals for one in digest_progress.counted(self.process, answers, Extract))
+                answers = [keys.extract(self.space_id, self.slot, number) for number in sorted(progress.extracts)]
+                self._goals = sum(answer.goals for answer in digest_progress.counted(self.process, answers, Extract))
             room = max(0, GOALS - self._goals)
-            kept: list[ExtractedFact] = []
-            for fact in found:
+            admitted: list[ExtractedFact] = []
+            for fact in facts:
                 if fact.kind != "goal" or room > 0:
-                    kept.append(fact)
+                    admitted.append(fact)
                     room -= fact.kind == "goal"
-            left_out = len(found) - len(kept)
+            left_out = len(facts) - len(admitted)
             self._goals += goals - left_out
-        return kept, left_out
+        return admitted, left_out
 
 
-def settle(task: DigestTask, given: Input, seen: ChunkProgress) -> bool:
+def settle(task: DigestTask, source: Input, progress: ChunkProgress) -> bool:
     """Ask about, store or give up every chunk; False if time is up. Answers are stored before more chunks are asked.
 
     Raises NoAnswer if the model does not answer, or the day's tokens are used up.
     """
-    while left := seen.left(len(given.chunks)):
+    while remaining := progress.open_chunks(len(source.chunks)):
         if not task.in_time():
             return False
-        wave = left[:AT_ONCE]
-        failures = _ask_some(task, given, seen, [one for one in wave if one not in seen.extracts])
-        for one in sorted(set(wave) & seen.extracts):
+        wave = remaining[:AT_ONCE]
+        failures = _ask_some(task, source, progress, [number for number in wave if number not in progress.extracts])
+        for number in sorted(set(wave) & progress.extracts):
             if not task.in_time():
                 return False
-            stored = _store(task, given.chunks[one], one)
-            (seen.stored if stored else seen.dead).add(one)
+            stored = _store(task, source.chunks[number], number)
+            (progress.stored if stored else progress.dead).add(number)
             task.work.saved = True
-        _count_failures(task, given, seen, failures, answered=bool(seen.extracts))
+        _count_failures(task, source, progress, failures, answered=bool(progress.extracts))
     return True
 
 
-def _ask_some(task: DigestTask, given: Input, seen: ChunkProgress, wave: Sequence[int]) -> dict[int, NoAnswer]:
-    """Ask about these chunks in parallel. Add the answered ones to `seen`, and return the failures of the others."""
+def _ask_some(task: DigestTask, source: Input, progress: ChunkProgress, wave: Sequence[int]) -> dict[int, NoAnswer]:
+    """Ask about these chunks in parallel. Add the answered ones to `progress`. Returns the failures of others."""
     failures: dict[int, NoAnswer] = {}
 
     def one(number: int) -> None:
         try:
-            _ask(task, given.chunks[number], number, seen)
+            _ask(task, source.chunks[number], number, progress)
         except NoAnswer as error:
             task.spend(error.used)
             failures[number] = error
 
-    before = set(seen.extracts)
+    before = set(progress.extracts)
     done = task.process.store.map(one, wave)
-    seen.extracts |= {number for number in wave[: len(done)] if number not in failures}
-    task.work.saved |= seen.extracts != before
+    progress.extracts |= {number for number in wave[: len(done)] if number not in failures}
+    task.work.saved |= progress.extracts != before
     return failures
 
 
 def _count_failures(
-    task: DigestTask, given: Input, seen: ChunkProgress, failures: dict[int, NoAnswer], *, answered: bool
+    task: DigestTask, source: Input, progress: ChunkProgress, failures: dict[int, NoAnswer], *, answered: bool
 ) -> None:
     """Record the tries, and give up chunks after three. Raises the failure that stops the work, if one does."""
     for number, error in sorted(failures.items()):
         if _counts(error):
             task.work.saved = True
-            seen.tries[number] = _note_try(task, number, seen.tries.get(number, 0) + 1, error)
-            if seen.tries[number] >= TRIES:
-                given_up = _give_up(task, given.chunks[number], number, error)
-                (seen.dead if given_up else seen.extracts).add(number)
+            progress.tries[number] = _note_try(task, number, progress.tries.get(number, 0) + 1, error)
+            if progress.tries[number] >= TRIES:
+                given_up = _give_up(task, source.chunks[number], number, error)
+                (progress.dead if given_up else progress.extracts).add(number)
     outage = next((error for _, error in sorted(failures.items()) if not _counts(error)), None)
     pausing = next((error for _, error in sorted(failures.items()) if _pauses(error)), None)
     if outage:
@@ -172,33 +172,33 @@ def _pauses(error: NoAnswer) -> bool:
 
 def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
     """The existing messages of a chunk: 1 GET each, in parallel."""
-    found = process.store.get_many([keys.named(space_id, name) for name in chunk.messages])
-    there = []
-    for name, item in zip(chunk.messages, found, strict=True):
+    items = process.store.get_many([keys.named(space_id, name) for name in chunk.messages])
+    result = []
+    for name, item in zip(chunk.messages, items, strict=True):
         parsed = keys.parse_message(keys.named(space_id, name))
         if item and parsed:
-            there.append(DeadMessage(name=name, message=messages.read(parsed, item)))
+            result.append(DeadMessage(name=name, message=messages.read(parsed, item)))
     # Names give no order within a second.
-    return sorted(there, key=lambda one: one.message.timestamp)
+    return sorted(result, key=lambda entry: entry.message.timestamp)
 
 
-def _ask(task: DigestTask, chunk: Chunk, number: int, seen: ChunkProgress) -> None:
+def _ask(task: DigestTask, chunk: Chunk, number: int, progress: ChunkProgress) -> None:
     process = task.process
-    said = [one.message for one in said_in(process, task.space_id, chunk)]
-    found: list[ExtractedFact] = []
+    messages = [entry.message for entry in said_in(process, task.space_id, chunk)]
+    answer_facts: list[ExtractedFact] = []
     with budget.metered(process, task.space_id, LATER) as meter:
-        if said:
-            known = _known(task, said)
+        if messages:
+            memories = _known(task, messages)
             most = process.settings.llmaas_context_tokens
-            question = prompt.build(chunk.room, said, known, task.zone, process.clock(), most)
-            wanted = answer.wanted(said, process.clock())
-            found = ask_model(process, meter, question, wanted, task.work.deadline - MARGIN).value
-        facts, left_out = task.admit(found, seen)
+            question = prompt.build(chunk.room, messages, memories, task.zone, process.clock(), most)
+            contract = answer.contract_of(messages, process.clock())
+            answer_facts = ask_model(process, meter, question, contract, task.work.deadline - MARGIN).value
+        facts, left_out = task.admit(answer_facts, progress)
         extract = Extract(
             room=chunk.room,
             facts=facts,
             goals_left_out=left_out,
-            messages=len(said),
+            messages=len(messages),
             usage=meter.used,
             at=clock.iso_millis(process.clock()),
         )
@@ -206,15 +206,15 @@ def _ask(task: DigestTask, chunk: Chunk, number: int, seen: ChunkProgress) -> No
     task.spend(meter.used)
 
 
-def _known(task: DigestTask, said: Sequence[Message]) -> list[Memory]:
+def _known(task: DigestTask, messages: Sequence[Message]) -> list[Memory]:
     """The memories nearest to the messages. The model is asked even if there are none."""
-    text = "\n".join(f"{one.author}: {one.content}" for one in said)
+    text = "\n".join(f"{message.author}: {message.content}" for message in messages)
     query = text.encode(errors="replace")[:QUERY_BYTES].decode(errors="ignore")
-    found: list[Memory] = []
+    result: list[Memory] = []
     for kind, most in KNOWN:
         near = memories.search(task.process, task.space_id, query, kind=kind, limit=most)
-        found += [one.memory for one in near]
-    return found
+        result += [hit.memory for hit in near]
+    return result
 
 
 def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
@@ -234,14 +234,14 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
         causes = [f"digest/{task.slot}/{number}/{place}" for place in range(len(facts))]
         until = task.work.deadline - MARGIN
         done = storing.store_all(process, task.space_id, AUTHOR, drafts, op_ids=causes, until=until, waits=False)
-    refused = [one.error for one in done if isinstance(one, Failed)]
+    refused = [result.error for result in done if isinstance(result, Failed)]
     for error in refused:
         if not isinstance(error, InvalidRequest | TooLarge):
             raise error
         logger.warning("a memory was refused", extra={"space_id": task.space_id, "error_code": error.code})
-    kept = [one for one in done if not isinstance(one, Failed)]
-    new = len([one for one in kept if one.fresh])
-    counted = StoredFacts(new=new, merged=len(kept) - new, refused=len(refused))
+    results = [result for result in done if not isinstance(result, Failed)]
+    new = len([result for result in results if result.fresh])
+    counted = StoredFacts(new=new, merged=len(results) - new, refused=len(refused))
     digest_progress.write(process, keys.stored(*where), counted)
     return True
 
@@ -258,14 +258,14 @@ def _note_try(task: DigestTask, number: int, count: int, error: NoAnswer) -> int
 
 def _give_up(task: DigestTask, chunk: Chunk, number: int, error: NoAnswer) -> bool:
     """Give a chunk up, unless another worker has an answer by now. Returns whether it is given up."""
-    wanted = Extract(
+    document = Extract(
         room=chunk.room,
         facts=[],
         messages=0,
         at=clock.iso_millis(task.process.clock()),
         given_up=GivenUp(code=error.code, detail=error.detail),
     )
-    standing = digest_progress.write(task.process, keys.extract(task.space_id, task.slot, number), wanted)
+    standing = digest_progress.write(task.process, keys.extract(task.space_id, task.slot, number), document)
     if standing.given_up:
         _keep_apart(task, chunk, number, standing.given_up)
     return standing.given_up is not None

@@ -61,22 +61,22 @@ def find(process: Process, space_id: str) -> Stored[CurrentDigest]:
     1,000). The next write replaces it.
     """
     key = keys.open_slot(space_id)
-    found = stored.find(process.store, key, lambda found: _read(process, space_id, found))
-    return found or Stored(key, _none(process, space_id), "")
+    current = stored.find(process.store, key, lambda item: _read(process, space_id, item))
+    return current or Stored(key, _none(process, space_id), "")
 
 
-def over(seen: Stored[CurrentDigest]) -> Stored[CurrentDigest] | None:
+def over(current: Stored[CurrentDigest]) -> Stored[CurrentDigest] | None:
     """The document that a new digest replaces; None if there is none."""
-    return seen if seen.etag else None
+    return current if current.etag else None
 
 
 def _none(process: Process, space_id: str) -> CurrentDigest:
     return new(process, space_id, "", status="done")
 
 
-def _read(process: Process, space_id: str, found: Object) -> CurrentDigest:
-    there = unreadable.tolerated(process, CurrentDigest, found)
-    return there if there and there.space_id == space_id else begun(process, space_id)
+def _read(process: Process, space_id: str, item: Object) -> CurrentDigest:
+    document = unreadable.tolerated(process, CurrentDigest, item)
+    return document if document and document.space_id == space_id else begun(process, space_id)
 
 
 def begun(process: Process, space_id: str) -> CurrentDigest:
@@ -85,7 +85,9 @@ def begun(process: Process, space_id: str) -> CurrentDigest:
     for entry in process.store.scan(keys.digests_prefix(space_id)):
         if parsed := keys.parse_digest(entry.key):
             names.setdefault(parsed[0], set()).add(parsed[1])
-    slot = max((slot for slot, some in names.items() if "input.json" in some and "done.json" not in some), default="")
+    slot = max(
+        (slot for slot, files in names.items() if "input.json" in files and "done.json" not in files), default=""
+    )
     return new(process, space_id, slot, status="running") if slot else _none(process, space_id)
 
 
@@ -96,15 +98,15 @@ def order(process: Process, space_id: str, slot: str) -> str:
     has begun or ended, a later second is taken. Raises PreconditionLost.
     """
     for _ in range(TRIES):
-        seen = find(process, space_id)
-        if seen.value.ordered:
-            return seen.value.ordered
+        current = find(process, space_id)
+        if current.value.ordered:
+            return current.value.ordered
         free = slot
-        while free == seen.value.job_id or digest_progress.is_done(process, space_id, free):
+        while free == current.value.job_id or digest_progress.is_done(process, space_id, free):
             free = later(free)
         with suppress(PreconditionLost):
-            wanted = seen.value.model_copy(update={"ordered": free})
-            stored.create(process.store, seen.key, wanted, process.new_id, over=over(seen))
+            update = current.value.model_copy(update={"ordered": free})
+            stored.create(process.store, current.key, update, process.new_id, over=over(current))
             return free
     raise PreconditionLost("Too many digests were started at the same time. Try again.")
 

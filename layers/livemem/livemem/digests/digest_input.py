@@ -29,8 +29,8 @@ Listed = tuple[MessageName, Entry]
 
 def find(process: Process, space_id: str, slot: str) -> Input | None:
     """The input of the digest, or None if it is not written yet: 1 GET. Raises ObjectUnreadable."""
-    found = process.store.get(keys.digest_input(space_id, slot))
-    return unreadable.parsed(process, Input, found) if found else None
+    item = process.store.get(keys.digest_input(space_id, slot))
+    return unreadable.parsed(process, Input, item) if item else None
 
 
 def ensure(process: Process, space_id: str, slot: str) -> Input:
@@ -38,9 +38,9 @@ def ensure(process: Process, space_id: str, slot: str) -> Input:
 
     1 GET. To write it, 1 LIST per 1,000 messages and documents of the last days' digests, and 1 PUT.
     """
-    there = find(process, space_id, slot)
-    if there:
-        return there
+    existing = find(process, space_id, slot)
+    if existing:
+        return existing
     return digest_progress.write(process, keys.digest_input(space_id, slot), _gather(process, space_id, slot))
 
 
@@ -50,27 +50,27 @@ def _gather(process: Process, space_id: str, slot: str) -> Input:
     # Digested messages are skipped, so more of a room may be read than a digest takes.
     taken = digested.since(process, space_id, now - digested.REMEMBERED)
     per_room = process.store.map(lambda room: _of_room(process, space_id, room, taken), rooms)
-    oldest = list(islice(merge(*per_room, key=lambda one: one[0].order), MOST + 1))
+    oldest = list(islice(merge(*per_room, key=lambda listed_message: listed_message[0].order), MOST + 1))
     chunks = cut(oldest[:MOST], _chunk_tokens(process))
     return Input(slot=slot, created_at=clock.iso_millis(now), chunks=chunks, more=len(oldest) > MOST)
 
 
 def _of_room(process: Process, space_id: str, room: str, taken: dict[str, list[DigestedMessage]]) -> list[Listed]:
     """The oldest messages of a room that no digest has. Late duplicates of digested messages are removed."""
-    found: list[Listed] = []
+    messages: list[Listed] = []
     late: list[str] = []
     for name, entry in reading.entries(process, space_id, room):
         takers = taken.get(name.name, ())
-        if all(one.dead for one in takers):
-            found.append((name, entry))
-        elif all(one.over for one in takers):
+        if all(taker.dead for taker in takers):
+            messages.append((name, entry))
+        elif all(taker.over for taker in takers):
             # The store's client has sent a message again after its digest.
             late.append(entry.key)
-        if len(found) > MOST:
+        if len(messages) > MOST:
             break
     if late:
         process.store.delete_many(late)
-    return found
+    return messages
 
 
 def _chunk_tokens(process: Process) -> int:
@@ -83,12 +83,12 @@ def cut(messages: Sequence[Listed], tokens: int) -> list[Chunk]:
     current: dict[str, tuple[Chunk, int]] = {}
     for name, entry in messages:
         size = entry.size // BYTES_PER_TOKEN + 1
-        there = current.get(name.room)
-        if not there or there[1] + size > tokens or len(there[0].messages) >= CHUNK_MESSAGES:
-            there = Chunk(room=name.room, messages=[]), 0
-            chunks.append(there[0])
-        there[0].messages.append(name.name)
-        current[name.room] = there[0], there[1] + size
+        chunk = current.get(name.room)
+        if not chunk or chunk[1] + size > tokens or len(chunk[0].messages) >= CHUNK_MESSAGES:
+            chunk = Chunk(room=name.room, messages=[]), 0
+            chunks.append(chunk[0])
+        chunk[0].messages.append(name.name)
+        current[name.room] = chunk[0], chunk[1] + size
     return chunks
 
 
@@ -98,6 +98,6 @@ def waits_since(process: Process, space_id: str) -> datetime | None:
     It is the message's own time, at the latest the time of writing. So a message posted after its hour is still found
     due. Only the first 1,000 keys are read.
     """
-    listed = process.store.first(keys.rooms_prefix(space_id)).entries
-    named = [(entry, name) for entry in listed if (name := keys.parse_message(entry.key))]
-    return min((min(name.moment, entry.last_modified) for entry, name in named), default=None)
+    entries = process.store.first(keys.rooms_prefix(space_id)).entries
+    pairs = [(entry, name) for entry in entries if (name := keys.parse_message(entry.key))]
+    return min((min(name.moment, entry.last_modified) for entry, name in pairs), default=None)

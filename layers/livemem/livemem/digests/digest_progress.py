@@ -31,31 +31,32 @@ class ChunkProgress:
     """The highest number of a failed try, by chunk."""
     done: bool = False
 
-    def left(self, chunks: int) -> list[int]:
+    def open_chunks(self, chunks: int) -> list[int]:
         """The chunks that are not settled. Those with the fewest failures come first, so that one delays no other."""
         settled = self.stored | self.dead
         return sorted(
-            (one for one in range(chunks) if one not in settled), key=lambda one: (self.tries.get(one, 0), one)
+            (chunk for chunk in range(chunks) if chunk not in settled),
+            key=lambda chunk: (self.tries.get(chunk, 0), chunk),
         )
 
 
 def look(process: Process, space_id: str, slot: str) -> ChunkProgress:
     """The progress of the digest: 1 LIST per 1,000 of its documents."""
-    found = ChunkProgress()
+    progress = ChunkProgress()
     for entry in process.store.scan(keys.digest_prefix(space_id, slot)):
         parsed = keys.parse_digest(entry.key)
         if not parsed:
             continue
         name = parsed[1]
         if name == "done.json":
-            found.done = True
+            progress.done = True
         elif (part := keys.parse_part(name)) is not None:
-            (found.extracts if part[0] == "extract" else found.stored).add(part[1])
+            (progress.extracts if part[0] == "extract" else progress.stored).add(part[1])
         elif (chunk := keys.parse_dead(name)) is not None:
-            found.dead.add(chunk)
-        elif (one := keys.parse_try(name)) is not None:
-            found.tries[one[0]] = max(found.tries.get(one[0], 0), one[1])
-    return found
+            progress.dead.add(chunk)
+        elif (attempt := keys.parse_try(name)) is not None:
+            progress.tries[attempt[0]] = max(progress.tries.get(attempt[0], 0), attempt[1])
+    return progress
 
 
 def write(process: Process, key: str, document: D) -> D:
@@ -72,14 +73,14 @@ def write(process: Process, key: str, document: D) -> D:
 
 def read(process: Process, key: str, kind: type[D]) -> D | None:
     """The document, or None if there is none: 1 GET. Raises ObjectUnreadable."""
-    found = process.store.get(key)
-    return unreadable.parsed(process, kind, found) if found else None
+    item = process.store.get(key)
+    return unreadable.parsed(process, kind, item) if item else None
 
 
 def readable(process: Process, key: str, kind: type[D], missing: list[str] | None = None) -> D | None:
     """The document, or None if it is missing or unreadable: 1 GET. An unreadable one's key is added to `missing`."""
-    found = process.store.get(key)
-    return unreadable.tolerated(process, kind, found, missing) if found else None
+    item = process.store.get(key)
+    return unreadable.tolerated(process, kind, item, missing) if item else None
 
 
 def find_done(process: Process, space_id: str, slot: str) -> DigestDone | None:
@@ -92,7 +93,7 @@ def is_done(process: Process, space_id: str, slot: str) -> bool:
     return process.store.get(keys.done(space_id, slot)) is not None
 
 
-def counted(process: Process, wanted: Iterable[str], kind: type[D]) -> list[D]:
+def counted(process: Process, object_keys: Iterable[str], kind: type[D]) -> list[D]:
     """The readable documents of these keys, for counting: 1 GET each, in parallel."""
-    found = process.store.map(lambda key: readable(process, key, kind), list(wanted))
-    return [one for one in found if one]
+    documents = process.store.map(lambda key: readable(process, key, kind), list(object_keys))
+    return [document for document in documents if document]

@@ -22,11 +22,11 @@ def hours(setting: str) -> tuple[int, ...]:
 
 def of_day(day: date, zone: ZoneInfo, hours: Sequence[int]) -> list[datetime]:
     """The slots (UTC) of a day of the zone, in order, each once: a missing hour may equal another one."""
-    found = set()
+    result = set()
     for hour in hours:
         local = datetime.combine(day, time(hour), zone)
-        found.add(local.replace(fold=0).astimezone(UTC))
-    return sorted(found)
+        result.add(local.replace(fold=0).astimezone(UTC))
+    return sorted(result)
 
 
 def latest(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:

@@ -77,16 +77,16 @@ def carry_out(process: Process, space_id: str, order: DigestOrder, deadline: dat
         meta = heads.refresh(process, space_id).meta
     except NotFound:
         return [Worked("gone")]
-    wanted: str | None = _wanted(process, meta, order)
+    slot_due: str | None = _wanted(process, meta, order)
     current = current_digest.find(process, space_id)
     done: list[Worked[CurrentDigest]] = []
     while len(done) < MOST_SLOTS:
-        slot, behind = _next(process, space_id, order, current.value, wanted)
+        slot, behind = _next(process, space_id, order, current.value, slot_due)
         if not slot:
             break
         worked = _work(process, space_id, slot, order, deadline, current)
         done.append(worked)
-        wanted = behind if worked.stored else wanted
+        slot_due = behind if worked.stored else slot_due
         if worked.result in ("gone", "overtaken") and heads.find(process, space_id):
             # Another digest is the current one by now, or a person asked for one.
             current = current_digest.find(process, space_id)
@@ -115,21 +115,21 @@ def _wanted(process: Process, meta: Meta, order: DigestOrder) -> str:
 
 
 def _next(
-    process: Process, space_id: str, order: DigestOrder, current: CurrentDigest, wanted: str | None
+    process: Process, space_id: str, order: DigestOrder, current: CurrentDigest, slot_due: str | None
 ) -> tuple[str | None, str | None]:
-    """The slot to work on, None if there is nothing to do, and the slot that is still `wanted` after it.
+    """The slot to work on, None if there is nothing to do, and the slot that is still due after it.
 
-    The open slot comes first, then one that a person asked for, then `wanted`.
+    The open slot comes first, then one that a person asked for, then `slot_due`.
     """
     slot = current.open_slot or current.ordered
-    if slot or not wanted:
-        return slot, None if slot == wanted else wanted
-    while digest_progress.is_done(process, space_id, wanted):
+    if slot or not slot_due:
+        return slot, None if slot == slot_due else slot_due
+    while digest_progress.is_done(process, space_id, slot_due):
         if order.slot or not order.forced:
             return None, None
         # Another digest was begun in the same second.
-        wanted = current_digest.later(wanted)
-    return wanted if _is_due(process, space_id, wanted, order) else None, None
+        slot_due = current_digest.later(slot_due)
+    return slot_due if _is_due(process, space_id, slot_due, order) else None, None
 
 
 def _is_due(process: Process, space_id: str, slot: str, order: DigestOrder) -> bool:
@@ -163,16 +163,16 @@ def _work(
 def _digest(work: Work[CurrentDigest]) -> End:
     process, space_id, slot = work.process, work.job.space_id, work.job.job_id
     task = DigestTask(work, heads.zone_of(process, heads.load_recent(process, space_id).meta))
-    given = digest_input.ensure(process, space_id, slot)
-    seen = digest_progress.look(process, space_id, slot)
-    done = digest_progress.find_done(process, space_id, slot) if seen.done else None
+    source = digest_input.ensure(process, space_id, slot)
+    progress = digest_progress.look(process, space_id, slot)
+    done = digest_progress.find_done(process, space_id, slot) if progress.done else None
     if not done:
-        if not chunks.settle(task, given, seen):
+        if not chunks.settle(task, source, progress):
             raise OutOfTime("Its other chunks are left to another invocation.")
         _settle_similar(task)
         # Exactly the messages of the input: all are in memories by now, or in dead letters.
-        process.store.delete_many([keys.named(space_id, name) for name in given.names()])
-        done = digest_progress.write(process, keys.done(space_id, slot), _counted(task, given, seen))
+        process.store.delete_many([keys.named(space_id, name) for name in source.names()])
+        done = digest_progress.write(process, keys.done(space_id, slot), _counted(task, source, progress))
     work.counts["more"] += done.more
     return End(changes={"progress": Progress(done=done.chunks, total=done.chunks), "usage": done.usage})
 
@@ -188,27 +188,29 @@ def _settle_similar(task: DigestTask) -> None:
             logger.warning("memories were not compared", extra={"space_id": task.space_id, "error_code": error.code})
 
 
-def _counted(task: DigestTask, given: Input, seen: digest_progress.ChunkProgress) -> DigestDone:
+def _counted(task: DigestTask, source: Input, progress: digest_progress.ChunkProgress) -> DigestDone:
     process, space_id, slot = task.process, task.space_id, task.slot
-    asked = [keys.extract(space_id, slot, one) for one in sorted(seen.extracts)]
+    answers = [keys.extract(space_id, slot, number) for number in sorted(progress.extracts)]
     tried = [
-        keys.failed_try(space_id, slot, one, k + 1) for one, most in sorted(seen.tries.items()) for k in range(most)
+        keys.failed_try(space_id, slot, number, k + 1)
+        for number, most in sorted(progress.tries.items())
+        for k in range(most)
     ]
-    stored = [keys.stored(space_id, slot, one) for one in sorted(seen.stored)]
-    kept = digest_progress.counted(process, stored, StoredFacts)
-    used = [one.usage for one in digest_progress.counted(process, asked, Extract)]
-    used += [one.usage for one in digest_progress.counted(process, tried, Try)]
+    stored = [keys.stored(space_id, slot, number) for number in sorted(progress.stored)]
+    facts = digest_progress.counted(process, stored, StoredFacts)
+    used = [answer.usage for answer in digest_progress.counted(process, answers, Extract)]
+    used += [attempt.usage for attempt in digest_progress.counted(process, tried, Try)]
     return DigestDone(
         slot=slot,
-        messages=len(given.names()),
-        chunks=len(given.chunks),
-        dead_letters=sorted(seen.dead),
-        new=sum(one.new for one in kept),
-        merged=sum(one.merged for one in kept),
-        refused=sum(one.refused for one in kept),
+        messages=len(source.names()),
+        chunks=len(source.chunks),
+        dead_letters=sorted(progress.dead),
+        new=sum(chunk.new for chunk in facts),
+        merged=sum(chunk.merged for chunk in facts),
+        refused=sum(chunk.refused for chunk in facts),
         usage=sum(used, Usage()),
-        more=given.more,
-        started_at=given.created_at,
+        more=source.more,
+        started_at=source.created_at,
         ended_at=clock.iso_millis(process.clock()),
     )
 

@@ -33,14 +33,14 @@ def start_due(process: Process, deadline: datetime) -> dict[str, str]:
     1 LIST per 1,000 entries of the due index. For each space with messages 2 GETs, and 1 GET and 1 LIST if no digest is
     open. 1 DeleteObjects for the spaces without messages.
     """
-    left = due_index.due_now(process).get("room", [])
+    remaining = due_index.due_now(process).get("room", [])
     queued: dict[str, str] = {}
-    while left and deadline - process.clock() > LAST_ROUND:
-        some, left = left[:AT_ONCE], left[AT_ONCE:]
-        looks = process.store.map(lambda one: _start(process, one.space_id), some)
-        queued |= {one.space_id: seen for one, seen in zip(some, looks, strict=True) if seen}
-        at_rest = [one for one, seen in zip(some, looks, strict=True) if seen == AT_REST]
-        due_index.settle(process, at_rest, [one for one in some if one not in at_rest])
+    while remaining and deadline - process.clock() > LAST_ROUND:
+        batch, remaining = remaining[:AT_ONCE], remaining[AT_ONCE:]
+        looks = process.store.map(lambda due: _start(process, due.space_id), batch)
+        queued |= {due.space_id: look for due, look in zip(batch, looks, strict=True) if look}
+        at_rest = [due for due, look in zip(batch, looks, strict=True) if look == AT_REST]
+        due_index.settle(process, at_rest, [due for due in batch if due not in at_rest])
     return queued
 
 
@@ -82,11 +82,11 @@ def longest_wait(process: Process, deadline: datetime) -> float:
 
     1 LIST per 1,000 entries of the due index, 1 LIST for each space with messages, 2 LISTs and some GETs if any wait.
     """
-    left = due_index.due_now(process).get("room", [])
+    remaining = due_index.due_now(process).get("room", [])
     longest = 0.0
-    while left and deadline - process.clock() > LAST_ROUND:
-        some, left = left[:AT_ONCE], left[AT_ONCE:]
-        longest = max([longest, *process.store.map(lambda one: _waits(process, one.space_id), some)])
+    while remaining and deadline - process.clock() > LAST_ROUND:
+        batch, remaining = remaining[:AT_ONCE], remaining[AT_ONCE:]
+        longest = max([longest, *process.store.map(lambda due: _waits(process, due.space_id), batch)])
     return round(longest, 2)
 
 

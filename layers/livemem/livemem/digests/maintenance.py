@@ -30,22 +30,22 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     if "_digests" not in space.folders:
         return {}
     oldest = all_keys.compact_time(process.clock() - timedelta(days=process.settings.run_retention_days))
-    listed = process.store.folders(keys.digests_prefix(space.space_id))
-    old = sorted(slot for slot in listed if keys.SLOT.fullmatch(slot) and slot < oldest)
+    names = process.store.folders(keys.digests_prefix(space.space_id))
+    old = sorted(slot for slot in names if keys.SLOT.fullmatch(slot) and slot < oldest)
     removed = sum(_remove(process, space.space_id, slot) for slot in old[:AT_ONCE])
     return {"digests_removed": float(removed)} if removed else {}
 
 
 def _remove(process: Process, space_id: str, slot: str) -> bool:
     """Remove an ended digest, unless it holds dead letters. Returns whether it was removed."""
-    found = [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot))]
-    names = [parsed[1] for key in found if (parsed := keys.parse_digest(key))]
+    object_keys = [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot))]
+    names = [parsed[1] for key in object_keys if (parsed := keys.parse_digest(key))]
     # If another digest began before this one, only its lease exists.
     is_over = "done.json" in names or set(names) == {"claim.json"}
     if not is_over or any(keys.parse_dead(name) is not None for name in names):
         return False
     # `done.json` is removed last. Without it the rest would look like a running digest.
-    process.store.delete_many([key for key in found if key != keys.done(space_id, slot)])
+    process.store.delete_many([key for key in object_keys if key != keys.done(space_id, slot)])
     process.store.delete(keys.done(space_id, slot))
     return True
 
@@ -56,9 +56,9 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     1 GET and 1 LIST for a space without messages, else up to 1 GET and 2 LISTs more.
     """
     current = current_digest.find(process, space.space_id)
-    found = [*_failing(space, current.value), *_overdue(process, space)]
+    causes = [*_failing(space, current.value), *_overdue(process, space)]
     # Without this document no digest ever began.
-    return [*found, *(_given_up(process, space) if current.etag else ())]
+    return [*causes, *(_given_up(process, space) if current.etag else ())]
 
 
 def _failing(space: Space, current: CurrentDigest) -> list[HealthProblem]:
@@ -90,9 +90,9 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
     """The problem of chunks that were given up in the last week: 1 LIST, seldom more."""
     prefix = keys.digests_prefix(space.space_id)
     since = all_keys.compact_time(process.clock() - SHOWN_FOR)
-    listed = process.store.scan(prefix, start_after=f"{prefix}{since}")
-    named = [found for entry in listed if (found := keys.parse_digest(entry.key))]
-    dead = [slot for slot, rest in named if keys.parse_dead(rest) is not None]
+    entries = process.store.scan(prefix, start_after=f"{prefix}{since}")
+    digests = [parsed for entry in entries if (parsed := keys.parse_digest(entry.key))]
+    dead = [slot for slot, rest in digests if keys.parse_dead(rest) is not None]
     if not dead:
         return []
     detail = (
@@ -106,16 +106,16 @@ def kind(name: str) -> DocumentKind | None:
     """The kind of a digest's document. None for leases, because nothing depends on them."""
     if name == keys.OPEN:
         return DocumentKind(CurrentDigest.from_bytes, _instead_of_current)
-    found = keys.parse_digest(f"x/{name}")
-    if not found or found[1] == "claim.json":
+    parsed = keys.parse_digest(f"x/{name}")
+    if not parsed or parsed[1] == "claim.json":
         return None
-    if found[1] in _DOCUMENTS:
-        return _DOCUMENTS[found[1]]
-    if keys.parse_dead(found[1]) is not None:
+    if parsed[1] in _DOCUMENTS:
+        return _DOCUMENTS[parsed[1]]
+    if keys.parse_dead(parsed[1]) is not None:
         return DocumentKind(DeadLetter.from_bytes)
-    if keys.parse_try(found[1]):
+    if keys.parse_try(parsed[1]):
         return DocumentKind(Try.from_bytes)
-    part = keys.parse_part(found[1])
+    part = keys.parse_part(parsed[1])
     return part and _PARTS[part[0]]
 
 
@@ -133,12 +133,12 @@ def _instead_of_input(process: Process, damaged: Damaged) -> Input:
 def _instead_of_end(process: Process, damaged: Damaged) -> DigestDone:
     """The replacement of a damaged end: the digest has ended, and its counts are lost."""
     slot = _slot(damaged)
-    seen = digest_progress.look(process, damaged.space_id, slot)
+    progress = digest_progress.look(process, damaged.space_id, slot)
     return DigestDone(
         slot=slot,
         messages=0,
         chunks=0,
-        dead_letters=sorted(seen.dead),
+        dead_letters=sorted(progress.dead),
         new=0,
         merged=0,
         usage=Usage(),
@@ -153,9 +153,9 @@ def _instead_of_stored(_: Process, __: Damaged) -> StoredFacts:
 
 
 def _slot(damaged: Damaged) -> str:
-    found = keys.parse_digest(f"x/{damaged.name}")
-    assert found
-    return found[0]
+    parsed = keys.parse_digest(f"x/{damaged.name}")
+    assert parsed
+    return parsed[0]
 
 
 _DOCUMENTS = {

@@ -27,10 +27,10 @@ def system() -> str:
 
 
 def build(
-    room: str, messages: Sequence[Message], known: Sequence[Memory], zone: ZoneInfo, now: datetime, most: int
+    room: str, messages: Sequence[Message], memories: Sequence[Memory], zone: ZoneInfo, now: datetime, most: int
 ) -> Messages:
     """The messages about a chunk. Times are in `zone`; `most` is the model's window in tokens."""
-    shown = [
+    fields = [
         {
             "number": number,
             "at": _local(message.timestamp, zone),
@@ -41,12 +41,12 @@ def build(
     ]
     user = Template(_text("user")).substitute(
         room=json_line(room),
-        first=shown[0]["at"] if shown else "-",
-        last=shown[-1]["at"] if shown else "-",
+        first=fields[0]["at"] if fields else "-",
+        last=fields[-1]["at"] if fields else "-",
         zone=zone.key,
         now=f"{now.astimezone(zone):%A %Y-%m-%d %H:%M}",
-        known=json_line(_fitting(known, min(KNOWN_TOKENS, most // KNOWN_SHARE))),
-        messages=json_line(shown),
+        known=json_line(_fitting(memories, min(KNOWN_TOKENS, most // KNOWN_SHARE))),
+        messages=json_line(fields),
     )
     return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
 
@@ -59,6 +59,6 @@ def _local(timestamp: str, zone: ZoneInfo) -> str:
         return timestamp[:16]
 
 
-def _fitting(known: Sequence[Memory], room: int) -> Sequence[dict[str, str]]:
-    shown = [{"kind": memory.kind, "content": memory.content[:KNOWN_CHARACTERS]} for memory in known]
-    return window.fitting(shown, room, lambda one: window.tokens(json_line(one)))
+def _fitting(memories: Sequence[Memory], room: int) -> Sequence[dict[str, str]]:
+    items = [{"kind": memory.kind, "content": memory.content[:KNOWN_CHARACTERS]} for memory in memories]
+    return window.fitting(items, room, lambda item: window.tokens(json_line(item)))

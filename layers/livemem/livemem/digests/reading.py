@@ -66,12 +66,12 @@ def page(process: Process, space_id: str, *, limit: int, after: str | None = Non
     if after is not None:
         keys.check_slot(after)
     current = current_digest.find(process, space_id).value
-    listed = process.store.folders(keys.digests_prefix(space_id))
-    slots = {slot for slot in listed if keys.SLOT.fullmatch(slot)} | {current.ordered or "", current.open_slot or ""}
+    names = process.store.folders(keys.digests_prefix(space_id))
+    slots = {slot for slot in names if keys.SLOT.fullmatch(slot)} | {current.ordered or "", current.open_slot or ""}
     behind = sorted((slot for slot in slots if slot and (after is None or slot < after)), reverse=True)
-    some = behind[:limit]
-    found = process.store.map(lambda slot: _summary(process, space_id, slot, current), some)
-    return [one for one in found if one], some[-1] if len(behind) > limit else None
+    batch = behind[:limit]
+    summaries = process.store.map(lambda slot: _summary(process, space_id, slot, current), batch)
+    return [digest for digest in summaries if digest], batch[-1] if len(behind) > limit else None
 
 
 def load(process: Process, space_id: str, slot: str) -> Digest:
@@ -81,33 +81,33 @@ def load(process: Process, space_id: str, slot: str) -> Digest:
     """
     keys.check_slot(slot)
     heads.load_recent(process, space_id)
-    found = _summary(process, space_id, slot, current_digest.find(process, space_id).value)
-    if not found:
+    digest = _summary(process, space_id, slot, current_digest.find(process, space_id).value)
+    if not digest:
         raise NotFound("digest", slot)
-    missing = list(found.missing)
-    there = given_up(process, space_id, slot, missing)
-    return Digest(**{**found.__dict__, "given_up": there, "missing": missing})
+    missing = list(digest.missing)
+    chunks = given_up(process, space_id, slot, missing)
+    return Digest(**{**digest.__dict__, "given_up": chunks, "missing": missing})
 
 
 def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> list[GivenUpChunk]:
     """The chunks that were given up and not put back: 1 LIST, 1 GET each."""
-    there = dead_letters(process, space_id, slot, missing)
+    letters = dead_letters(process, space_id, slot, missing)
     return [
         GivenUpChunk(number, dead.room, len(dead.messages), dead.code, dead.detail, dead.at)
-        for number, dead in there.items()
+        for number, dead in letters.items()
     ]
 
 
 def dead_letters(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadLetter]:
     """The same chunks with their messages. The keys of unreadable ones are added to `missing`."""
-    listed = process.store.scan(keys.dead_prefix(space_id, slot))
-    parsed = [keys.parse_digest(entry.key) for entry in listed]
-    numbers = [chunk for one in parsed if one and (chunk := keys.parse_dead(one[1])) is not None]
-    found = process.store.map(
+    entries = process.store.scan(keys.dead_prefix(space_id, slot))
+    parsed = [keys.parse_digest(entry.key) for entry in entries]
+    numbers = [chunk for name in parsed if name and (chunk := keys.parse_dead(name[1])) is not None]
+    letters = process.store.map(
         lambda number: digest_progress.readable(process, keys.dead(space_id, slot, number), DeadLetter, missing),
         numbers,
     )
-    return {number: dead for number, dead in zip(numbers, found, strict=True) if dead}
+    return {number: dead for number, dead in zip(numbers, letters, strict=True) if dead}
 
 
 def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest) -> Digest | None:
@@ -119,18 +119,18 @@ def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest)
         return Digest(slot, "done", missing=missing)
     if slot == current.ordered:
         return Digest(slot, "queued")
-    given = digest_progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
-    there = digest_progress.look(process, space_id, slot)
+    source = digest_progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
+    progress = digest_progress.look(process, space_id, slot)
     job = current if slot == current.open_slot else None
-    if not (job or given or missing or there != ChunkProgress()):
+    if not (job or source or missing or progress != ChunkProgress()):
         return None
     return Digest(
         slot,
         job.status if job else "queued",
         error=job.error.code if job and job.error and job.status == "queued" else None,
-        messages=len(given.names()) if given else 0,
-        chunks=len(given.chunks) if given else 0,
-        settled=len(there.stored | there.dead),
+        messages=len(source.names()) if source else 0,
+        chunks=len(source.chunks) if source else 0,
+        settled=len(progress.stored | progress.dead),
         missing=missing,
     )
 

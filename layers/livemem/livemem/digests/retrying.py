@@ -45,28 +45,28 @@ def retry(process: Process, space_id: str, slot: str) -> int:
 
 
 def _ended(process: Process, space_id: str, slot: str) -> Object:
-    found = process.store.get(keys.done(space_id, slot))
-    if not found:
+    done = process.store.get(keys.done(space_id, slot))
+    if not done:
         if not next(iter(process.store.scan(keys.digest_prefix(space_id, slot), limit=1)), None):
             raise NotFound("digest", slot)
         raise Conflict("The digest has not ended: it continues by itself.", retry_after=600)
-    return found
+    return done
 
 
-def _check_age(found: Object) -> None:
-    if found.age < WAIT:
-        left = WAIT - found.age
+def _check_age(done: Object) -> None:
+    if done.age < WAIT:
+        rest = WAIT - done.age
         raise Conflict(
             "The digest ended a short time ago. Its dead letters can be tried again from "
-            f"{clock.iso(found.seen_at + left)} on.",
-            retry_after=math.ceil(left.total_seconds()),
+            f"{clock.iso(done.seen_at + rest)} on.",
+            retry_after=math.ceil(rest.total_seconds()),
         )
 
 
 def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadLetter]) -> list[bool]:
     """Whether each message is in its room now. It is not if a later digest took it after an earlier try died."""
-    given = digest_input.find(process, space_id, slot)
-    began = clock.parse(given.created_at) if given else process.clock()
+    source = digest_input.find(process, space_id, slot)
+    began = clock.parse(source.created_at) if source else process.clock()
     taken = digested.since(process, space_id, began)
 
     def one(place: tuple[str, bytes]) -> bool:

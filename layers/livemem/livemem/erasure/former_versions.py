@@ -41,7 +41,7 @@ def clear_quoting(work: Work[Receipt], task: ErasureTask, clean: set[Known], ski
         keys.exports_prefix(task.space_id),
     ):
         batch: list[Version] = []
-        for version in versions.listed(work.process.store, prefix):
+        for version in versions.below(work.process.store, prefix):
             kept = kept or version.version_id != versions.NO_ID
             if not version.latest and _to_look_at(version, task, clean, skip):
                 batch.append(version)
@@ -115,7 +115,7 @@ def clear_former(work: Work[Receipt]) -> Cleared:
     kept = False
     for prefix, some in by_prefix.items():
         check_time(work)
-        for version in versions.listed(store, prefix):
+        for version in versions.below(store, prefix):
             kept = kept or version.version_id != versions.NO_ID
             if version.key in some and not version.latest:
                 former.append(version)
@@ -142,7 +142,7 @@ def clear_derived(process: Process, space_id: str) -> Cleared:
     prefixes = (keys.search_prefix(space_id), keys.vectors_prefix(space_id), verdicts)
     for prefix in prefixes:
         process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
-    found = [version for prefix in prefixes for version in versions.listed(process.store, prefix)]
+    found = [version for prefix in prefixes for version in versions.below(process.store, prefix)]
     versions.remove(process.store, [version for version in found if not version.marker])
     # Last: without it the version before would be there again.
     versions.remove(process.store, [version for version in found if version.marker])

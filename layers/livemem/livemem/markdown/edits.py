@@ -202,8 +202,8 @@ def _is_head(document: _Document, at: int) -> bool:
 
 def _says_something(document: _Document, section: Section) -> bool:
     """Whether there is text in the section or below it: what readers are shown, and what can be confirmed."""
-    within = [one for one in document.sections if section.start <= one.start < section.end]
-    return any(line.strip() for one in within for line in document.lines[one.body : one.own_end])
+    within = [part for part in document.sections if section.start <= part.start < section.end]
+    return any(line.strip() for part in within for line in document.lines[part.body : part.own_end])
 
 
 def _append(document: _Document, section: Section, content: _Content) -> _Document:
@@ -354,10 +354,10 @@ def _content(document: _Document, edit: Edit, level: int, heading: str) -> _Cont
         lines = _stripped(lines[first.body :])
         blocks = _closed_blocks(lines, document.effort)
     content = _Content(tuple(line + document.line_ending for line in lines), tuple(blocks))
-    for found in content.headings:
-        if found.level <= level:
+    for inner in content.headings:
+        if inner.level <= level:
             raise SectionError(
-                f"the content holds the heading {shown(found.line)}, which would end the section: use deeper headings "
+                f"the content holds the heading {shown(inner.line)}, which would end the section: use deeper headings "
                 "in content, and one edit per section"
             )
     return content
@@ -443,11 +443,11 @@ def _spliced(
     # Block structure depends on what stands above, and every block on the top level, every item of a list there too,
     # starts afresh: from the last one that begins above the change to the first one that begins below it as before,
     # all others are as they were.
-    kept = max(head - 1, 0)
-    low = old[kept].start if head else 0
+    unchanged = max(head - 1, 0)
+    low = old[unchanged].start if head else 0
     fresh, rest = _parse_until_as_before(document, lines, low, tail, shift)
     if of_lines:
-        above = [block._replace(end=block.end + shift * (block.end > start)) for block in old[kept:tail]]
+        above = [block._replace(end=block.end + shift * (block.end > start)) for block in old[unchanged:tail]]
         if _opaque(fresh) != _opaque([*above, *(block.moved(shift) for block in old[tail:rest])]):
             raise SectionError("the line would open, close or move a code fence or an HTML block: use replace_section")
     elif any(b.kind in _OPAQUE and b.start < first < b.end for b in fresh):
@@ -456,13 +456,13 @@ def _spliced(
             'or give the whole file with action "updated"'
         )
     after = [heading.moved(shift) for heading in headings_of(old[tail:rest])]
-    expected, found = [*headings_of(old[kept:head]), *inside, *after], headings_of(fresh)
-    if found != expected:
-        odd = next((h for h in [*expected, *found] if (h in expected) != (h in found)), (expected or found)[0])
+    expected, actual = [*headings_of(old[unchanged:head]), *inside, *after], headings_of(fresh)
+    if actual != expected:
+        odd = next((h for h in [*expected, *actual] if (h in expected) != (h in actual)), (expected or actual)[0])
         raise SectionError(f"{shown(odd.line)} would gain or lose its place as a heading: check indentation and lists")
     if head and fresh:
-        fresh[0] = fresh[0]._replace(begins_list=old[kept].begins_list)
-    blocks = (*old[:kept], *fresh, *([block.moved(shift) for block in old[rest:]] if shift else old[rest:]))
+        fresh[0] = fresh[0]._replace(begins_list=old[unchanged].begins_list)
+    blocks = (*old[:unchanged], *fresh, *([block.moved(shift) for block in old[rest:]] if shift else old[rest:]))
 
     sections = nest(headings_of(blocks), len(lines))
     was_behind = document.sections[bisect_left(document.sections, stop, key=_start_of) :]
@@ -501,8 +501,13 @@ def _parse_until_as_before(
     return fresh, number + 1
 
 
-def _begin_alike(one: MarkdownBlock, other: MarkdownBlock) -> bool:
-    return (one.kind, one.start, one.item_of, one.heading) == (other.kind, other.start, other.item_of, other.heading)
+def _begin_alike(first: MarkdownBlock, other: MarkdownBlock) -> bool:
+    return (first.kind, first.start, first.item_of, first.heading) == (
+        other.kind,
+        other.start,
+        other.item_of,
+        other.heading,
+    )
 
 
 def _open(text: str) -> _Document:

@@ -22,15 +22,15 @@ def find(lines: Sequence[str], start: int, stop: int, text: str) -> int:
 
     Raises SectionError if no line fits, or more than one does. It names those that fit.
     """
-    named = collapse(text)
-    if not named:
+    collapsed = collapse(text)
+    if not collapsed:
         raise SectionError("line is empty: give the beginning of the line")
     numbers = [number for number in range(start, stop) if not is_blank(lines[number])]
-    for wanted, read in ((named, collapse), (_bare(named), _bare)):
-        whole = [number for number in numbers if read(lines[number]) == wanted]
-        fits = whole or [number for number in numbers if wanted and read(lines[number]).startswith(wanted)]
-        words = len(fits) == 1 and _ends_word(read(lines[fits[0]]), wanted)
-        if fits and not whole and len(named) < SHORTEST and not words:
+    for target, read in ((collapsed, collapse), (_bare(collapsed), _bare)):
+        matches = [number for number in numbers if read(lines[number]) == target]
+        fits = matches or [number for number in numbers if target and read(lines[number]).startswith(target)]
+        words = len(fits) == 1 and _ends_word(read(lines[fits[0]]), target)
+        if fits and not matches and len(collapsed) < SHORTEST and not words:
             raise SectionError(f"line {shown(text)} is too short: give at least {SHORTEST} characters of its beginning")
         if len(fits) == 1:
             return fits[0]

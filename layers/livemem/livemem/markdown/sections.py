@@ -117,14 +117,14 @@ def find(sections: Sequence[Section], address: str, effort: Effort | None = None
     Raises SectionError if there is none, or more than one, or if that takes more than ``effort`` (by default
     PARSE_EFFORT).
     """
-    found = matching(sections, address, effort)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        paths = dict.fromkeys(joined(section.path) for section in found)
+    candidates = matching(sections, address, effort)
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        paths = dict.fromkeys(joined(section.path) for section in candidates)
         raise SectionError(
-            f"{len(found)} sections match; address one of them by its path: {_listed(paths)}. Where the path does not "
-            'tell them apart either, give the whole file with action "updated"'
+            f"{len(candidates)} sections match; address one of them by its path: {_listed(paths)}. Where the path does "
+            'not tell them apart either, give the whole file with action "updated"'
         )
     if not sections:
         raise SectionError(f"no section {shown(address)}: the file has no headings")
@@ -138,14 +138,14 @@ def matching(sections: Sequence[Section], address: str, effort: Effort | None = 
     # end in #. Then closing # signs are taken for decoration, as in a heading line.
     undecorated = joined(heading_line(part) or "" for part in split_address(address))
     for text in (collapse(address), heading_line(address), undecorated):
-        found = [section for section in sections if section.path[-1] == text]
-        found = found or [section for section in sections if joined(section.path) == text]
-        found = found or [s for s in sections if any(joined(s.path[i:]) == text for i in range(1, len(s.path)))]
-        if found:
-            return found
+        matches = [section for section in sections if section.path[-1] == text]
+        matches = matches or [section for section in sections if joined(section.path) == text]
+        matches = matches or [s for s in sections if any(joined(s.path[i:]) == text for i in range(1, len(s.path)))]
+        if matches:
+            return matches
     (effort or Effort()).spend(_READ_EFFORT * len(sections))
     texts = dict.fromkeys(text for text in (collapse(address), heading_line(address), undecorated) if text)
-    return next((found for text in texts if (found := _read_alike(sections, text))), [])
+    return next((alike for text in texts if (alike := _read_alike(sections, text))), [])
 
 
 def _read_alike(sections: Sequence[Section], address: str) -> list[Section]:
@@ -154,22 +154,27 @@ def _read_alike(sections: Sequence[Section], address: str) -> list[Section]:
     """
     for lines in dict.fromkeys((tuple(split_address(address)), tuple(collapse(address).split(_BETWEEN)))):
         parts = [_read_aloud(line) for line in lines]
-        found = [section for section in sections if _reads_as(section, parts)] if all(text for _, text in parts) else []
-        if found:
-            return found
+        matches = (
+            [section for section in sections if _reads_as(section, parts)] if all(text for _, text in parts) else []
+        )
+        if matches:
+            return matches
     return []
 
 
-def alike(one: str, other: str) -> bool:
+def alike(text: str, other: str) -> bool:
     """Whether two heading lines are the same, or read the same."""
-    return one == other or (_read_aloud(one)[1] != "" and _read_aloud(one) == _read_aloud(other))
+    return text == other or (_read_aloud(text)[1] != "" and _read_aloud(text) == _read_aloud(other))
 
 
 def _reads_as(section: Section, parts: Sequence[tuple[int, str]]) -> bool:
     read = [_read_aloud(line) for line in section.path[-len(parts) :]]
     if len(read) < len(parts):
         return False
-    return all(text == part and wanted in (0, level) for (wanted, part), (level, text) in zip(parts, read, strict=True))
+    return all(
+        text == part and address_level in (0, level)
+        for (address_level, part), (level, text) in zip(parts, read, strict=True)
+    )
 
 
 @lru_cache(maxsize=4096)

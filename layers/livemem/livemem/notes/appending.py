@@ -115,7 +115,7 @@ def new_note(
 ) -> Note:
     """A note of `agent`, named by its moment and `suffix` (8 hex digits), not yet written. Raises InvalidName."""
     name = keys.NoteName(now, keys.check_agent(agent), draft.category, suffix)
-    said = clock.parse(draft.said_at) if draft.said_at is not None else now
+    moment = clock.parse(draft.said_at) if draft.said_at is not None else now
     return Note(
         note_id=name.note_id,
         space_id=space_id,
@@ -126,7 +126,7 @@ def new_note(
         content=draft.content,
         size=len(draft.content.encode()),
         source=source,
-        said_at=clock.iso(said) if said < now else None,
+        said_at=clock.iso(moment) if moment < now else None,
         author=draft.author,
         redacted=draft.redacted,
     )
@@ -146,10 +146,10 @@ def _write(process: Process, note: Note) -> Note:
         if written.says_so:
             return note
         # A chance of one in four thousand million, or the note was folded since.
-        there = written.other.body if written.other else _folded(process, note)
-        if there == body:
+        existing = written.other.body if written.other else _folded(process, note)
+        if existing == body:
             return note
-        if there is not None:
+        if existing is not None:
             note = replace(note, note_id=replace(keys.parse_note_id(note.note_id), suffix=process.new_suffix()).note_id)
     raise PreconditionLost("No free name was found for the note. Try again.")
 
@@ -157,5 +157,5 @@ def _write(process: Process, note: Note) -> Note:
 def _folded(process: Process, note: Note) -> bytes | None:
     """The folded note of this name, as its object's bytes."""
     heads.load(process, note.space_id)
-    kept = records.find_note(process, note.space_id, keys.parse_note_id(note.note_id))
-    return kept.body if kept else None
+    folded = records.find_note(process, note.space_id, keys.parse_note_id(note.note_id))
+    return folded.body if folded else None

@@ -54,11 +54,11 @@ def append_once(
     require_conditional_writes(process.store)
     claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
     # No tag has a line break.
-    said = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
-    body_digest = _digest([draft.category, draft.content, *draft.tags, *said])
+    optional = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
+    body_digest = _digest([draft.category, draft.content, *draft.tags, *optional])
     note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
-    told = KeyedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
-    claim = told.to_bytes()
+    document = KeyedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
+    claim = document.to_bytes()
     written = stored.write_once(process.store, claim_key, claim)
     if written.says_so:
         return appending.write(process, note), True

@@ -177,9 +177,9 @@ def _source(field: Any) -> CapturedFrom | PromotedFrom | None:
 
 
 def _promoted(field: dict[str, Any]) -> PromotedFrom | None:
-    found = [field.get(name) for name in ("space", "note", "promotion", "promoted_by", "promoted_at")]
-    texts = [one for one in found if isinstance(one, str)]
-    if len(texts) < len(found):
+    values = [field.get(name) for name in ("space", "note", "promotion", "promoted_by", "promoted_at")]
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) < len(values):
         return None
     source = PromotedFrom(*texts)
     try:

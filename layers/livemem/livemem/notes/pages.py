@@ -52,7 +52,7 @@ class NotesFilter:
 
     def in_zone(self, zone: tzinfo) -> "NotesFilter":
         """The same, whose days are those of a time zone."""
-        since, until = (one and clock.in_zone(one, zone) for one in (self.since, self.until))
+        since, until = (bound and clock.in_zone(bound, zone) for bound in (self.since, self.until))
         return replace(self, since=since, until=until)
 
     def has_tag(self, tags: Sequence[str]) -> bool:
@@ -91,19 +91,19 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     Raises InvalidName, NotFound.
     """
     name = keys.parse_note_id(note_id)
-    found = process.store.get(keys.note(space_id, note_id))
-    if found and not late_duplicates.hidden(process, space_id, [found]):
-        return notes.parse_note(space_id, name, found.body)
+    item = process.store.get(keys.note(space_id, note_id))
+    if item and not late_duplicates.hidden(process, space_id, [item]):
+        return notes.parse_note(space_id, name, item.body)
     heads.load(process, space_id)
-    kept = records.find_note(process, space_id, name)
-    if kept and kept.consolidation is not None:
-        return recorded(space_id, name, kept.body, kept.consolidation)
+    folded = records.find_note(process, space_id, name)
+    if folded and folded.consolidation is not None:
+        return recorded(space_id, name, folded.body, folded.consolidation)
     # It may have been consolidated, and undone, between the two looks; or a late request has removed it after an undo.
-    found = found or process.store.get(keys.note(space_id, note_id))
-    there = found or kept
-    if not there:
+    item = item or process.store.get(keys.note(space_id, note_id))
+    source = item or folded
+    if not source:
         raise NotFound("note", note_id)
-    return notes.parse_note(space_id, name, there.body)
+    return notes.parse_note(space_id, name, source.body)
 
 
 def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Note]:
@@ -116,22 +116,20 @@ def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Not
     if not 0 < len(names) <= IDS_MOST:
         raise InvalidRequest.of("ids", f"must name 1 to {IDS_MOST} notes")
     heads.load_recent(process, space_id)
-    there = process.store.get_many([keys.note(space_id, name.note_id) for name in names])
-    hidden = late_duplicates.hidden(process, space_id, [found for found in there if found])
+    items = process.store.get_many([keys.note(space_id, name.note_id) for name in names])
+    hidden = late_duplicates.hidden(process, space_id, [item for item in items if item])
     live = {
-        name.note_id: found.body
-        for name, found in zip(names, there, strict=True)
-        if found and name.note_id not in hidden
+        name.note_id: item.body for name, item in zip(names, items, strict=True) if item and name.note_id not in hidden
     }
-    kept = records.find_notes(process, space_id, [name for name in names if name.note_id not in live])
-    shown = []
+    folded = records.find_notes(process, space_id, [name for name in names if name.note_id not in live])
+    result = []
     for name in names:
-        held = kept.get(name.note_id)
+        record_copy = folded.get(name.note_id)
         if name.note_id in live:
-            shown.append(notes.parse_note(space_id, name, live[name.note_id]))
-        elif held:
-            shown.append(recorded(space_id, name, held.body, held.consolidation))
-    return shown
+            result.append(notes.parse_note(space_id, name, live[name.note_id]))
+        elif record_copy:
+            result.append(recorded(space_id, name, record_copy.body, record_copy.consolidation))
+    return result
 
 
 def recorded(space_id: str, name: keys.NoteName, body: bytes, consolidation: int | None) -> Note:
@@ -143,7 +141,7 @@ def recorded(space_id: str, name: keys.NoteName, body: bytes, consolidation: int
 def page(
     process: Process,
     space_id: str,
-    wanted: NotesFilter,
+    filters: NotesFilter,
     *,
     limit: int,
     after: str | None = None,
@@ -155,26 +153,26 @@ def page(
     A note that this process has read before costs no GET. A page may hold fewer than `limit` notes and still have a
     next one: with large notes, a filter by tag, or a filter that few notes pass. Raises NotFound.
     """
-    wanted = wanted.in_zone(heads.zone_of(process, heads.load_recent(process, space_id).meta))
+    filters = filters.in_zone(heads.zone_of(process, heads.load_recent(process, space_id).meta))
     scan, end = _chosen(
-        _behind(process, space_id, wanted, after, oldest_first=oldest_first),
-        wanted,
-        limit if wanted.tag is None else max(limit, TAG_SCAN),
+        _behind(process, space_id, filters, after, oldest_first=oldest_first),
+        filters,
+        limit if filters.tag is None else max(limit, TAG_SCAN),
     )
     live = late_duplicates.without(process, space_id, [entry for entry, _ in scan])
     notes = [note for note in read_all(process, space_id, live) if note]
-    shown = [note for note in notes if wanted.has_tag(note.tags)]
-    if len(shown) > limit or (len(shown) == limit and scan[-1][1].note_id != shown[-1].note_id):
-        return NotesPage(shown[:limit], shown[limit - 1].note_id)
-    return NotesPage(shown, end)
+    matching = [note for note in notes if filters.has_tag(note.tags)]
+    if len(matching) > limit or (len(matching) == limit and scan[-1][1].note_id != matching[-1].note_id):
+        return NotesPage(matching[:limit], matching[limit - 1].note_id)
+    return NotesPage(matching, end)
 
 
 def _behind(
-    process: Process, space_id: str, wanted: NotesFilter, after: str | None, *, oldest_first: bool
+    process: Process, space_id: str, filters: NotesFilter, after: str | None, *, oldest_first: bool
 ) -> Iterator[tuple[Entry, keys.NoteName]]:
     """The notes behind the cursor `after`, of those from `since` to `until`."""
     cursor = keys.parse_note_id(after) if after else None
-    since, until = wanted.since, wanted.until
+    since, until = filters.since, filters.until
     if cursor and oldest_first:
         since = max(cursor.timestamp, since or cursor.timestamp)
     elif cursor:
@@ -185,17 +183,17 @@ def _behind(
 
 
 def _chosen(
-    ordered: Iterator[tuple[Entry, keys.NoteName]], wanted: NotesFilter, most: int
+    ordered: Iterator[tuple[Entry, keys.NoteName]], filters: NotesFilter, most: int
 ) -> tuple[list[tuple[Entry, keys.NoteName]], str | None]:
     """The first notes that the filter admits: at least one, at most `most`, and no more than one answer can hold. With
     them the id of the last note that was checked, None at the end.
     """
     chosen: list[tuple[Entry, keys.NoteName]] = []
     size, last = 0, ""
-    for seen, (entry, name) in enumerate(ordered):
-        if seen >= NAMES_SCAN:
+    for count, (entry, name) in enumerate(ordered):
+        if count >= NAMES_SCAN:
             return chosen, last
-        if wanted.admits(name):
+        if filters.admits(name):
             size += entry.size
             if len(chosen) == most or (chosen and size > limits.PAGE_BYTES):
                 return chosen, last
@@ -206,14 +204,14 @@ def _chosen(
 
 def read_all(process: Process, space_id: str, entries: Sequence[Entry]) -> list[Note | None]:
     """The notes of listed objects, read in parallel: 1 GET for each unknown one. None for those that are gone."""
-    known = [process.reads.get(Note, entry.key, entry.etag) for entry in entries]
-    found = iter(process.store.get_many([entry.key for entry, note in zip(entries, known, strict=True) if not note]))
-    return [note or _parsed(process, space_id, next(found)) for note in known]
+    cached = [process.reads.get(Note, entry.key, entry.etag) for entry in entries]
+    items = iter(process.store.get_many([entry.key for entry, note in zip(entries, cached, strict=True) if not note]))
+    return [note or _parsed(process, space_id, next(items)) for note in cached]
 
 
-def _parsed(process: Process, space_id: str, found: Object | None) -> Note | None:
-    name = found and keys.parse_note(found.key)
-    if not found or not name:
+def _parsed(process: Process, space_id: str, item: Object | None) -> Note | None:
+    name = item and keys.parse_note(item.key)
+    if not item or not name:
         return None
-    note = notes.parse_note(space_id, name[1], found.body)
-    return process.reads.put(found.key, found.etag, note, (note.content, *note.tags))
+    note = notes.parse_note(space_id, name[1], item.body)
+    return process.reads.put(item.key, item.etag, note, (note.content, *note.tags))

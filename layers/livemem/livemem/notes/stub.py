@@ -35,11 +35,11 @@ def is_stub(note_id: str, body: bytes) -> bool:
     if not _SIGN.search(body):
         return False
     read = notes.parse_note("", keys.parse_note_id(note_id), body)
-    found = _STUB.fullmatch(read.content)
+    match = _STUB.fullmatch(read.content)
     try:
         # In a space that came from another one it names another space.
-        return bool(found) and _without_space(body) == _without_space(
-            stub("", note_id, date.fromisoformat(found["day"]))  # type: ignore[index]
+        return bool(match) and _without_space(body) == _without_space(
+            stub("", note_id, date.fromisoformat(match["day"]))  # type: ignore[index]
         )
     except ValueError:
         return False

@@ -23,10 +23,10 @@ class _Bounded(httpx2.SyncByteStream):
         self._most = most
 
     def __iter__(self) -> Iterator[bytes]:
-        left = self._most
+        rest = self._most
         for chunk in self._inner:
-            left -= len(chunk)
-            if left < 0:
+            rest -= len(chunk)
+            if rest < 0:
                 raise TooMuch
             yield chunk
 

@@ -40,9 +40,9 @@ _NOT_PUBLIC_THEREIN = tuple(
 def is_public(address: str) -> bool:
     """Whether the address is one of a server on the internet. False for a text that is no address."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return False
-    if isinstance(found, IPv4Address):
-        return not any(found in block for block in _NOT_PUBLIC)
-    return found.scope_id is None and found in _PUBLIC and not any(found in block for block in _NOT_PUBLIC_THEREIN)
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in block for block in _NOT_PUBLIC)
+    return parsed.scope_id is None and parsed in _PUBLIC and not any(parsed in block for block in _NOT_PUBLIC_THEREIN)

@@ -41,8 +41,8 @@ class NotFetched(Exception):
 
 def resolved(host: str) -> list[str]:
     """The addresses of a name, as the system knows them. Raises OSError."""
-    found = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ def _host(url: str) -> str:
 
 def _addresses(network: Network, host: str, deadline: "_Deadline") -> list[str]:
     try:
-        found = list(within(deadline.left(), lambda: network.resolve(host)))
+        addresses = list(within(deadline.left(), lambda: network.resolve(host)))
     except (OSError, UnicodeError) as error:
         if isinstance(error, TimeoutError):
             raise
         raise NotFetched("its name is not known") from error
-    if not found or not all(is_public(address) for address in found):
+    if not addresses or not all(is_public(address) for address in addresses):
         raise NotFetched("its name does not stand for public addresses alone")
-    return found[:MOST_ADDRESSES]
+    return addresses[:MOST_ADDRESSES]
 
 
 def _body(response: httpcore2.Response) -> bytes:
@@ -125,10 +125,10 @@ class _Deadline:
 
     def left(self) -> float:
         """Seconds that are left. Raises TimeoutError when none are."""
-        left = self._end - self._timer()
-        if left <= 0:
+        rest = self._end - self._timer()
+        if rest <= 0:
             raise TimeoutError
-        return left
+        return rest
 
 
 class _Pinned(httpcore2.NetworkBackend):
@@ -168,11 +168,11 @@ class _Limited(httpcore2.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
         """Bytes as they come."""
-        found = self._inner.read(max_bytes, self._deadline.left())
-        self._read += len(found)
+        chunk = self._inner.read(max_bytes, self._deadline.left())
+        self._read += len(chunk)
         if self._read > MOST_BYTES_IN_ALL:
             raise NotFetched(f"its answer has more than {MOST_BYTES} bytes")
-        return found
+        return chunk
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
         """Send the bytes."""

@@ -14,10 +14,10 @@ class SecretUnreadable(Exception):
 def read(setting: str, what: str) -> str:
     """The secret, which errors call `what`. Empty where the setting is empty. Raises SecretUnreadable."""
     # Names that matter begin with a slash, secrets never do.
-    named = setting.startswith("/")
+    is_name = setting.startswith("/")
     # A file's last line break is no part of the secret in it.
-    secret = (_parameter(setting, what) if named else setting).strip()
-    if (named and not secret) or not (secret.isascii() and secret.isprintable()):
+    secret = (_parameter(setting, what) if is_name else setting).strip()
+    if (is_name and not secret) or not (secret.isascii() and secret.isprintable()):
         raise SecretUnreadable(f"The {what} is empty, or has characters that no key can have.")
     return secret
 

@@ -36,7 +36,7 @@ from livemem.store import keys
 from livemem.store.memory_keys import Kind
 from livemem.store.objects import Entry
 from livemem.text.invisible import visible
-from livemem.text.language import told
+from livemem.text.language import detect
 
 T = TypeVar("T")
 SPACE, MEMORIES, SEARCH, USER = "space", "memories", "search", "user"
@@ -207,7 +207,7 @@ def load(
         tuple(name for name in SECONDS if name in failures),
         unread,
         whole.then,
-        whole.meta.language or told(whole.rules or ""),
+        whole.meta.language or detect(whole.rules or ""),
     )
 
 

@@ -405,7 +405,7 @@ def folder_of(key: str) -> str:
 
 
 def _list(store: Store, prefix: str, part: listing.Range, *, whole: bool = True) -> _Listed:
-    return _Listed(listing.listed(store, prefix, part), whole)
+    return _Listed(listing.entries(store, prefix, part), whole)
 
 
 def _follow(segments: Segments, store: Store) -> _Listed:

@@ -25,8 +25,8 @@ def request_of(author: str, idempotency_key: str, *, may_write: bool = True) -> 
 
     Names are not unique, so a token that may only read never meets the question of a namesake that may write.
     """
-    told = [author, idempotency_key, *([] if may_write else ["read"])]
-    digest = hashlib.sha256(json.dumps(told).encode()).digest()
+    parts = [author, idempotency_key, *([] if may_write else ["read"])]
+    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
     return str(ULID.from_bytes(digest[:16]))
 
 

@@ -36,8 +36,8 @@ class ReadCache:
     def get(self, kind: type[T], key: str, etag: str) -> T | None:
         """The value kept for the object `key` with this ETag, if it is of this kind, else None."""
         with self._lock:
-            found = self._entries.get((kind, key, etag))
-        return found[0] if found else None
+            value = self._entries.get((kind, key, etag))
+        return value[0] if value else None
 
     def put(self, key: str, etag: str, value: T, texts: Iterable[str | bytes]) -> T:
         """Keep a value, which no caller may change afterwards. `texts` are its parts whose length is not known."""

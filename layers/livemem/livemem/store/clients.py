@@ -119,11 +119,11 @@ def invoke(function_name: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         answer = _lambda_client(attempts=1, read_timeout=INVOKE_SECONDS).invoke(
             FunctionName=function_name, Payload=json.dumps(payload).encode()
         )
-        told = json.loads(answer["Payload"].read())
+        answer_data = json.loads(answer["Payload"].read())
     except (BotoCoreError, ClientError, ValueError) as error:
         raise StoreUnavailable(
             "The function service did not answer. The request may have been carried out: check before you repeat it."
         ) from error
-    if answer.get("FunctionError") or not isinstance(told, dict):
+    if answer.get("FunctionError") or not isinstance(answer_data, dict):
         raise StoreUnavailable("The function of this operation failed. Its log has the reason.")
-    return told
+    return answer_data

@@ -142,9 +142,9 @@ def turn_id(conversation_id: str, index: int) -> str:
     return f"{conversation_id}/{index}"
 
 
-def parse_turn_id(one: str) -> tuple[str, int] | None:
+def parse_turn_id(turn_id: str) -> tuple[str, int] | None:
     """Conversation and index in such an id. None for every other text."""
-    match = _TURN_ID.fullmatch(one)
+    match = _TURN_ID.fullmatch(turn_id)
     return (match["conversation"], int(match["index"])) if match else None
 
 
@@ -250,8 +250,8 @@ def by_cwd_prefix(space_id: str, host: str, cwd: str) -> str:
 
 def by_cwd(space_id: str, host: str, cwd: str, created_at: datetime, conversation_id: str) -> str:
     """The key of a conversation's marker."""
-    left = LAST_MOMENT - int(created_at.timestamp() * 1_000)
-    return f"{by_cwd_prefix(space_id, host, cwd)}{left:013d}_{conversation_id}"
+    rest = LAST_MOMENT - int(created_at.timestamp() * 1_000)
+    return f"{by_cwd_prefix(space_id, host, cwd)}{rest:013d}_{conversation_id}"
 
 
 def user_signals(space_id: str, user: str) -> str:

@@ -110,15 +110,15 @@ def encode_changes(after: Mapping[Kind, int] | None) -> str | None:
 
 def decode_changes(cursor: str | None) -> dict[Kind, int] | None:
     """The operation of each kind in a cursor. Raises InvalidRequest."""
-    found: dict[Kind, int] = {}
+    offsets: dict[Kind, int] = {}
 
     def check(text: str) -> str:
         for part in text.split(","):
             kind, _, number = part.partition("/")
-            found[memory_keys.check_kind(kind)] = memory_keys.check_number(number)
+            offsets[memory_keys.check_kind(kind)] = memory_keys.check_number(number)
         return text
 
-    return found if _decode(cursor, check) else None
+    return offsets if _decode(cursor, check) else None
 
 
 def decode_with(parse: Callable[[str], P], cursor: str | None) -> P | None:

@@ -58,7 +58,7 @@ def parse_due(key: str) -> DueEntry | None:
     moment = keys.compact_moment(f"{match['time']}00") if match else None
     if not match or not moment:
         return None
-    kind = next(one for one in KINDS if one == match["kind"])
+    kind = next(candidate for candidate in KINDS if candidate == match["kind"])
     name = unquote(match["name"] or "")
     return DueEntry(key, moment, match["space"], kind, name) if bool(name) != (kind in OF_SPACES) else None
 

@@ -208,8 +208,8 @@ def quarantine_id(key: str, etag: str) -> str:
 
 def parse_quarantined(key: str) -> str | None:
     """The id in the key of the document about an object set aside. None for every other key."""
-    found = key.rpartition("/_quarantine/")[2].removesuffix(".json")
-    return found if key.endswith(".json") and RUN_ID.fullmatch(found) else None
+    name = key.rpartition("/_quarantine/")[2].removesuffix(".json")
+    return name if key.endswith(".json") and RUN_ID.fullmatch(name) else None
 
 
 def sweep_place(kind: str) -> str:
@@ -260,8 +260,8 @@ def request_count(window: int, subject: str, process: str, count: int) -> str:
 
 def parse_request_count(key: str) -> tuple[str, int] | None:
     """The process and its count in such a key. None for every other key."""
-    found = _REQUEST_COUNT.fullmatch(key)
-    return (found["process"], int(found["count"])) if found else None
+    match = _REQUEST_COUNT.fullmatch(key)
+    return (match["process"], int(match["count"])) if match else None
 
 
 def live_prefix(space_id: str) -> str:
@@ -536,11 +536,11 @@ def search_prefix(space_id: str) -> str:
     return f"{space_id}/_search/"
 
 
-def search_snapshot(space_id: str, schema: int, number: int, said: int = 0) -> str:
-    """The key of the snapshot up to change `number` of the space. `said` counts its objects of conversations, which are
-    no changes.
+def search_snapshot(space_id: str, schema: int, number: int, turns: int = 0) -> str:
+    """The key of the snapshot up to change `number` of the space. `turns` counts its objects of conversations,
+    which are no changes.
     """
-    return f"{search_prefix(space_id)}{schema}-{number:06d}{f'-{said:09d}' if said else ''}.sqlite"
+    return f"{search_prefix(space_id)}{schema}-{number:06d}{f'-{turns:09d}' if turns else ''}.sqlite"
 
 
 def parse_search_snapshot(key: str) -> tuple[int, int, int] | None:
@@ -626,9 +626,9 @@ def is_memory(name: str) -> bool:
     message of a room, a part of the bank, or an object that was set aside because it cannot be read.
     """
     operation = _OF_MEMORIES.fullmatch(name)
-    told = is_of_changes(name) or is_of_erasures(name) or bool(operation and operation["what"] == "log")
-    told = told or name.startswith("_quarantine/")
-    return not name.endswith(".keep") and (name.startswith(("live/", "rooms/")) or told or is_of_bank(name))
+    is_log = is_of_changes(name) or is_of_erasures(name) or bool(operation and operation["what"] == "log")
+    is_log = is_log or name.startswith("_quarantine/")
+    return not name.endswith(".keep") and (name.startswith(("live/", "rooms/")) or is_log or is_of_bank(name))
 
 
 def is_of_space(name: str) -> bool:

@@ -119,19 +119,19 @@ def begun(store: Store, prefix: str) -> list[Begun]:
     """The uploads in parts below `prefix`: 1 ListMultipartUploads per 1,000. Not every store lists them, so the list
     may lack uploads. It finds uploads that no document names.
     """
-    found: list[Begun] = []
+    uploads: list[Begun] = []
     after: dict[str, Any] = {}
     while True:
         try:
             page = store.v4.list_multipart_uploads(Bucket=store.bucket, Prefix=prefix, **after)
         except (ClientError, BotoCoreError) as error:
             if failures.code(error) in failures.UNSUPPORTED:
-                return found
+                return uploads
             raise failures.own(error) from error
         now = date(page)
-        found += [Begun(item["Key"], item["UploadId"], item["Initiated"], now) for item in page.get("Uploads", [])]
+        uploads += [Begun(item["Key"], item["UploadId"], item["Initiated"], now) for item in page.get("Uploads", [])]
         if not page.get("IsTruncated"):
-            return found
+            return uploads
         after = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
 
 

@@ -23,8 +23,8 @@ def read_objects(response_dict: dict[str, Any], customized_response_dict: dict[s
     try:
         root = ElementTree.fromstring(response_dict["body"])  # noqa: S314 - botocore's own parser, and as trusting
         space = root.tag.rpartition("ListBucketResult")[0]
-        listed = root.findall(f"{space}Contents")
-        objects = [_object(node, space) for node in listed]
+        nodes = root.findall(f"{space}Contents")
+        objects = [_object(node, space) for node in nodes]
     except (ElementTree.ParseError, KeyError, ValueError, TypeError):
         return
     if not objects:
@@ -35,13 +35,13 @@ def read_objects(response_dict: dict[str, Any], customized_response_dict: dict[s
 
 
 def _object(node: Element, space: str) -> dict[str, Any]:
-    found = {field.tag.removeprefix(space): field.text or "" for field in node}
-    key, modified, etag, size = (found[name] for name in FIELDS)
+    fields = {field.tag.removeprefix(space): field.text or "" for field in node}
+    key, modified, etag, size = (fields[name] for name in FIELDS)
     moment = datetime.fromisoformat(modified)
     return {
         "Key": key,
         "LastModified": moment if moment.tzinfo else moment.replace(tzinfo=UTC),
         "ETag": etag,
         "Size": int(size),
-        "StorageClass": found.get("StorageClass", ""),
+        "StorageClass": fields.get("StorageClass", ""),
     }

@@ -11,14 +11,14 @@ Range = tuple[str, str]
 """The keys behind the first key, up to and including the second. An empty text means the beginning, or the end."""
 
 
-def ranges(known: Sequence[str]) -> list[Range]:
+def ranges(sample: Sequence[str]) -> list[Range]:
     """The ranges to list. Each takes one request as long as only these keys, given in order, exist."""
-    return between(bounds(known))
+    return between(bounds(sample))
 
 
-def bounds(known: Sequence[str]) -> list[str]:
+def bounds(sample: Sequence[str]) -> list[str]:
     """The keys, of these in order, at which one request ends and the next begins."""
-    return list(known[PER_REQUEST - 1 : -1 : PER_REQUEST]) if len(known) > PER_REQUEST else []
+    return list(sample[PER_REQUEST - 1 : -1 : PER_REQUEST]) if len(sample) > PER_REQUEST else []
 
 
 def between(bounds: Sequence[str]) -> list[Range]:
@@ -26,13 +26,13 @@ def between(bounds: Sequence[str]) -> list[Range]:
     return list(zip(["", *bounds], [*bounds, ""], strict=True))
 
 
-def listed(store: Store, prefix: str, part: Range) -> list[Entry]:
+def entries(store: Store, prefix: str, part: Range) -> list[Entry]:
     """The objects below `prefix` in a range: 1 LIST, and 1 more for each thousand objects written since."""
     after, last = part
-    found: list[Entry] = []
+    entries: list[Entry] = []
     while True:
         page = store.first(prefix, start_after=after, stop=last + "\0" if last else "")
-        found += page.entries
+        entries += page.entries
         if not page.more or (last and page.entries[-1].key >= last):
-            return found
+            return entries
         after = page.entries[-1].key

@@ -38,9 +38,9 @@ def check_memory_id(memory_id: str) -> str:
 
 def check_kind(kind: str) -> Kind:
     """Return the kind, or raise InvalidName."""
-    for one in KINDS:
-        if one == kind:
-            return one
+    for candidate in KINDS:
+        if candidate == kind:
+            return candidate
     raise InvalidName("kind", f"must be one of {', '.join(KINDS)}")
 
 
@@ -131,14 +131,14 @@ def beyond_log(names: Iterable[str]) -> set[str]:
     operations.
     """
     newest: dict[Kind, int] = {}
-    kept: list[tuple[str, OperationKey]] = []
+    derivatives: list[tuple[str, OperationKey]] = []
     for name in names:
         # Most names are of something else.
         if not is_of_memories(name):
             continue
         key = f"x/{name}"
-        if one := parse_operation(key):
-            newest[one.kind] = max(newest.get(one.kind, 0), one.number)
+        if operation := parse_operation(key):
+            newest[operation.kind] = max(newest.get(operation.kind, 0), operation.number)
         elif other := parse_snapshot(key) or parse_vectors(key):
-            kept.append((name, other))
-    return {name for name, one in kept if one.number > newest.get(one.kind, 0)}
+            derivatives.append((name, other))
+    return {name for name, derived in derivatives if derived.number > newest.get(derived.kind, 0)}

@@ -143,9 +143,9 @@ class Store:
                 return True, None
             raise failures.own(error) from error
 
-    def get_many(self, wanted: Sequence[str]) -> list[Object | None]:
-        """The objects of `wanted`, in its order, None for those that do not exist. Read in parallel."""
-        return self.map(self.get, wanted)
+    def get_many(self, object_keys: Sequence[str]) -> list[Object | None]:
+        """The objects of these keys, in their order, None for those that do not exist. Read in parallel."""
+        return self.map(self.get, object_keys)
 
     def put(
         self,
@@ -236,9 +236,9 @@ class Store:
             page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1_000, **after)
         except (ClientError, BotoCoreError) as error:
             raise failures.own(error) from error
-        listed = _entries(page)
-        within = [entry for entry in listed if not stop or entry.key < stop]
-        return Slice(within, bool(page.get("IsTruncated")) and len(within) == len(listed))
+        entries = _entries(page)
+        within = [entry for entry in entries if not stop or entry.key < stop]
+        return Slice(within, bool(page.get("IsTruncated")) and len(within) == len(entries))
 
     def scan(self, prefix: str, *, start_after: str = "", stop: str = "", limit: int | None = None) -> Iterator[Entry]:
         """The objects below `prefix` in the order of their keys, one request per 1,000.
@@ -246,10 +246,10 @@ class Store:
         `limit` bounds their number. Up to 1,000 are one request. `stop` is a key to stop before.
         """
         token: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
-        left = limit
+        rest = limit
         while True:
             self.check()
-            size = 1_000 if left is None else min(left, 1_000)
+            size = 1_000 if rest is None else min(rest, 1_000)
             try:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=size, **token)
             except (ClientError, BotoCoreError) as error:
@@ -259,9 +259,9 @@ class Store:
                 if stop and entry.key >= stop:
                     return
                 yield entry
-            if left is not None:
-                left -= len(entries)
-            if not page.get("IsTruncated") or (left is not None and left <= 0):
+            if rest is not None:
+                rest -= len(entries)
+            if not page.get("IsTruncated") or (rest is not None and rest <= 0):
                 return
             token = {"ContinuationToken": page["NextContinuationToken"]}
 

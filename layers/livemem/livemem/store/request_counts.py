@@ -51,12 +51,12 @@ class CountingS3:
         self._counts = counts
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._client, name)
+        method = getattr(self._client, name)
         if name in KINDS:
-            found = self._counting(found, KINDS[name])
+            method = self._counting(method, KINDS[name])
             # Looked up once.
-            setattr(self, name, found)
-        return found
+            setattr(self, name, method)
+        return method
 
     def _counting(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
         def call(**arguments: Any) -> Any:

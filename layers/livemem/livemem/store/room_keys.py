@@ -116,8 +116,8 @@ def timeline(space_id: str, room: str) -> Timeline:
     """The form of times in the keys of a room, in seconds."""
 
     def moment(key: str) -> int | None:
-        found = parse_message(key)
-        return seconds(found.moment) if found else None
+        message = parse_message(key)
+        return seconds(message.moment) if message else None
 
     return Timeline(room_prefix(space_id, room), lambda at: compact_time(from_seconds(at)), moment)
 

@@ -99,9 +99,9 @@ class WriteOutcome:
 def or_none(kind: type[D]) -> Read[D | None]:
     """A reader of documents of this kind. It returns None for one that can't be read."""
 
-    def read(found: Object) -> D | None:
+    def read(item: Object) -> D | None:
         try:
-            return kind.from_bytes(found.body)
+            return kind.from_bytes(item.body)
         except ValueError:
             return None
 
@@ -113,9 +113,9 @@ def or_empty(kind: type[D]) -> Read[D]:
     again.
     """
 
-    def read(found: Object) -> D:
+    def read(item: Object) -> D:
         try:
-            return kind.from_bytes(found.body)
+            return kind.from_bytes(item.body)
         except ValueError:
             logger.error("a document can't be read, and is started again", extra={"document": kind.__name__})  # noqa: TRY400
             return kind()
@@ -127,13 +127,13 @@ def find(store: Store, key: str, read: Read[T]) -> Stored[T] | None:
     """The value stored under the key, None where there is none: 1 GET. Raises StoreUnavailable, and the errors that
     `read` raises for an object that can't be read.
     """
-    found = store.get(key)
-    return of(found, read) if found else None
+    item = store.get(key)
+    return of(item, read) if item else None
 
 
-def of(found: Object, read: Read[T]) -> Stored[T]:
+def of(item: Object, read: Read[T]) -> Stored[T]:
     """The value of an object that was read already: no request."""
-    return Stored(found.key, read(found), found.etag, found.age, found.seen_at)
+    return Stored(item.key, read(item), item.etag, item.age, item.seen_at)
 
 
 def create(
@@ -144,11 +144,11 @@ def create(
 
     Raises StoreUnavailable, and PreconditionLost where another document is stored, or none over which to write.
     """
-    wanted = value.stamped(new_id())
-    written = write_once(store, key, wanted.to_bytes(), over=over.etag if over else None)
+    stamped = value.stamped(new_id())
+    written = write_once(store, key, stamped.to_bytes(), over=over.etag if over else None)
     if not written.says_so:
         raise PreconditionLost("Another process changed the object first. Try again.")
-    return Stored(key, wanted, written.etag)
+    return Stored(key, stamped, written.etag)
 
 
 def swap(store: Store, stored: Stored[Any], value: V, new_id: Callable[[], str]) -> Stored[V]:
@@ -185,11 +185,11 @@ def update(
             return Stored(key, changed, etag)
         if attempt or isinstance(current, EllipsisType):
             store.sleep(_pause(attempt, write_id))
-        found = store.get(key)
-        if found and found.body == body:
+        item = store.get(key)
+        if item and item.body == body:
             # The first try of this write, whose answer was lost.
-            return Stored(key, changed, found.etag, found.age, found.seen_at)
-        last = of(found, read) if found else None
+            return Stored(key, changed, item.etag, item.age, item.seen_at)
+        last = of(item, read) if item else None
     raise PreconditionLost("Too many processes changed one document at the same time. Try again.")
 
 
@@ -212,11 +212,11 @@ def write_once(
     etag = write_if(store, key, body, over=over, content_type=content_type, metadata=metadata)
     if etag:
         return WriteOutcome(etag)
-    found = store.get(key)
-    if not found:
+    item = store.get(key)
+    if not item:
         return WriteOutcome("")
-    same = found.body == body and (metadata is None or dict(found.metadata) == dict(metadata))
-    return WriteOutcome(found.etag, None if same else found)
+    same = item.body == body and (metadata is None or dict(item.metadata) == dict(metadata))
+    return WriteOutcome(item.etag, None if same else item)
 
 
 def write_if(
@@ -242,8 +242,8 @@ def write_if(
 
 def stands(store: Store, key: str, body: bytes) -> bool:
     """Whether exactly these bytes are stored: 1 GET. The check that `write_if` leaves to its caller."""
-    found = store.get(key)
-    return found is not None and found.body == body
+    item = store.get(key)
+    return item is not None and item.body == body
 
 
 def _pause(attempt: int, write_id: str) -> float:

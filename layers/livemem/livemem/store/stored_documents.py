@@ -78,12 +78,12 @@ def dump(value: object) -> bytes:
 
 
 class BadShape(ValueError):
-    """A text that must not be built into values, even valid JSON. `what` exceeds its bound, `found` is the number."""
+    """A text that must not be built into values, even valid JSON. `what` exceeds its bound, `actual` is the number."""
 
-    def __init__(self, what: Literal["bytes", "depth", "values", "numbers"], found: int = 0) -> None:
+    def __init__(self, what: Literal["bytes", "depth", "values", "numbers"], actual: int = 0) -> None:
         super().__init__(what)
         self.what = what
-        self.found = found
+        self.found = actual
 
 
 def check_shape(text: str, *, values: int, depth: int, numbers: bool = False) -> None:
@@ -103,7 +103,9 @@ def check_shape(text: str, *, values: int, depth: int, numbers: bool = False) ->
     count = 1 + bare.count(",") + filled
     if count > values:
         raise BadShape("values", count)
-    if numbers and (_NOT_PLAIN.search(bare) or not all(math.isfinite(float(one)) for one in _LARGE.findall(bare))):
+    if numbers and (
+        _NOT_PLAIN.search(bare) or not all(math.isfinite(float(number)) for number in _LARGE.findall(bare))
+    ):
         raise BadShape("numbers")
 
 

@@ -74,14 +74,14 @@ def _descend(
     store: Store, line: Timeline, low: int | None, high: int | None, now: int, *, alive: bool
 ) -> Iterator[list[Entry]]:
     """List the range from `low` to `high`. `alive`: there probably are objects right below `high`."""
-    found = store.first(line.prefix, start_after=line.key(low), stop=line.key(high))
-    dated = [(moment, entry) for entry in found.entries if (moment := line.moment(entry.key)) is not None]
-    if not found.more:
+    first_slice = store.first(line.prefix, start_after=line.key(low), stop=line.key(high))
+    dated = [(moment, entry) for entry in first_slice.entries if (moment := line.moment(entry.key)) is not None]
+    if not first_slice.more:
         yield [entry for _, entry in dated]
         return
     if not dated:
         # A thousand objects of another form do not show where those of this timeline are.
-        yield _behind(store, line, found, high)
+        yield _behind(store, line, first_slice, high)
         return
     # Too many for one answer, which holds the oldest. Those before `cut` are known, the ones from there on are not.
     cut = dated[-1][0]
@@ -99,13 +99,13 @@ def _descend(
             alive = alive or bool(batch)
             yield batch
         high, step = middle, step * GROWTH
-    yield [entry for moment, entry in dated if moment >= cut] + _behind(store, line, found, high)
+    yield [entry for moment, entry in dated if moment >= cut] + _behind(store, line, first_slice, high)
     yield [entry for moment, entry in dated if moment < cut]
 
 
-def _behind(store: Store, line: Timeline, found: Slice, high: int | None) -> list[Entry]:
-    listed = store.scan(line.prefix, start_after=found.entries[-1].key, stop=line.key(high))
-    return [entry for entry in listed if _is_dated(line, entry)]
+def _behind(store: Store, line: Timeline, first_slice: Slice, high: int | None) -> list[Entry]:
+    entries = store.scan(line.prefix, start_after=first_slice.entries[-1].key, stop=line.key(high))
+    return [entry for entry in entries if _is_dated(line, entry)]
 
 
 def _is_one(cut: int, high: int | None, now: int) -> bool:
@@ -115,23 +115,23 @@ def _is_one(cut: int, high: int | None, now: int) -> bool:
 
 def everything(store: Store, line: Timeline, *, now: int) -> list[Entry]:
     """All objects in the order of their keys: ranges of time that are listed side by side, in few round trips."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     todo: list[tuple[str, int | None]] = [("", None)]
     while todo:
         pages = store.map(lambda part: store.first(line.prefix, start_after=part[0], stop=line.key(part[1])), todo)
         rest: list[tuple[str, int | None]] = []
         for (_, high), page in zip(todo, pages, strict=True):
-            found += page.entries
+            entries += page.entries
             if page.more:
                 rest += _parts(line, page.entries, high, now)
         todo = rest
-    return sorted((entry for entry in found if _is_dated(line, entry)), key=lambda entry: entry.key)
+    return sorted((entry for entry in entries if _is_dated(line, entry)), key=lambda entry: entry.key)
 
 
-def _parts(line: Timeline, listed: list[Entry], high: int | None, now: int) -> list[tuple[str, int | None]]:
-    """The keys behind the `listed` ones, split into as many ranges as there may be thousands of objects."""
-    last = listed[-1].key
-    moments = [moment for entry in listed if (moment := line.moment(entry.key)) is not None]
+def _parts(line: Timeline, entries: list[Entry], high: int | None, now: int) -> list[tuple[str, int | None]]:
+    """The keys behind the listed ones, split into as many ranges as there may be thousands of objects."""
+    last = entries[-1].key
+    moments = [moment for entry in entries if (moment := line.moment(entry.key)) is not None]
     if not moments:
         return [(last, high)]
     cut, span = moments[-1], max(moments[-1] - moments[0], 1)

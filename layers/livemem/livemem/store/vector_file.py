@@ -54,10 +54,10 @@ def shape_of(body: bytes) -> VectorShape:
     magic, version, dimensions, rows = _HEADER.unpack_from(body)
     if (magic, version) != (MAGIC, VERSION):
         raise BadVectors("no vectors of this format")
-    found = _checked(VectorShape(rows, dimensions))
-    if len(body) != HEADER_BYTES + found.rows * found.row_bytes:
+    shape = _checked(VectorShape(rows, dimensions))
+    if len(body) != HEADER_BYTES + shape.rows * shape.row_bytes:
         raise BadVectors("vectors of another length than the header says")
-    return found
+    return shape
 
 
 def _checked(shape: VectorShape) -> VectorShape:

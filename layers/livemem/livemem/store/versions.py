@@ -28,7 +28,7 @@ class Version:
     marker: bool = False
 
 
-def listed(store: Store, prefix: str) -> Iterator[Version]:
+def below(store: Store, prefix: str) -> Iterator[Version]:
     """All versions below `prefix`, the present ones among them: 1 ListObjectVersions per 1,000. None at all where the
     store does not support versions.
 
@@ -69,9 +69,11 @@ def read(store: Store, version: Version) -> bytes | None:
 def remove(store: Store, doomed: Sequence[Version]) -> None:
     """Remove exactly these versions, 1,000 a request. Raises VersionsUnreachable, StoreUnavailable."""
     for start in range(0, len(doomed), DELETE_BATCH):
-        named = [{"Key": one.key, "VersionId": one.version_id} for one in doomed[start : start + DELETE_BATCH]]
+        names = [
+            {"Key": version.key, "VersionId": version.version_id} for version in doomed[start : start + DELETE_BATCH]
+        ]
         try:
-            answer = store.v4.delete_objects(Bucket=store.bucket, Delete={"Objects": named, "Quiet": True})  # type: ignore[typeddict-item]
+            answer = store.v4.delete_objects(Bucket=store.bucket, Delete={"Objects": names, "Quiet": True})  # type: ignore[typeddict-item]
         except (ClientError, BotoCoreError) as error:
             raise _own(error) from error
         refused = {str(item.get("Code", "")) for item in answer.get("Errors", [])}

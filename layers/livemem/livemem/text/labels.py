@@ -26,8 +26,8 @@ def escaped(text: str, *, sides: bool = False) -> str:
 
 def of_sides(sides: Iterable[tuple[str, str]]) -> str:
     """The texts, given as (label, text), each behind its label. A line of a text that looks like one is escaped."""
-    said = ((label, text.strip()) for label, text in sides)
-    return "\n\n".join(f"{label}: {_escaped_sides(text)}" for label, text in said if text)
+    labelled = ((label, text.strip()) for label, text in sides)
+    return "\n\n".join(f"{label}: {_escaped_sides(text)}" for label, text in labelled if text)
 
 
 def _escaped_sides(text: str) -> str:

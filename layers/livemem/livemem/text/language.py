@@ -33,7 +33,7 @@ def _languages() -> dict[str, list[str]]:
     return of
 
 
-def told(text: str, *, least: int = LEAST_WORDS) -> str | None:
+def detect(text: str, *, least: int = LEAST_WORDS) -> str | None:
     """The language of the text (`en`), or None if it is uncertain: fewer than `least` common words."""
     counts: Counter[str] = Counter()
     prose = (part for part in _CODE.sub(" ", text[:LOOKED_AT]).lower().split() if not _OF_NAMES.search(part))
@@ -51,5 +51,5 @@ def knows(language: str) -> bool:
 
 def differ(text: str, other: str) -> bool:
     """Whether the two are in different languages for sure."""
-    languages = told(text), told(other)
+    languages = detect(text), detect(other)
     return None not in languages and languages[0] != languages[1]

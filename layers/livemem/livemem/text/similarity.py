@@ -41,7 +41,7 @@ _IS = frozenset("is are was were est sont etait etaient sera will".split())
 class Grams:
     """A text prepared to be compared with many: the runs of three letters of the words that say something."""
 
-    held: frozenset[str]
+    runs: frozenset[str]
 
 
 def normalised(text: str) -> str:
@@ -76,15 +76,15 @@ def prepare(text: str) -> Grams:
     return Grams(frozenset(sys.intern(padded[at : at + GRAM]) for at in range(len(padded) - GRAM + 1)))
 
 
-def like(one: Grams, other: Grams) -> float:
+def like(text_grams: Grams, other: Grams) -> float:
     """From 0 to 1: twice the number of common runs, divided by the number of all runs (Dice)."""
-    both = len(one.held) + len(other.held)
-    return 2 * len(one.held & other.held) / both if both else 1.0
+    total = len(text_grams.runs) + len(other.runs)
+    return 2 * len(text_grams.runs & other.runs) / total if total else 1.0
 
 
-def lexical(one: str, other: str) -> float:
+def lexical(text: str, other: str) -> float:
     """How similar two texts are by their letters, from 0 to 1."""
-    return like(prepare(one), prepare(other))
+    return like(prepare(text), prepare(other))
 
 
 def adds(new: str, old: str) -> bool:
@@ -93,11 +93,11 @@ def adds(new: str, old: str) -> bool:
     It does with a number, date, name, identifier or address of its own, or if one of the two negates and the other does
     not. If the old one has none of those for itself, any word of its own suffices.
     """
-    said, former = read(new), read(old)
-    own = (said.details - former.details) | (said.openings - former.words)
-    if own or said.negates != former.negates or said.asks != former.asks:
+    current, former = read(new), read(old)
+    own = (current.details - former.details) | (current.openings - former.words)
+    if own or current.negates != former.negates or current.asks != former.asks:
         return True
-    return not former.details - said.details and bool(said.words - former.words)
+    return not former.details - current.details and bool(current.words - former.words)
 
 
 def differs(new: str, old: str) -> bool:
@@ -106,24 +106,24 @@ def differs(new: str, old: str) -> bool:
     A new value of the same thing is no such difference: it replaces the old one. A difference in quite different words,
     or in two languages, is not detected here.
     """
-    said, former = read(new), read(old)
+    current, former = read(new), read(old)
     # Which of them is looked at first must not decide.
-    one, other = sorted((said.telling, former.telling), key=lambda tokens: [token.root for token in tokens])
-    is_stated = any(token.root in _IS for token in [*said.tokens, *former.tokens])
-    if not is_stated and _are_too_short(one, other):
+    first, other = sorted((current.telling, former.telling), key=lambda tokens: [token.root for token in tokens])
+    is_stated = any(token.root in _IS for token in [*current.tokens, *former.tokens])
+    if not is_stated and _are_too_short(first, other):
         return True
-    swaps = _swaps(one[:MOST_WORDS], other[:MOST_WORDS])
+    swaps = _swaps(first[:MOST_WORDS], other[:MOST_WORDS])
     # A thing that one of them denies is no second thing, unless another one is named.
-    alike = said.negates == former.negates
+    alike = current.negates == former.negates
     return any(swap.names_another() or (alike and swap.is_of_another_thing(is_stated=is_stated)) for swap in swaps)
 
 
-def _are_too_short(one: Sequence[TextToken], other: Sequence[TextToken]) -> bool:
+def _are_too_short(first: Sequence[TextToken], other: Sequence[TextToken]) -> bool:
     """Whether they are too short to compare: of two words ("ship 3", "ship 4") one alone is in both."""
-    roots, others = ([token.root for token in tokens] for tokens in (one, other))
-    if min(len(roots), len(others)) > SHORT or _letters(one) == _letters(other):
+    roots, other_roots = ([token.root for token in tokens] for tokens in (first, other))
+    if min(len(roots), len(other_roots)) > SHORT or _letters(first) == _letters(other):
         return False
-    return len(set(roots) & set(others)) < SHORT
+    return len(set(roots) & set(other_roots)) < SHORT
 
 
 @dataclass(frozen=True)
@@ -165,21 +165,21 @@ class _Swap:
         return any(map(holds, self.one)) and any(map(holds, self.other))
 
 
-def _swaps(one: Sequence[TextToken], other: Sequence[TextToken]) -> list[_Swap]:
-    matcher = SequenceMatcher(None, [token.root for token in one], [token.root for token in other], autojunk=False)
+def _swaps(first: Sequence[TextToken], other: Sequence[TextToken]) -> list[_Swap]:
+    matcher = SequenceMatcher(None, [token.root for token in first], [token.root for token in other], autojunk=False)
     changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     is_all = len(changes) == 1 and matcher.ratio() >= MOST
     return [
         _Swap(
-            one=one[at:to],
+            one=first[at:to],
             other=other[its:end],
             leads=at == its == 0,
-            ends=to == len(one) and end == len(other),
+            ends=to == len(first) and end == len(other),
             is_all=is_all,
         )
         for kind, at, to, its, end in changes
         # `front end` is `frontend`.
-        if kind == "replace" and _letters(one[at:to]) != _letters(other[its:end])
+        if kind == "replace" and _letters(first[at:to]) != _letters(other[its:end])
     ]
 
 

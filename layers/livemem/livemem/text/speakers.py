@@ -26,9 +26,11 @@ def said_by(speaker: str, token: str) -> str:
     return speaker if speaker == token else f"said by {token} for {speaker}"
 
 
-def all_said_by(some: Sequence[Sequence[str]]) -> str:
+def all_said_by(exchanges: Sequence[Sequence[str]]) -> str:
     """The first of some tokens with the speakers that they wrote for, as texts name them. Empty if there are none."""
-    return ", ".join([said_by(speaker, token) for token, speaker in some[:NAMED]]) + ", …" * (len(some) > NAMED)
+    return ", ".join([said_by(speaker, token) for token, speaker in exchanges[:NAMED]]) + ", …" * (
+        len(exchanges) > NAMED
+    )
 
 
 def fitting(name: str) -> str | None:

@@ -130,8 +130,8 @@ def read(text: str) -> TextTokens:
     plain = unicodedata.normalize("NFC", text).replace("\u2010", "-").replace("\u2011", "-")
     negates = bool(_NOT_CONTRACTED.search(plain))
     plain = _OF_IT.sub("", _NOT_CONTRACTED.sub("", plain))
-    plain = _ELISION.sub(lambda found: " ne " if found[0][0] in "nN" else " ", plain)
-    plain = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), plain)
+    plain = _ELISION.sub(lambda match: " ne " if match[0][0] in "nN" else " ", plain)
+    plain = _THOUSANDS.sub(lambda match: re.sub(r"\D", "", match[0]), plain)
     tokens = _dated(_labelled(list(_tokens(plain))))
     negates = negates or any(token.root in _listed(_NEGATIONS) for token in tokens)
     return TextTokens(tuple(tokens), negates, plain.rstrip().endswith("?"))
@@ -148,9 +148,9 @@ def is_common(word: str) -> bool:
 
 
 def _tokens(text: str) -> Iterator[TextToken]:
-    for found in _TOKEN.finditer(text):
-        begins = bool(_SENTENCE_END.search(text[max(0, found.start() - 3) : found.start()]))
-        parts = found[0].split("-") if _COMPOUND.fullmatch(found[0]) else [found[0]]
+    for match in _TOKEN.finditer(text):
+        begins = bool(_SENTENCE_END.search(text[max(0, match.start() - 3) : match.start()]))
+        parts = match[0].split("-") if _COMPOUND.fullmatch(match[0]) else [match[0]]
         for at, part in enumerate(parts):
             yield _token(part, begins=begins and not at)
 

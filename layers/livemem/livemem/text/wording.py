@@ -45,7 +45,7 @@ def words(text: str) -> tuple[Word, ...]:
     shouted = text.upper() == text
     # In French a blank stands before it.
     tokens = _ASKS.sub(" ?", similarity.dressed(text)).split()
-    found: list[Word] = []
+    result: list[Word] = []
     article, begins = "", True
     for place, token in enumerate(tokens):
         bare = _bare(token)
@@ -60,9 +60,9 @@ def words(text: str) -> tuple[Word, ...]:
             article = _ARTICLES[folded]
             continue
         elided = folded.removeprefix("l'")
-        found.append(Word(elided or folded, article))
+        result.append(Word(elided or folded, article))
         article = ""
-    return tuple(found)
+    return tuple(result)
 
 
 def _bare(token: str) -> str:
@@ -84,25 +84,25 @@ def bag(text: str) -> str:
     return " ".join(sorted(word.text for word in words(text)))
 
 
-def same(one: str, other: str) -> bool:
+def same(text: str, other: str) -> bool:
     """Whether both say the same in the same words."""
-    if similarity.normalised(one) == similarity.normalised(other):
+    if similarity.normalised(text) == similarity.normalised(other):
         return True
-    left, right = words(one), words(other)
-    if not left or len(left) != len(right):
+    first, right = words(text), words(other)
+    if not first or len(first) != len(right):
         return False
-    if _agree(left, right):
+    if _agree(first, right):
         return True
     return any(
         _agree(moved[place:] + moved[:place], still)
-        for moved, still in ((left, right), (right, left))
+        for moved, still in ((first, right), (right, first))
         for place in range(1, len(moved))
         if moved[place].text in _MOVABLE
     )
 
 
-def _agree(one: tuple[Word, ...], other: tuple[Word, ...]) -> bool:
+def _agree(first_words: tuple[Word, ...], other: tuple[Word, ...]) -> bool:
     return all(
         first.text == second.text and (not first.article or not second.article or first.article == second.article)
-        for first, second in zip(one, other, strict=True)
+        for first, second in zip(first_words, other, strict=True)
     )

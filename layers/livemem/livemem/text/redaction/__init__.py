@@ -102,11 +102,11 @@ def _aws_secret() -> str:
     """Forty characters near their name, with large and small letters: a commit or a path has small ones alone."""
     near = r"(?:(?!\[redacted:|\*\*\*)[\s\S]){0,20}?"
     begins = f"(?:(?<![A-Za-z0-9/+]){''.join(f'|(?<={escape})' for escape in _ESCAPES)})"
-    named = rf"(?i:secret[_\s-]?(?:access[_\s-]?)?key){near}{begins}"
+    key_name = rf"(?i:secret[_\s-]?(?:access[_\s-]?)?key){near}{begins}"
     # Other names say less: their value must stand in quotes.
     quoted = f"(?i:aws{near}(?:key|password|pass|pwd|pw|token)){near}[\"'`]"
     mixed = "(?=[a-z0-9/+]{0,39}[A-Z])(?=[A-Z0-9/+]{0,39}[a-z])"
-    return f"(?P<name>{named}|{quoted}){mixed}[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+])"
+    return f"(?P<name>{key_name}|{quoted}){mixed}[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+])"
 
 
 @cache
@@ -185,24 +185,24 @@ def identifier(text: str) -> str:
     The hash of the sent name is appended, so that the same names stay the same and different ones differ. The result
     does not change if it is sent again: a reader who sees it can search by it.
     """
-    shown, found = redact(text)
-    return named(shown, text) if found else text
+    clean, counts = redact(text)
+    return named(clean, text) if counts else text
 
 
-def named(shown: str, sent: str) -> str:
+def named(clean: str, sent: str) -> str:
     """The shown part of a name, with the hash of the sent name."""
-    return f"{shown} {hashlib.sha256(sent.encode()).hexdigest()[:OF_HASH]}"
+    return f"{clean} {hashlib.sha256(sent.encode()).hexdigest()[:OF_HASH]}"
 
 
-def when(wanted: bool, text: T) -> T:
-    """The text without secrets if `wanted` (REDACT_SECRETS). A value that is no text stays unchanged."""
-    return redact(text)[0] if wanted and isinstance(text, str) else text  # type: ignore[return-value]
+def when(enabled: bool, text: T) -> T:
+    """The text without secrets if `enabled` (REDACT_SECRETS). A value that is no text stays unchanged."""
+    return redact(text)[0] if enabled and isinstance(text, str) else text  # type: ignore[return-value]
 
 
 def mark(kind: str, length: int) -> str:
     """The mark in the place of a secret of `length` characters."""
-    whole = f"[redacted:{kind}]"
-    return whole if len(whole) <= length else SHORT_MARK[:length]
+    mark = f"[redacted:{kind}]"
+    return mark if len(mark) <= length else SHORT_MARK[:length]
 
 
 def _apply(rule: _Rule, text: str, values: set[str]) -> tuple[str, int]:
@@ -279,12 +279,12 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return self._command([self.value(one) for one in value])
+            return self._command([self.value(item) for item in value])
         return self._members(value) if isinstance(value, Mapping) else value
 
     def _command(self, words: list[Any]) -> list[Any]:
         """A list whose words are a command line without its secrets. Another list is returned unchanged."""
-        if not words or not all(isinstance(one, str) for one in words) or not command_secrets.is_program(words[0]):
+        if not words or not all(isinstance(word, str) for word in words) or not command_secrets.is_program(words[0]):
             return words
         with suppress(ValueError):
             done: list[Any] = json.loads(self.text(json.dumps(words, ensure_ascii=False)))
@@ -294,12 +294,12 @@ class Redaction:
     def _members(self, members: Mapping[str, Any]) -> dict[str, Any]:
         done: dict[str, Any] = {}
         for name, value in members.items():
-            shown = base = self.text(name)
+            clean = base = self.text(name)
             # Two names that are secrets are two members still.
             place = 2
-            while shown in done:
-                shown, place = f"{base} {place}", place + 1
-            done[shown] = self._member(name, value)
+            while clean in done:
+                clean, place = f"{base} {place}", place + 1
+            done[clean] = self._member(name, value)
         return done
 
     def _member(self, name: str, value: Any) -> Any:

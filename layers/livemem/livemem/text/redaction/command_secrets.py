@@ -77,10 +77,12 @@ def _programs() -> Iterator[tuple[str, str, str, bool]]:
         yield programs, option, "", True
 
 
-_RULES = [(re.compile(f"(?:{one.removesuffix(_LOGIN)})\\Z"), one.endswith(_LOGIN), re.compile(option), sign, apart)
-          for one, option, sign, apart in _programs()]  # fmt: skip
+_RULES = [
+    (re.compile(f"(?:{program.removesuffix(_LOGIN)})\\Z"), program.endswith(_LOGIN), re.compile(option), sign, apart)
+    for program, option, sign, apart in _programs()
+]
 _PROGRAM = re.compile(
-    rf"(?<![\w.@-])(?P<name>{'|'.join(one.removesuffix(_LOGIN) for one, *_ in _programs())})(?:\.exe)?"
+    rf"(?<![\w.@-])(?P<name>{'|'.join(program.removesuffix(_LOGIN) for program, *_ in _programs())})(?:\.exe)?"
     r"""(?=[ \t]|\\{0,3}["'][ \t]{0,4},)"""
 )
 _OPTION = re.compile(r"[ \t\"']--?[A-Za-z]")
@@ -94,9 +96,9 @@ def is_program(name: str) -> bool:
 def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of secrets in command lines, from the first to the last."""
     at = 0 if _OPTION.search(text) else len(text)
-    while found := _PROGRAM.search(text, at):
-        at = found.end()
-        for start, end in _of_command(text, found):
+    while match := _PROGRAM.search(text, at):
+        at = match.end()
+        for start, end in _of_command(text, match):
             at = end
             if start < end:
                 yield start, end
@@ -105,31 +107,31 @@ def places(text: str) -> Iterator[tuple[int, int]]:
 def _of_command(text: str, program: re.Match[str]) -> Iterator[tuple[int, int]]:
     """The places of the secrets of one command. The last one is empty, where the command ends: at another one, too."""
     _, login, option, sign, apart = next(rule for rule in _RULES if rule[0].match(program["name"]))
-    known, wanted = not login, ""
+    has_login, option_name = not login, ""
     end = min(len(text), program.end() + LINE)
     at = program.end()
     while at < end and (token := _TOKEN.match(text, at, end)) and token.lastgroup != "end":
         start, word = at, token[0]
-        if token.lastgroup == "word" and not wanted and _PROGRAM.match(text, at):
+        if token.lastgroup == "word" and not option_name and _PROGRAM.match(text, at):
             break
         at = token.end()
         if token.lastgroup != "word":
             continue
-        if wanted and not word.startswith("-"):
-            yield from _secret(text, start, at, wanted)
-            wanted = ""
+        if option_name and not word.startswith("-"):
+            yield from _secret(text, start, at, option_name)
+            option_name = ""
             continue
-        wanted = ""
-        known = known or word == "login"
+        option_name = ""
+        has_login = has_login or word == "login"
         for pattern, kind in ((option, sign or "word"), (_NAMED, "word"), (_COOKIE, "cookie")):
-            match = pattern.match(word) if known else None
+            match = pattern.match(word) if has_login else None
             if not match or (kind == "cookie" and program["name"] != "curl"):
                 continue
             rest = match.end() + word[match.end() :].startswith("=")
             if rest < len(word):
                 yield from _secret(text, start + rest, at, kind)
             elif apart or pattern is not option:
-                wanted = kind
+                option_name = kind
             break
     yield at, at
 

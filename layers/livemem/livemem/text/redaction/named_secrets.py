@@ -117,40 +117,40 @@ def places(text: str) -> Iterator[tuple[int, int]]:
     for start in _beginnings(text):
         # A mark has a name and ends with a bracket, as an index does.
         for pattern in (_SAID, _NAMED, _STATED) if start >= at and not text.endswith("[redacted:", 0, start) else ():
-            named = pattern.match(text, start)
-            found = _place(text, named) if named else None
-            if found:
-                at = found[1]
-                yield found
+            match = pattern.match(text, start)
+            span = _place(text, match) if match else None
+            if span:
+                at = span[1]
+                yield span
                 break
 
 
 def _beginnings(text: str) -> list[int]:
     """Where a name may begin. To look for words is many times faster than to search for the pattern of all names."""
-    found = set()
+    values = set()
     for word in _BEGINNINGS:
         at = text.find(word)
         while at >= 0:
-            found.add(at)
+            values.add(at)
             at = text.find(word, at + 1)
-    return sorted(found)
+    return sorted(values)
 
 
 def is_secret(name: str, value: str) -> bool:
     """Whether the value of a JSON object's member of this name is a secret."""
-    named = _AT_END.search(name[-NAME_CHARACTERS:])
-    if not named or _names_something_else(named.string, named):
+    match = _AT_END.search(name[-NAME_CHARACTERS:])
+    if not match or _names_something_else(match.string, match):
         return False
-    return _judged(value, password=bool(named["password"]), quoted=True, capital=named["known"].isupper(), last=True)
+    return _judged(value, password=bool(match["password"]), quoted=True, capital=match["known"].isupper(), last=True)
 
 
-def _place(text: str, named: re.Match[str]) -> tuple[int, int] | None:
-    sign, start = named["sign"], named.end()
-    if named.re is _STATED:
-        return _stated(text, named)
-    if _names_something_else(text, named) or not (sign or _is_option(text, named)):
+def _place(text: str, name: re.Match[str]) -> tuple[int, int] | None:
+    sign, start = name["sign"], name.end()
+    if name.re is _STATED:
+        return _stated(text, name)
+    if _names_something_else(text, name) or not (sign or _is_option(text, name)):
         return None
-    capital = named["known"].isupper()
+    capital = name["known"].isupper()
     quoted = _QUOTED.match(text, start)
     if quoted:
         start, end = quoted.span("value")
@@ -163,29 +163,29 @@ def _place(text: str, named: re.Match[str]) -> tuple[int, int] | None:
     last = bool(_END_OF_LINE.match(text, end))
     judged = _judged(
         text[start:end],
-        password=bool(named["password"]),
+        password=bool(name["password"]),
         # In `--password=...` it stands alone, as it does in quotes.
-        quoted=(quoted is not None and (named.re is _NAMED or quoted["open"] != "`"))
-        or (sign == "=" and _is_option(text, named)),
-        capital=capital and named.re is _NAMED and (sign == "=" or last),
+        quoted=(quoted is not None and (name.re is _NAMED or quoted["open"] != "`"))
+        or (sign == "=" and _is_option(text, name)),
+        capital=capital and name.re is _NAMED and (sign == "=" or last),
         last=last or "=" in sign,
     )
-    if not judged or (named.re is _SAID and _NUMBERED.match(text[start:end])):
+    if not judged or (name.re is _SAID and _NUMBERED.match(text[start:end])):
         return None
     # Of a longer one no more is read before it is judged: else each name in it would read it again.
     rest = _REST.match(text, end) if end - start == READ and not quoted else None
     return start, rest.end() if rest else end
 
 
-def _stated(text: str, named: re.Match[str]) -> tuple[int, int] | None:
+def _stated(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     """The place of a secret without a sign before it. Nearly always another word of the sentence stands there, so a
     secret must look like one, or stand in the quotes of SQL.
     """
-    start = named.end()
+    start = name.end()
     quoted = _QUOTED.match(text, start)
     if quoted and quoted["open"] != "`":
         value = quoted["value"]
-        sql = not named["sign"] and (named["known"].isupper() or named["known"].startswith("IDENTIFIED"))
+        sql = not name["sign"] and (name["known"].isupper() or name["known"].startswith("IDENTIFIED"))
         judged = _judged(value, password=True, quoted=True, capital=True, last=True)
         return quoted.span("value") if judged and (sql or _looks_random(value)) else None
     start += text[start : start + 1] in ("'", '"', "`")
@@ -199,24 +199,24 @@ def _stated(text: str, named: re.Match[str]) -> tuple[int, int] | None:
 def _looks_random(value: str) -> bool:
     """Whether it is no word, version or name, but letters of both cases with digits at two places, or with signs."""
     plain = _TECHNICAL.sub("", value)
-    mixed = any(one.islower() for one in plain) and any(one.isupper() for one in plain)
+    mixed = any(char.islower() for char in plain) and any(char.isupper() for char in plain)
     digits = len(re.findall("[0-9]+", plain))
     if not mixed or len(plain) < LEAST_KEY or re.search(r"[/\\]|\w[.]\w", plain):
         return False
     return digits >= 2 or (digits > 0 and bool(_SPECIAL.search(plain) or value.endswith("!")))
 
 
-def _is_option(text: str, named: re.Match[str]) -> bool:
-    return _OPTION.search(text[max(0, named.start() - NAME_CHARACTERS) : named.start()]) is not None
+def _is_option(text: str, name: re.Match[str]) -> bool:
+    return _OPTION.search(text[max(0, name.start() - NAME_CHARACTERS) : name.start()]) is not None
 
 
-def _names_something_else(text: str, named: re.Match[str]) -> bool:
+def _names_something_else(text: str, name: re.Match[str]) -> bool:
     """Whether it is the end of another word (`cmdp`; `userPassword` is a name), or names something about a secret
     (`PASSWORD_FILE`).
     """
-    before, first = text[max(0, named.start() - 1) : named.start()], named["known"][0]
-    within = before.isalpha() and not (before.islower() and first.isupper()) and len(named["known"]) <= SHORT
-    return within or named["suffix"].rpartition("_")[2] in _ABOUT
+    before, first = text[max(0, name.start() - 1) : name.start()], name["known"][0]
+    within = before.isalpha() and not (before.islower() and first.isupper()) and len(name["known"]) <= SHORT
+    return within or name["suffix"].rpartition("_")[2] in _ABOUT
 
 
 def _judged(value: str, *, password: bool, quoted: bool, capital: bool, last: bool) -> bool:
@@ -245,8 +245,8 @@ def is_own(value: str, *, quoted: bool = True, placeholders: Collection[str] = O
     if not quoted and _CODE.match(value):
         return False
     words = [word for word in re.split(r"[\W_]+", value.lower()) if word]
-    told = [word.strip("0123456789") for word in words if len(word) > 2 or not word.isdigit()]
-    if all(word in placeholders or set(word) <= {"x"} for word in told):
+    telling = [word.strip("0123456789") for word in words if len(word) > 2 or not word.isdigit()]
+    if all(word in placeholders or set(word) <= {"x"} for word in telling):
         # A number behind placeholders is part of them; a long one is not.
         return sum(char.isdigit() for char in value) > 2
     return True

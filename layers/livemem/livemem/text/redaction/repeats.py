@@ -16,16 +16,16 @@ def places(text: str, values: Collection[str]) -> Iterator[tuple[int, int]]:
     """The places of these values in the text, from the first to the last."""
     # A sentence that says it may end with a mark of its own, and a URL spells some characters otherwise.
     forms = {form for value in values for form in (value, value.rstrip("!?"), unquote(value))}
-    wanted = {value for value in forms if _is_telling(value)}
+    telling = {value for value in forms if _is_telling(value)}
     lengths: dict[str, set[int]] = defaultdict(set)
-    for value in wanted:
+    for value in telling:
         lengths[value[:LEAST]].add(len(value))
     at = 0
-    for start in range(len(text) - LEAST + 1 if wanted else 0):
+    for start in range(len(text) - LEAST + 1 if telling else 0):
         if start < at or (begun := text[start : start + LEAST]) not in lengths:
             continue
         for length in sorted(lengths[begun], reverse=True):
-            if text[start : start + length] in wanted and not _within_number(text, start, start + length):
+            if text[start : start + length] in telling and not _within_number(text, start, start + length):
                 at = start + length
                 yield start, at
                 break
