@@ -32,7 +32,6 @@ SHORT = {
     "get_health": "health",
     "get_whoami": "whoami",
     "start_consolidation": "start",
-    "get_note_life": "life",
     "get_invariants": "invariants",
 }
 """Names within a group that the rule of `short` does not give."""

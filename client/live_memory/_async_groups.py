@@ -540,10 +540,6 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
-    async def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
-        """As `NotesGroup.life`."""
-        return await self._invoke("get_note_life", locals())
-
     async def list(
         self,
         space_id: str,

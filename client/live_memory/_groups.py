@@ -1224,19 +1224,6 @@ class NotesGroup(Group):
         """
         return self._invoke("get_note", locals())
 
-    def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
-        """Get the life of a note.
-
-        All that happened to a note, oldest first. The events name its author, the changes that folded it with their
-        sections, those that left it out or were undone, and the spaces into which it was promoted. They also name the
-        memories and backups that hold it, and its erasure. `sections` are those of the bank that rest on it now.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            note_id: The id of the note, from the answer that wrote it, or from any list.
-        """
-        return self._invoke("get_note_life", locals())
-
     def list(
         self,
         space_id: str,

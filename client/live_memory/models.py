@@ -810,15 +810,6 @@ class MessagesPosted(Model):
     """One result for each message of the request."""
 
 
-class NamingEditView(Model):
-    """An edit of a section that names the note as its source."""
-
-    op: str
-    """The edit. `confirm_section`: the note confirms what the section says."""
-    heading: str
-    """The heading that the edit addresses."""
-
-
 class NewBackup(Model):
     """A backup to be taken. With a description it is made even if nothing has changed since the last one."""
 
@@ -1464,15 +1455,6 @@ class RemovedLineView(Model):
     """The path of the file below the bank."""
     line: str
     """The line."""
-
-
-class RestingSectionView(Model):
-    """A section of the bank that rests on the note."""
-
-    path: str
-    """The path of the file below the bank."""
-    section: list[str]
-    """The headings from the outermost one to the section."""
 
 
 class Restoration(Model):
@@ -2277,19 +2259,6 @@ class ToolCallView(Model):
     """Size in bytes of a result above 32 kB. In a list, `result` has only its beginning. The route of the single turn returns the whole result."""
 
 
-class TouchedFileView(Model):
-    """A bank file into which a change folded the note."""
-
-    path: str
-    """The path of the file below the bank."""
-    action: str
-    """`created`, `updated` (the whole file), `edited` (by section) or `deleted`."""
-    edits: list[NamingEditView]
-    """The edits that name the note."""
-    sections: list[list[str]]
-    """The sections that rested on the note from then on, each by its headings."""
-
-
 class Tunables(Model):
     """
     The parameters that cut a conversation into blocks and groups. An omitted parameter keeps its value, or has the
@@ -3092,67 +3061,6 @@ class JobView(Model):
     """The reason why the job failed, or the error after which a `queued` job waits."""
 
 
-class LifeEventView(Model):
-    """One event in the life of a note."""
-
-    what: (
-        Literal[
-            "written",
-            "captured",
-            "promoted_here",
-            "came_with_space",
-            "promoted",
-            "planned",
-            "left_out",
-            "folded",
-            "discarded",
-            "uncited",
-            "archived",
-            "taken_back",
-            "returned",
-            "remembered",
-            "backed_up",
-            "erased",
-        ]
-        | str
-    )
-    """`written`, `captured` (from a conversation) or `promoted_here` (from another space): how it began. `came_with_space`: the space was restored, forked or imported. `promoted`: copied into another space. `planned`: a plan that waits for approval takes it. `left_out`: a change neither used nor discarded it, so it stayed live. `folded`: a change put it into the bank. `discarded`, `uncited`: a change took it without using it. `archived`: garbage collection moved it into the history. `taken_back`: its promotion was taken back. `returned`: an undo made it live again. `remembered`: a memory names it as its source. `backed_up`: a backup holds it. `erased`: its words were erased."""
-    at: AwareDatetime
-    """The time of the event, UTC."""
-    by: str | None = None
-    """The name of the token. Left out: no token did it, or it is not known."""
-    reason: str | None = None
-    """Why the note was discarded, archived or taken back."""
-    model: str | None = None
-    """The model that was asked. Left out: no model was asked."""
-    consolidation: int | None = None
-    """The number of the change."""
-    undone: Literal[True] | None = None
-    """True: that change was undone later."""
-    undoes: int | None = None
-    """Only for `returned`: the number of the change that was undone."""
-    run_id: str | None = None
-    """The run that made the change or the plan."""
-    files: list[TouchedFileView] | None = None
-    """Only for `folded`: the files that the note went into."""
-    space_id: str | None = None
-    """The other space. Left out: there is none, or the token may not see it."""
-    note_id: str | None = None
-    """Only for `promoted_here`: the note of the other space."""
-    promotion_id: str | None = None
-    """The id of the promotion, to take it back."""
-    conversation_id: str | None = None
-    """Only for `captured`: the conversation."""
-    turns: list[Any] | None = None
-    """Only for `captured`: the first and the last turn."""
-    memory_id: str | None = None
-    """Only for `remembered`: the memory."""
-    backup_id: str | None = None
-    """The backup."""
-    erasure_id: str | None = None
-    """Only for `erased`: the id of the receipt."""
-
-
 class ListedSpace(Model):
     """A space in a list."""
 
@@ -3342,25 +3250,6 @@ class NewMemories(Model):
     )
     memories: list[NewMemory]
     """The memories, stored in this order."""
-
-
-class NoteLifeView(Model):
-    """The life of a note."""
-
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
-    note_id: str
-    """The id of the note: the time when it was written (UTC), its agent, its category, and 8 hex digits."""
-    status: Literal["live", "consolidated", "erased"] | str
-    """The state of the note now. `erased`: nothing of its words is left."""
-    consolidation: int | None = None
-    """The number of the change that holds the note now. Left out: the note is live."""
-    events: list[LifeEventView]
-    """The events, oldest first."""
-    sections: list[RestingSectionView]
-    """The sections of the bank that rest on the note now."""
-    unread: int | None = None
-    """Only if more than 64 changes may hold the note: the number of older ones that were not read."""
 
 
 class NoteList(Model):

@@ -104,7 +104,6 @@ ROUTES = {
         "POST /v1/uploads",
         "POST /v1/spaces/import",
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
-        "GET /v1/spaces/{space_id}/notes/{note_id}/life",
         "GET /v1/spaces/{space_id}/invariants",
         "POST /v1/spaces/{space_id}/erasures",
         "POST /v1/spaces/{space_id}/erasures/preview",

@@ -134,7 +134,6 @@ def test_why_not_takes_a_short_id(agents):
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("erase_note", {"note_id": "20260220T140000000001", "erase": True}),
     ("erase_note", {"note_id": "notes/20260220T140000000001", "erase": True}),
-    ("get_note_life", {"note_id": "20260220T140000"}),
     ("delete_memory", {"memory_id": "01ARZ3NDEKTS", "reason": "x"}),
     ("delete_conversation", {"conversation_id": "01ARZ3NDEKTS"}),
     ("create_promotion", {"id": "archive/20260220T140000000001", "target_space_id": "other"}),

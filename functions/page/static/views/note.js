@@ -1,4 +1,4 @@
-/** The life of one note as a line: from its writing to the bank, the backups, and its erasure. */
+/** One note, and its line from the writing to the bank: what the note and the record of its change say. */
 import { at } from '../core/api.js';
 import { useLive } from '../core/live.js';
 import { href } from '../core/router.js';
@@ -10,51 +10,55 @@ import { NoteMeta } from '../parts/notes.js';
 import { Markdown } from '../core/markdown.js';
 import { html } from '../vendor/preact.js';
 
-const TONES = { discarded: '', uncited: 'warn', left_out: 'warn', taken_back: 'warn', erased: 'bad' };
+const TONES = { discarded: '', archived: '', uncited: 'warn' };
 
-/** Headings as the API gives them → the section as a link names it. */
-const keyOf = (headings) => headings.map((line) => line.replace(/^#+ /, '')).join(' > ');
+/** The heading of an edit → the section as a link names it. */
+const keyOf = (heading) => (heading ?? '').replace(/^#+ /, '');
 
-function Places({ space, files }) {
-  return (files ?? []).map((file) => html`<p key=${file.path} class="place"><a href=${href('file', { space, rest: file.path }, { section: keyOf(file.sections[0] ?? []) })}>${file.path}</a>
-    ${file.edits.map((edit) => html` › <${Words} text=${edit.heading.replace(/#+ /g, '')} />`)}</p>`);
+/** What the change did with the note. */
+function outcome(change, id) {
+  const discarded = change.discarded.find((one) => one.note_id === id);
+  if (discarded) return { what: change.trigger === 'gc' ? 'archived' : 'discarded', reason: discarded.reason };
+  return { what: change.uncited.includes(id) ? 'uncited' : 'folded' };
 }
 
-/** The link to what an event names. */
-function Named({ space, event }) {
-  if (event.conversation_id) return html`<a href=${href('conversation', { space, conversation: event.conversation_id }, { turn: event.turns?.[0] })}>${t('note.captured', { turns: (event.turns ?? []).join('–') })}</a>`;
-  if (event.memory_id) return html`<a href=${href('memory', { space, memory: event.memory_id })}>${t('memory')}</a>`;
-  if (event.erasure_id) return html`<a href=${href('erasure', { space, erasure: event.erasure_id })}>${t('erasure.receipt')}</a>`;
-  if (event.backup_id) return html`<a href=${href('operatePart', { part: 'backups' }, { space })}>${event.backup_id}</a>`;
-  if (event.space_id) return html`<a href=${event.note_id ? href('note', { space: event.space_id, note: event.note_id }) : href('space', { space: event.space_id })}>${event.space_id}</a>`;
-  return null;
+/** The files and headings of the edits that name the note. */
+function Places({ space, change, id }) {
+  return change.changes.map((file) => {
+    const edits = (file.edits ?? []).filter((edit) => edit.notes?.includes(id));
+    return edits.length > 0 && html`<p key=${file.path} class="place"><a href=${href('file', { space, rest: file.path }, { section: keyOf(edits[0].heading) })}>${file.path}</a>
+      ${edits.map((edit) => html` › <${Words} text=${keyOf(edit.heading)} />`)}</p>`;
+  });
 }
 
-function Event({ space, event }) {
-  return html`<li class=${`event ${event.what}`}>
-    <div class="row"><b>${t(`life.${event.what}`)}</b><span class="quiet"><${Time} at=${event.at} exact=${true} /></span>${event.undone && html`<${Badge}>${t('change.undone')}</${Badge}>`}</div>
-    ${(event.by || event.model) && html`<p>${event.by && t('life.by', { name: event.by })}${event.model && html` ${event.model}`}</p>`}
-    ${event.consolidation && html`<p><a href=${href('change', { space, number: event.consolidation })}>${t('start.change', { n: event.consolidation })}</a></p>`}
-    ${!event.consolidation && event.run_id && html`<p><a href=${href('run', { space, run: event.run_id })}>${t('run.one')}</a></p>`}
-    <${Places} space=${space} files=${event.files} />
-    <p><${Named} space=${space} event=${event} /></p>
-    ${event.reason && html`<p><${Badge} tone=${TONES[event.what]}>${t('reason')}</${Badge}> <${Words} text=${event.reason} /></p>`}
-  </li>`;
+function Event({ what, when, by, undone, children }) {
+  return html`<li class=${`event ${what}`}>
+    <div class="row"><b>${t(`life.${what}`)}</b><span class="quiet"><${Time} at=${when} exact=${true} /></span>${undone && html`<${Badge}>${t('change.undone')}</${Badge}>`}</div>
+    ${by && html`<p>${t('life.by', { name: by })}</p>`}${children}</li>`;
 }
 
-/** The sections of today that rest on the note. */
-const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: keyOf(one.section) })}>${one.path} › <${Words} text=${one.section.at(-1)?.replace(/^#+ /, '') ?? ''} /></a></li>`)}</ul></${Panel}>`;
+function Change({ space, change, id }) {
+  const { what, reason } = outcome(change, id);
+  return html`<${Event} what=${what} when=${change.committed_at} by=${change.author ?? change.model} undone=${change.undone}>
+    <p><a href=${href('change', { space, number: change.number })}>${t('start.change', { n: change.number })}</a></p>
+    <${Places} space=${space} change=${change} id=${id} />
+    ${reason && html`<p><${Badge} tone=${TONES[what]}>${t('reason')}</${Badge}> <${Words} text=${reason} /></p>`}</${Event}>`;
+}
 
-export default function NoteLife({ params: { space, note: id } }) {
+function Line({ space, note }) {
+  const change = useLive(note.consolidation && at('spaces', space, 'consolidations', note.consolidation));
+  return html`<ol class="life">
+    <${Event} what=${note.source?.conversation_id ? 'captured' : 'written'} when=${note.timestamp} by=${note.agent} />
+    ${note.consolidation && html`<${Answer} live=${change} lines=${3}>${(record) => html`<${Change} space=${space} change=${record} id=${note.note_id} />`}</${Answer}>`}
+    <li class=${`event now ${note.status}`}><b>${t(`life.now.${note.status}`)}</b><p class="quiet">${t(`life.now.${note.status}.what`)}</p></li></ol>`;
+}
+
+export default function NotePage({ params: { space, note: id } }) {
   const live = useLive(at('spaces', space, 'notes', id), { every: 15_000 });
-  const life = useLive(at('spaces', space, 'notes', id, 'life'), { every: 15_000 });
   return html`<${Heading} title=${t('life.title')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
       ${may('admin') && live.data && html`<button class="plain grave-text" onClick=${() => erase(space, { note_ids: [id] })}>${t('erase.button')}</button>`}</${Heading}>
     <${Answer} live=${live}>${(note) => html`
       <${Panel}><${NoteMeta} note=${note} link=${false} /><div class="note-whole"><${Markdown} text=${note.content} /></div>
         <p class="meta"><${Copy} text=${`notes/${note.note_id}`} /></p></${Panel}>
-      <${Panel} title=${t('life.line')} class="open"><${Answer} live=${life} lines=${5}>${({ events, status }) => html`
-        <ol class="life">${events.map((event, index) => html`<${Event} key=${index} space=${space} event=${event} />`)}
-          <li class=${`event now ${status}`}><b>${t(`life.now.${status}`)}</b><p class="quiet">${t(`life.now.${status}.what`)}</p></li></ol>`}</${Answer}></${Panel}>
-      ${life.data && html`<${Resting} space=${space} sections=${life.data.sections} />`}`}</${Answer}>`;
+      <${Panel} title=${t('life.line')} class="open"><${Line} space=${space} note=${note} /></${Panel}>`}</${Answer}>`;
 }

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.audit import invariants, note_life
+from livemem.audit import invariants
 from livemem.backups import catalog, retention, taking
 from livemem.erasure import erasure, receipts, several
 from livemem.jobs.receipt import Receipt
@@ -26,7 +26,7 @@ from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
-from livemem_http.views.audit import InvariantPage, NoteLifeView
+from livemem_http.views.audit import InvariantPage
 from livemem_http.views.jobs import JobStatusPage, JobStatusView
 from livemem_http.views.repair import (
     NewQuarantine,
@@ -237,21 +237,6 @@ def import_space(body: views.Import) -> Response[views.ProvisioningView]:
     """
     deadline = _soon()
     return _bring(importing.order(process(), api.principal(), body.wanted(), deadline))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/notes/{note_id}/life",
-    needs="read",
-    tag="notes",
-    summary="Get the life of a note",
-)
-def get_note_life(space_id: str, note_id: str) -> NoteLifeView:
-    """All that happened to a note, oldest first. The events name its author, the changes that folded it with their
-    sections, those that left it out or were undone, and the spaces into which it was promoted. They also name the
-    memories and backups that hold it, and its erasure. `sections` are those of the bank that rest on it now.
-    """
-    return NoteLifeView.of(note_life.life(process(), api.principal(), space_id, note_id))
 
 
 @api.route(
