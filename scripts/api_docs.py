@@ -21,7 +21,6 @@ MADE = {
     "erasure_id": ("ERASURE", "", "", ""),
     "conversation_id": ("CONVERSATION", "list_conversations", "?limit=1", "conversation_id"),
     "memory_id": ("MEMORY", "search_memories", "?limit=1", "memory_id"),
-    "promotion_id": ("PROMOTION", "", "", ""),
     "request_id": ("QUESTION", "ask_question", "", "request_id"),
     "job": ("WORK", "create_backup", "", "job"),
     "slot": ("SLOT", "list_digests", "?limit=1", "slot"),
@@ -31,7 +30,7 @@ MADE = {
 field of its answer."""
 OWN_TOKEN = {"rotate_token": ("OWN", "create_token", "", "token")}
 """Operations that the administrator's key can't do, and where their token comes from."""
-SPACES = {"get_provisioning": "demo-imported", "take_back_promotion": "team"}
+SPACES = {"get_provisioning": "demo-imported"}
 """Operations that are tried on another space than `demo`, which another line has made."""
 ARCHIVE = """\
 URL=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/export" | sed -E 's/.*"url": "([^"]+).*/\\1/')
@@ -48,12 +47,6 @@ CONVERSATION=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/spaces/d
 DELETED = """\
 MEMORY=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/memories" -d '{"content": "The ferry has a new captain."}' | sed -E 's/.*"memory_id": "([^"]+).*/\\1/')
 curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" $API/spaces/demo/memories/$MEMORY?reason=mistaken"""  # noqa: E501
-TWO_SPACES = """\
-curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces" -d '{"space_id": "team"}'
-NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "decision", "content": "We keep S3 as the only store."}' | sed -E 's/.*"note_id": "([^"]+).*/\\1/')"""  # noqa: E501
-PROMOTED = """\
-NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "todo", "content": "Tell the team."}' | sed -E 's/.*"note_id": "([^"]+).*/\\1/')
-PROMOTION=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/promote" -d '{"id": "'$NOTE'", "target_space_id": "team"}' | sed -E 's/.*"promotion_id": "([^"]+).*/\\1/')"""  # noqa: E501
 PLANNED = """\
 curl -sS -X PATCH -H "Authorization: Bearer $TOKEN" "$API/spaces/demo" -d '{"consolidation_mode": "review"}'
 curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "decision", "content": "The ferry leaves at nine."}'
@@ -67,8 +60,6 @@ BEFORE = {
     "get_erasure": ERASED,
     "delete_conversation": BEGUN,
     "restore_memory": DELETED,
-    "create_promotion": TWO_SPACES,
-    "take_back_promotion": PROMOTED,
     "get_plan": PLANNED,
     "approve_plan": READ,
     "refuse_plan": PLANNED,
@@ -76,7 +67,6 @@ BEFORE = {
 """The commands that must run before an operation can be tried."""
 GIVEN = {
     "import_space": ("upload_id", "UPLOAD"),
-    "create_promotion": ("id", "NOTE"),
     "approve_plan": ("plan_revision", "REVISION"),
 }
 """Fields of a body whose values the service gives out, and the shell's variable that holds such a value by then."""

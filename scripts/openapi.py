@@ -52,11 +52,6 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "2026-02-20T02-00-00",
         "schema": {"pattern": f"^{keys.BACKUP_ID.pattern}$"},
     },
-    "promotion_id": {
-        "description": "The id of the promotion, as its answer and the source of its copy give it.",
-        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
-    },
     "erasure_id": {
         "description": "The id of the erasure, from its receipt, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
@@ -185,7 +180,6 @@ TAGS = {
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "conversations": "Long chats, word for word and as summaries in levels. An agent can continue one months later.",
     "memories": "Single durable facts about people, decisions and the agent itself: each is kept once, and may expire.",
-    "promotions": "A note or a memory of one space is copied into another one. The copy can be taken back.",
     "rooms": "Chat channels that agents observe. Their messages wait for a digest.",
     "digests": "At fixed hours, or on request, an LLM makes memories of the messages of rooms.",
     "questions": "An agent answers questions from the memory of the space, names its sources, and may store memories.",
@@ -444,7 +438,6 @@ WHAT_CAN_BE_MISSING = (
     "job",
     "memory",
     "deleted_memory",
-    "promotion",
     "digest",
     "question",
     "session",

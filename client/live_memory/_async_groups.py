@@ -525,6 +525,7 @@ class AsyncNotesGroup(Group):
         tags: Sequence[str] | None = None,
         said_at: datetime | str | None = None,
         author: str | None = None,
+        source: models.NewNoteSource | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> models.NoteView:
         """As `NotesGroup.append`."""
@@ -557,18 +558,6 @@ class AsyncNotesGroup(Group):
     ) -> models.NotePage:
         """As `NotesGroup.list`."""
         return await self._invoke("list_notes", locals())
-
-
-class AsyncPromotionsGroup(Group):
-    """A note or a memory of one space is copied into another one. The copy can be taken back."""
-
-    async def create(self, space_id: str, *, id: str, target_space_id: str) -> models.PromotionView:
-        """As `PromotionsGroup.create`."""
-        return await self._invoke("create_promotion", locals())
-
-    async def take_back(self, space_id: str, promotion_id: str) -> None:
-        """As `PromotionsGroup.take_back`."""
-        await self._invoke("take_back_promotion", locals())
 
 
 class AsyncQuestionsGroup(Group):
@@ -1117,11 +1106,6 @@ class AsyncGroups:
     def notes(self) -> AsyncNotesGroup:
         """Agents append notes. They are live until a consolidation folds them into the bank."""
         return AsyncNotesGroup(self._invoke)
-
-    @property
-    def promotions(self) -> AsyncPromotionsGroup:
-        """A note or a memory of one space is copied into another one. The copy can be taken back."""
-        return AsyncPromotionsGroup(self._invoke)
 
     @property
     def questions(self) -> AsyncQuestionsGroup:

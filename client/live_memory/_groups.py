@@ -1180,6 +1180,7 @@ class NotesGroup(Group):
         tags: Sequence[str] | None = None,
         said_at: datetime | str | None = None,
         author: str | None = None,
+        source: models.NewNoteSource | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> models.NoteView:
         """Append a note.
@@ -1196,6 +1197,7 @@ class NotesGroup(Group):
             said_at: The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of
                 the service's clock counts as now.
             author: The speaker, a person or an agent. Default: the agent of the token.
+            source: The note or memory of another space that this note passes on.
             idempotency_key: A name of your own for this request. By default the client makes one, so that it can
                 repeat the request.
         """
@@ -1261,39 +1263,6 @@ class NotesGroup(Group):
                 gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.
         """
         return self._invoke("list_notes", locals())
-
-
-class PromotionsGroup(Group):
-    """A note or a memory of one space is copied into another one. The copy can be taken back."""
-
-    def create(self, space_id: str, *, id: str, target_space_id: str) -> models.PromotionView:
-        """Promote a note or a memory.
-
-        Copy a note or a memory of this space into another one, where it is a live note or a memory like all others
-        and names its source. The token needs `read` and `write`, and both spaces. The original stays. The same
-        promotion again is the same one: 200 with the first copy, also after the original was changed. After it was
-        taken back it is promoted again (201).
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            id: The id of a note, live or consolidated, or of a memory.
-            target_space_id: The space that gets the copy.
-        """
-        return self._invoke("create_promotion", locals())
-
-    def take_back(self, space_id: str, promotion_id: str) -> None:
-        """Take a promotion back.
-
-        Take back a promotion into this space. The token that promoted it may do so, and one with `admin`. A live note
-        leaves the live notes, and stays in the history as discarded. A memory is deleted, and can be restored. 409
-        `promotion_folded`: the note is folded into the bank, or the memory was merged or changed; the answer says
-        what to undo first.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            promotion_id: The id of the promotion, as its answer and the source of its copy give it.
-        """
-        self._invoke("take_back_promotion", locals())
 
 
 class QuestionsGroup(Group):
@@ -2461,11 +2430,6 @@ class Groups:
     def notes(self) -> NotesGroup:
         """Agents append notes. They are live until a consolidation folds them into the bank."""
         return NotesGroup(self._invoke)
-
-    @property
-    def promotions(self) -> PromotionsGroup:
-        """A note or a memory of one space is copied into another one. The copy can be taken back."""
-        return PromotionsGroup(self._invoke)
 
     @property
     def questions(self) -> QuestionsGroup:

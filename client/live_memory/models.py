@@ -179,7 +179,7 @@ class ChangeSummary(Model):
     kind: str
     """`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (a promotion was taken back)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
     run_id: str
     """The id of the run, a ULID."""
     started_at: AwareDatetime
@@ -491,7 +491,7 @@ class HitView(Model):
     expires_at: AwareDatetime | None = None
     """Only for a memory that expires: the expiry time, UTC."""
     source: dict[str, str]
-    """`href`: the path for a GET request that returns the whole document. For a section: `section`, its headings as edits name them. For a consolidated note: `consolidation`, the number of the change that folded it. For a captured note: `conversation_id` and `covers`. For a promoted note: `promoted_from`, its first space. For a turn: `conversation_id` and `turn_index`. For a summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`."""
+    """`href`: the path for a GET request that returns the whole document. For a section: `section`, its headings as edits name them. For a consolidated note: `consolidation`, the number of the change that folded it. For a captured note: `conversation_id` and `covers`. For a note that was passed on: `from_space`, the space of its source. For a turn: `conversation_id` and `turn_index`. For a summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`."""
     superseded_by: str | None = None
     """Only for a consolidated note that no longer holds: the id of the note that its section follows now. It comes behind that one, unless the query asks for the past."""
     explain: dict[str, float] | None = None
@@ -608,8 +608,8 @@ class KnownView(Model):
     """The cosine with the message, if there is a vector."""
     captured_from: str | None = None
     """Only for a captured note, which nobody wrote: the id of the conversation."""
-    promoted_from: str | None = None
-    """Only for a promoted note: the space of the original."""
+    from_space: str | None = None
+    """Only for a note that was passed on: the space of its source."""
     written_by: str | None = None
     """The name of the token that wrote it. Only if it names another author."""
 
@@ -913,44 +913,19 @@ class NewMessage(Model):
     """The author: a person or an agent. Default: the name of the token."""
 
 
-class NewNote(Model):
-    """A note. Its agent is the name of the token. Its time is that of the request, unless it was said before."""
+class NewNoteSource(Model):
+    """
+    The note or memory of another space that a note passes on. The token must be able to read that space. Whether the
+    source exists is not checked.
+    """
 
     model_config = ConfigDict(
         extra="forbid",
     )
-    category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"]
-    """The category of the note."""
-    content: str
-    """The text of the note, as Markdown of at most 100,000 bytes."""
-    tags: list[str] | None = []
-    """Words by which the note can be found."""
-    said_at: AwareDatetime | None = None
-    """The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of the service's clock counts as now."""
-    author: str | None = None
-    """The speaker, a person or an agent. Default: the agent of the token."""
-
-
-class NewNotes(Model):
-    """Notes to write in one request. If one of them is refused, none is written."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    notes: list[NewNote]
-    """The notes, written in this order."""
-
-
-class NewPromotion(Model):
-    """A note or a memory to promote, and the space that gets the copy."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+    space_id: str
+    """The id of the space."""
     id: str
-    """The id of a note, live or consolidated, or of a memory."""
-    target_space_id: str
-    """The space that gets the copy."""
+    """The id of the note or the memory."""
 
 
 class NewQuarantine(Model):
@@ -1111,8 +1086,8 @@ class NextRunView(Model):
 
 class NoteOriginView(Model):
     """
-    The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
-    another space from which it was promoted.
+    The source of a note that nobody wrote here: turns of a conversation from which it was captured, or the note or
+    memory of another space that it passes on.
     """
 
     conversation_id: str | None = None
@@ -1122,15 +1097,9 @@ class NoteOriginView(Model):
     gone: bool | None = None
     """True if the conversation has been deleted."""
     space_id: str | None = None
-    """Only for a promoted note: the space of the original."""
-    note_id: str | None = None
-    """The id of the original, which begins with its time."""
-    promotion_id: str | None = None
-    """The id of the promotion, to take it back."""
-    promoted_by: str | None = None
-    """The name of the token that promoted it."""
-    promoted_at: AwareDatetime | None = None
-    """The time of the promotion, UTC."""
+    """Only for a note that was passed on: the space of the source."""
+    id: str | None = None
+    """The id of the note or memory there."""
 
 
 class NoteSourceView(Model):
@@ -1168,7 +1137,7 @@ class NoteView(Model):
     malformed: bool | None = None
     """True if the stored object does not have the usual form of a note. The content is then its whole text."""
     source: NoteOriginView | None = None
-    """The source. Only for a note that was captured from a conversation or promoted from another space."""
+    """The source, of a note that was captured from a conversation or passes on one of another space."""
     said_at: AwareDatetime | None = None
     """The time when it was said, UTC. Left out: the time when it was written."""
     author: str | None = None
@@ -1289,44 +1258,6 @@ class Problem(Model):
     """The errors in single fields, at most 20. Only if there are any."""
 
 
-class PromotedMemoryView(Model):
-    """The memory of another space from which a memory was promoted."""
-
-    space_id: str
-    """The space."""
-    memory_id: str
-    """The memory of that space."""
-    promotion_id: str
-    """The promotion, to take it back by."""
-    promoted_by: str
-    """The name of the token that promoted it."""
-    promoted_at: AwareDatetime
-    """When, UTC."""
-
-
-class PromotionView(Model):
-    """A promotion: the copy in the other space, and what takes it back."""
-
-    promotion_id: str
-    """The promotion, an ULID: to take it back by, in the other space."""
-    space_id: str
-    """The space that has the copy."""
-    kind: Literal["note", "memory"] | str
-    """The note or memory that was promoted."""
-    id: str
-    """The id of the copy in that space."""
-    promoted_by: str
-    """The name of the token that promoted it first."""
-    promoted_at: AwareDatetime
-    """When it was promoted first, UTC."""
-    consolidation: int | None = None
-    """The change that folded the copy since. Left out: the note is live, or it is a memory."""
-    already_known: Literal[True] | None = None
-    """True: the space had a memory that says the same, or has merged both since. `id` is that memory; nothing is kept twice."""
-    redacted: dict[str, int] | None = None
-    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
-
-
 class ProvenanceView(Model):
     """The token that stored a memory, and its sources."""
 
@@ -1344,8 +1275,6 @@ class ProvenanceView(Model):
     """The conversation that is the source."""
     note_id: str | None = None
     """The note that is the source."""
-    promoted: PromotedMemoryView | None = None
-    """Only for a promoted memory: the memory of another space that is its source."""
 
 
 class ProvisioningView(Model):
@@ -2636,7 +2565,7 @@ class ChangeDetail(Model):
     kind: str
     """`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (a promotion was taken back)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
     run_id: str
     """The id of the run, a ULID."""
     started_at: AwareDatetime
@@ -3250,6 +3179,36 @@ class NewMemories(Model):
     )
     memories: list[NewMemory]
     """The memories, stored in this order."""
+
+
+class NewNote(Model):
+    """A note. Its agent is the name of the token. Its time is that of the request, unless it was said before."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"]
+    """The category of the note."""
+    content: str
+    """The text of the note, as Markdown of at most 100,000 bytes."""
+    tags: list[str] | None = []
+    """Words by which the note can be found."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of the service's clock counts as now."""
+    author: str | None = None
+    """The speaker, a person or an agent. Default: the agent of the token."""
+    source: NewNoteSource | None = None
+    """The note or memory of another space that this note passes on."""
+
+
+class NewNotes(Model):
+    """Notes to write in one request. If one of them is refused, none is written."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    notes: list[NewNote]
+    """The notes, written in this order."""
 
 
 class NoteList(Model):

@@ -40,7 +40,6 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/conversations/{{conversation_id}}/messages": {"role": "user", "content": "x"},
     f"POST {SPACE}/conversations/{{conversation_id}}/import": {"message_id": "m", "role": "user", "content": "x"},
     f"POST {SPACE}/memories": {"content": "x"},
-    f"POST {SPACE}/promote": {"id": "20260220T140000_ann_todo_00000000", "target_space_id": "team"},
     f"POST {SPACE}/memories/batch": {"memories": [{"content": "x"}]},
     f"PATCH {SPACE}/memories/{{memory_id}}": {"content": "x"},
     f"POST {SPACE}/ask": {"message": "x"},

@@ -85,7 +85,6 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "conversations-turn": 404,
         "memories-store": 201,
         # Neither the note nor the other space is there.
-        "memories-promote": 404,
         "memories-search": 200,
         "rooms-post": 201,
         "ask-question": 200,

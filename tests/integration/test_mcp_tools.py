@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 from livemem.access.principal import Principal
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
-from livemem.promotions import promoting
 from livemem.upkeep import repair
 from livemem_mcp import catalog, elsewhere
 from tests.integration.test_content import BODIES, QUERIES
@@ -19,7 +18,7 @@ from tests.support.cases import each
 from tests.support.functions import request
 from tests.support.mcp import Agents, answered, nobody, routes_of, started, token
 from tests.support.routes import VALUES
-from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
+from tests.support.world import BOOTSTRAP_KEY, World
 
 FULL = {"toolset": "full"}
 ANN = "lm_ann"
@@ -65,9 +64,6 @@ def furnished() -> tuple[World, dict[str, str]]:
         run = world.consolidate("mine")
         world.note("It is measured.", space_id="mine")
         known = storing.store(world.process, "mine", "ann", MemoryDraft("Ann looks after the store.", "fact"))
-        world.create_space("team")
-        of_team = world.note("It is whole.", space_id="team")
-        promoted = promoting.promote(world.process, EVERYONE, "team", of_team.note_id, "mine", world.clock())
         backup = world.back_up("mine")
         world.clock.move(1)
         agents.let_in(token(ANN, "read", spaces=("mine",)))
@@ -91,7 +87,6 @@ def furnished() -> tuple[World, dict[str, str]]:
             "run_id": run.job_id,
             "path": "log.md",
             "memory_id": known.memory.memory_id,
-            "promotion_id": promoted.promotion_id,
             "backup_id": backup.job_id,
             "job": f"mine.backup.{backup.job_id}",
             "token_hash": token(ANN).hash.removeprefix("sha256:"),
@@ -114,7 +109,6 @@ def arguments_of(tool: str, values: Mapping[str, str]) -> dict[str, Any]:
     fields = operation["fields"]
     found = {name: values[name] for name, field in fields.items() if field["in"] == "path"}
     found |= BODIES.get(key, {}) | QUERIES.get(key, {}) | SENT.get(tool, {})
-    found |= {"id": values["note_id"]} if tool == "create_promotion" else {}
     return {name: _typed(fields[name]["schema"], value) for name, value in found.items() if name in fields}
 
 

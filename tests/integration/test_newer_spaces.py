@@ -21,7 +21,6 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/memories": MEMORY,
     f"POST {SPACE}/memories/batch": {"memories": [MEMORY]},
     f"PATCH {SPACE}/memories/{{memory_id}}": MEMORY,
-    f"POST {SPACE}/promote": {"id": VALUES["note_id"], "target_space_id": "other"},
     f"POST {SPACE}/rooms/{{room}}/messages": {"author": "ann", "content": "x"},
     f"POST {SPACE}/rooms/{{room}}/messages/batch": {"messages": [{"author": "ann", "content": "x"}]},
     f"POST {SPACE}/ask": {"message": "Who?"},

@@ -27,7 +27,6 @@ from livemem.llm.client import Messages, Reply
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import appending, idempotency
-from livemem.promotions import promoting
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft as Said
 from livemem.store import keys
@@ -113,7 +112,6 @@ def built() -> Whole:
         pause=world.pass_time,
     ).job
     assert asked
-    _promotions(world)
     gone = world.note("Erase me, please, all of it.")
     erased = erasure.erase_note(process, EVERYONE, "demo", gone.note_id, process.clock() + INVOCATION, erase=True)
     world.note("Still live.")
@@ -150,12 +148,6 @@ def _conversation(world: World) -> str:
     while world.queued:
         world.work()
     return made
-
-
-def _promotions(world: World) -> None:
-    world.create_space("other", threshold=0)
-    source = world.note("The quay is closed.", space_id="other")
-    promoting.promote(world.process, EVERYONE, "other", source.note_id, "demo", world.clock() + INVOCATION)
 
 
 def _rooms(world: World) -> None:

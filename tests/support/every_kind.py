@@ -10,9 +10,9 @@ from livemem.conversations import orders
 from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
 from livemem.memories import log, state_snapshots
-from livemem.notes import idempotency
+from livemem.notes import appending, idempotency
 from livemem.notes.appending import NoteDraft
-from livemem.promotions import promoting
+from livemem.notes.note import CopiedFrom
 from livemem.store import keys
 from tests.support.archives import Content, exported, targz, unpack
 from tests.support.chatter import Chatter, fails_on
@@ -32,9 +32,8 @@ def files() -> dict[str, bytes]:
     world.undo(1)
     idempotency.append_once(world.process, "demo", "bob", NoteDraft("todo", "once"), "key-1")
     erasure.erase_note(world.process, EVERYONE, "demo", gone.note_id, world.clock() + INVOCATION, erase=True)
-    world.create_space("other")
-    source = world.note("promoted", space_id="other")
-    promoting.promote(world.process, EVERYONE, "other", source.note_id, "demo", world.clock() + INVOCATION)
+    source = CopiedFrom("other", gone.note_id)
+    appending.append(world.process, "demo", "ann", NoteDraft("todo", "passed on", source=source))
     _remember(world)
     _listen(world)
     _talk(world)

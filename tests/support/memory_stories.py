@@ -448,37 +448,7 @@ def such_a_deletion_that_is_interrupted(account: Account) -> None:
     assert not [key for key in account.service.written() if key.startswith("demo/memories/")]
 
 
-PROMOTE = f"{SPACE}/promote"
-PROMOTION = f"{SPACE}/promotions/{{promotion_id}}"
-
-
-def promote(account: Account, source_id: str, status: int = 201) -> str:
-    body = {"id": source_id, "target_space_id": "team"}
-    return str(call(account, "POST", PROMOTE, status, body=body).get("promotion_id"))
-
-
-def promotions_from_their_making_to_their_end(account: Account) -> None:
-    remembering(account)
-    account.call("admin", "POST", "/v1/spaces", 201, body={"space_id": "team", "rules": "Keep a log."})
-    live, folded = account.note(), account.note()
-    account.start()
-    account.work()
-    serving(account)
-    made = [promote(account, one) for one in (folded, account.note(), store(account, "1: We keep S3."))]
-    assert promote(account, folded, 200) == made[0]
-    promote(account, live)
-    account.sweep(everything=True)
-    account.called.add(("DELETE", PROMOTION))
-    for one in made:
-        path = {"space_id": "team", "promotion_id": one}
-        assert account.service.http("backup", "DELETE", PROMOTION, **path)["statusCode"] == 204
-    assert promote(account, folded) == made[0]
-    account.put(f"team/_promotions/{made[0]}.json", "no JSON")
-    promote(account, folded, 503)
-
-
 STORIES: list[Story] = [
-    promotions_from_their_making_to_their_end,
     a_space_that_is_deleted_with_something_of_everything,
     such_a_deletion_that_is_interrupted,
     a_memory_from_its_storing_to_its_end,

@@ -87,7 +87,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md",
-            "Ingest Mcp Admin Archives Backup Consolidate Sweep Summarize Conversations Memories",
+            "Ingest Mcp Admin Archives Backup Consolidate Sweep Summarize Conversations",
         ),
         (
             "s3:DeleteObject",
@@ -115,9 +115,6 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Archives Backup Sweep"),
         ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup Sweep"),
-        ("s3:PutObject", "alpha/_promotions/01J.json", "Memories Archives Backup"),
-        ("s3:GetObject", "alpha/_promotions/01J.json", "Memories Archives Backup Sweep"),
-        ("s3:PutObject", "alpha/_promoted/n/beta", "Memories Archives Backup"),
         (
             "s3:GetObject",
             "_system/tokens.json",

@@ -109,7 +109,6 @@ ROUTES = {
         "POST /v1/spaces/{space_id}/erasures/preview",
         "DELETE /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
-        "DELETE /v1/spaces/{space_id}/promotions/{promotion_id}",
         "POST /v1/spaces/{space_id}/conversations/{conversation_id}/turns/{turn_index}/erase",
         "GET /v1/spaces/{space_id}/erasures",
         "GET /v1/spaces/{space_id}/erasures/{erasure_id}",
@@ -147,7 +146,6 @@ ROUTES = {
         "DELETE /v1/spaces/{space_id}/memories/{memory_id}",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/restore",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/split",
-        "POST /v1/spaces/{space_id}/promote",
     },
     "RoomsFunction": {
         "POST /v1/spaces/{space_id}/rooms/{room}/messages",

@@ -46,11 +46,6 @@ COMMANDS = {
     ),
     "note": Row(WRITE, "commands.notes:note", "Write a note; with --batch many."),
     "remember": Row(WRITE, "commands.notes:remember", "Store a fact."),
-    "promote": Row(
-        WRITE,
-        "commands.notes:promote",
-        "Copy a note or a fact into another space; with --undo take that back.",
-    ),
     "consolidate": Row(CHANGE, "commands.changes:consolidate", "Fold the live notes into the bank."),
     "history": Row(CHANGE, "commands.changes:history", "List the changes of the bank, newest first."),
     "diff": Row(CHANGE, "commands.changes:diff", "Show the effect of a change on the bank, as a diff."),

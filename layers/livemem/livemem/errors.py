@@ -189,12 +189,6 @@ class PlanOutdated(Conflict):
     code = "plan_outdated"
 
 
-class PromotionFolded(Conflict):
-    """A promoted note was folded, or a promoted memory was merged or changed. `detail` names what undoes that."""
-
-    code = "promotion_folded"
-
-
 class TooSoon(LiveMemoryError):
     """The last one was started a moment ago."""
 

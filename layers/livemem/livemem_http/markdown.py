@@ -132,7 +132,7 @@ def _origin(answer: NoteView) -> str:
     source = answer.source
     if source and source.turns:
         return "captured from turns {}-{}".format(*source.turns)
-    return f"promoted from the space {source.space_id} by {source.promoted_by}" if source else ""
+    return f"passed on from the space {source.space_id}" if source else ""
 
 
 def _live(live: LiveNotes) -> str:

@@ -57,8 +57,6 @@ def _memory(one: MemoryView) -> str:
     who, token = one.author or one.provenance.user, one.provenance.author
     facts += [within_item(f"by {who}" if who == token else said_by(who, token))] if who else []
     facts += [f"until {one.expires_at}"] if one.expires_at else []
-    came = one.provenance.promoted
-    facts += [within_item(f"promoted from the space {came.space_id} by {came.promoted_by}")] if came else []
     facts += [f"perhaps the same as {' '.join(one.similar_to)}"] if one.similar_to else []
     tags = "".join(f" #{within_item(subject).replace(' ', '-')}" for subject in one.subjects)
     return f"- [{', '.join(facts)}{tags}] {within_item(one.content)}"

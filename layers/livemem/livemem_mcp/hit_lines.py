@@ -74,7 +74,7 @@ def of_known(item: KnownItem) -> str:
         None if exchange else item.by,
         f"via {item.written_by}" if item.written_by else None,
         # As the start says it.
-        "captured" if item.captured_from else f"from {item.promoted_from}" if item.promoted_from else None,
+        "captured" if item.captured_from else f"from {item.from_space}" if item.from_space else None,
     ]
     lines = item.text.split("\n")
     text = "".join(f"\n  {line}" for line in lines) if exchange else f" {' '.join(lines)}"

@@ -10,7 +10,6 @@ from tests.simulation.kinds.erasures import ERASURES
 from tests.simulation.kinds.garbage import GARBAGE
 from tests.simulation.kinds.indexing import INDEXING
 from tests.simulation.kinds.memories import MEMORIES
-from tests.simulation.kinds.promotions import PROMOTIONS
 from tests.simulation.kinds.questions import QUESTIONS
 from tests.simulation.kinds.sign_in import SIGN_IN
 
@@ -21,7 +20,6 @@ KINDS = (
     ARCHIVES,
     ERASURES,
     GARBAGE,
-    PROMOTIONS,
     CONVERSATIONS,
     MEMORIES,
     DIGESTS,

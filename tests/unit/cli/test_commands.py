@@ -41,7 +41,6 @@ CONNECTION = {
     "created_at": "2026-02-20T09:00:00Z",
     "expires_at": "2026-05-21T09:00:00Z",
 }
-PROMOTED = {"promotion_id": "9", "space_id": "team", "kind": "memory", "id": "2", "already_known": True}
 DONE = {"request_id": "1", "status": "done", "message": "Ines.", "sources": [], "session": "s"}
 SPACE = {
     "space_id": "demo",
@@ -83,8 +82,6 @@ def page(*items: Any) -> dict[str, Any]:
 DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("note", "x"), {"append_note": note(1)}, note(1)),
     (("remember", "x"), {"store_memory": {"memory_id": "1"}}, {"memory_id": "1"}),
-    (("promote", "1", "--to", "team"), {"create_promotion": PROMOTED}, PROMOTED),
-    (("promote", "9", "--undo"), {"take_back_promotion": None}, {"promotion_id": "9"}),
     (
         ("start", "the import", "--max-chars", "2000", "--lang", "fr"),
         {"get_start": {"space_id": "demo"}},
@@ -145,22 +142,6 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
         {"items": [run("awaiting_approval")]},
     ),
 ]
-
-
-def test_a_promotion_says_what_is_known_already_and_how_to_take_it_back_in_the_other_space(desk: CliHarness):
-    desk.answers = {"create_promotion": PROMOTED, "take_back_promotion": None}
-
-    said, undone = desk.say("promote", "1", "--to", "team"), desk.say("promote", "--undo", "9", "--to", "team")
-
-    assert said.out == "2\n"
-    assert "team knew it already." in said.err
-    assert "livemem promote --undo 9 --to team" in said.err
-    assert undone.code == 0
-    assert desk.asked == [
-        ("create_promotion", {"space_id": "demo", "id": "1", "target_space_id": "team"}),
-        ("take_back_promotion", {"space_id": "team", "promotion_id": "9"}),
-    ]
-    assert desk.say("promote", "1").code != 0
 
 
 def test_a_search_names_the_spaces_that_could_not_be_searched(desk: CliHarness):

@@ -136,7 +136,6 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("erase_note", {"note_id": "notes/20260220T140000000001", "erase": True}),
     ("delete_memory", {"memory_id": "01ARZ3NDEKTS", "reason": "x"}),
     ("delete_conversation", {"conversation_id": "01ARZ3NDEKTS"}),
-    ("create_promotion", {"id": "archive/20260220T140000000001", "target_space_id": "other"}),
     ("list_notes", {"ids": "20260220T140000_ann_todo_00000000, 20260220T140000000001"}),
 ]
 

@@ -15,12 +15,11 @@ from livemem.memories.memory import Memory, Provenance
 from livemem.memories.merging import Candidate, Near
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
-from livemem.promotions import promoting
 from livemem.store import memory_keys as keys
 from tests.support.chatter import Chatter, fact
 from tests.support.memories import store, world_with_meaning
 from tests.support.searching import find
-from tests.support.world import EVERYONE, INVOCATION, World
+from tests.support.world import World
 
 MARCH, JUNE = "2025-03-01T09:30:00Z", "2025-06-01T18:00:00Z"
 
@@ -173,18 +172,6 @@ def test_a_memory_of_a_digest_was_said_when_its_last_message_was_by_its_one_spea
     assert said(found) == (fact(1), "2026-02-19T08:00:00Z", "Zoé")
     (hit,) = find(chatter.process, fact(1), scope="memories").hits
     assert (hit.document.time, hit.document.author) == ("2026-02-19T08:00:00Z", "Zoé")
-
-
-def test_a_promoted_memory_is_as_old_as_its_source_and_of_the_same_speaker(world):
-    world.create_space("team")
-    source = store(world.process, "1: The port is 8080.", "bob").memory
-    world.clock.move(3_600)
-
-    until = world.clock() + INVOCATION
-    copy = promoting.promote(world.process, EVERYONE, "demo", source.memory_id, "team", until).copy
-
-    assert isinstance(copy, Memory)
-    assert (copy.said_at, copy.author) == (clock.iso(clock.parse(source.updated_at)), "bob")
 
 
 def test_a_search_finds_a_memory_by_when_it_was_said_and_by_whom(world):

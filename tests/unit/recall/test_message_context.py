@@ -11,7 +11,7 @@ from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import note as notes
-from livemem.notes.note import CapturedFrom, PromotedFrom
+from livemem.notes.note import CapturedFrom, CopiedFrom
 from livemem.recall import message_context
 from livemem.recall.relevance import RelevanceFloor
 from livemem.rooms import posting
@@ -80,11 +80,11 @@ def test_all_kinds_are_asked_and_each_item_says_when_it_was_said_and_by_whom(fil
 def test_a_note_that_nobody_wrote_here_says_where_it_is_from():
     world = World()
     world.create_space()
-    written = world.note("The harbour crane was painted.")
+    world.note("The harbour crane was painted.")
     world.clock.move(60)
     original = "20260220T140000_bob_decision_00000000"
-    promoted = PromotedFrom("lab", original, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "ann", written.timestamp)
-    for text, source in (("was sold", CapturedFrom("01ARZ3NDEKTSV4RRFFQ69G5FAV", (1, 2))), ("is old", promoted)):
+    passed_on = CopiedFrom("lab", original)
+    for text, source in (("was sold", CapturedFrom("01ARZ3NDEKTSV4RRFFQ69G5FAV", (1, 2))), ("is old", passed_on)):
         note = world.note(f"The harbour crane {text}.")
         body = notes.format_note(replace(note, source=source))
         world.inner.put_object(Bucket="bucket", Key=keys.note("demo", note.note_id), Body=body)
@@ -94,7 +94,7 @@ def test_a_note_that_nobody_wrote_here_says_where_it_is_from():
         found = message_context.context(world.process, "demo", "the harbour crane", kinds="note,archive")
         assert found.markdown.count(", captured]") == found.markdown.count(", from lab]") == 1
         items = MessageContextView.of(found).items
-        return sorted((one.text, one.captured_from, one.promoted_from) for one in items)
+        return sorted((one.text, one.captured_from, one.from_space) for one in items)
 
     live = told()
     assert live == [

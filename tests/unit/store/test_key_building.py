@@ -15,7 +15,7 @@ from livemem.bank import paths
 from livemem.errors import InvalidName
 from livemem.llm import embeddings
 from livemem.settings import Settings
-from livemem.store import ask_keys, conversation_keys, keys, memory_keys, promotion_keys, room_keys
+from livemem.store import ask_keys, conversation_keys, keys, memory_keys, room_keys
 from livemem.store.memory_keys import KINDS
 from tests.support import hostile
 from tests.support.cases import each
@@ -26,7 +26,6 @@ MODULES = (
     (memory_keys, "memories: "),
     (ask_keys, "asks: "),
     (room_keys, "rooms: "),
-    (promotion_keys, "promotions: "),
 )
 BUILDERS: dict[str, Callable[..., str]] = {
     f"{prefix}{name}": function
@@ -77,8 +76,6 @@ BELOW = {
     "conversations: user_signals": "_signals/",
     **{kind: "memories/" for kind in BUILDERS if kind.startswith("memories: ")},
     "memories: verdict": "_verdicts/",
-    **{kind: "_promoted/" for kind in BUILDERS if kind.startswith("promotions: ")},
-    "promotions: promotion": "_promotions/",
     **{kind: "_digests/" for kind in BUILDERS if kind.startswith("rooms: ")},
     **{f"rooms: {kind}": "rooms/" for kind in ("rooms_prefix", "room_prefix", "message", "named")},
     **{f"rooms: {kind}": "_room_ids/" for kind in ("ids_prefix", "message_id")},
@@ -200,9 +197,6 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
     checked |= {"erasure_id": run_id, "quarantine_id": run_id} if passes(keys.check_run_id, run_id) else {}
-    checked |= {"promotion_id": run_id} if passes(promotion_keys.check_promotion_id, run_id) else {}
-    checked |= {"source_id": note_id} if passes(keys.parse_note_id, note_id) else {}
-    checked |= {"target": space_id}
     checked |= {"path": path} if passes(paths.check_bank_path, path) else {}
     checked |= {"below": f"bank/{path}"} if passes(paths.check_bank_path, path) else {}
     checked |= {"backup_id": backup_id} if passes(keys.check_backup_id, backup_id) else {}
@@ -232,9 +226,6 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "backup_id": "2026-02-20T02-00-00",
         "erasure_id": "0" * 26,
         "quarantine_id": "0" * 26,
-        "promotion_id": "0" * 26,
-        "source_id": "20260220T140000_ann_todo_00000000",
-        "target": "team",
     }
     tried |= {
         "day": DAY,

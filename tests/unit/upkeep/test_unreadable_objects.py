@@ -25,7 +25,6 @@ KINDS = (
     "_digests/stored",
     "_erasures",
     "_idempotency",
-    "_promotions",
     "_room_ids",
     "_runs",
     "conversation.json",

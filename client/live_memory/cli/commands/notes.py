@@ -1,4 +1,4 @@
-"""Writing: a note or many, single facts, and copies of both in other spaces."""
+"""Writing: a note or many, and single facts."""
 
 from typing import Annotated, Any, Literal
 
@@ -32,6 +32,9 @@ def note(
     key: Annotated[
         str | None, typer.Option("--idempotency-key", help="A repeat with the same key returns the first note.")
     ] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="SPACE/ID", help="The note or fact of another space that it passes on.")
+    ] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -41,10 +44,23 @@ def note(
             _batch(session, text, category, tag or [])
             return
         content = reading.text(session.program, text, "The note")
-        arguments = {"category": category, "content": content, "tags": tag or None, "idempotency_key": key}
-        made = session.here("append_note", **arguments)
+        made = session.here(
+            "append_note",
+            category=category,
+            content=content,
+            tags=tag or None,
+            source=_source(source) if source else None,
+            idempotency_key=key,
+        )
         session.out.result(made, lambda: session.out.text(made["note_id"]))
         _tell_redacted(session, made)
+
+
+def _source(text: str) -> dict[str, str]:
+    space_id, slash, source_id = text.partition("/")
+    if not slash:
+        raise Refused("The source: a space and an id, such as team/20260220T140000_ann_decision_1a2b3c4d.")
+    return {"space_id": space_id, "id": source_id}
 
 
 def _tell_redacted(session: Session, made: dict[str, Any]) -> None:
@@ -122,29 +138,3 @@ def remember(
         _tell_redacted(session, made)
         if made.get("merged_into"):
             session.out.say(f"The fact was known already. Its text is now: {made['content']}")
-
-
-def promote(
-    ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="ID", help="A note or a fact of the space; with --undo the promotion.")
-    ],
-    to: Annotated[str | None, typer.Option("--to", metavar="SPACE", help="The space that gets the copy.")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Take a promotion into that space back.")] = False,
-    space: Space = None,
-    json: Json = False,
-) -> None:
-    """Copy a note or a fact into another space; with --undo take that back."""
-    with opened(ctx, json=json, space=space) as session:
-        if undo:
-            session.call("take_back_promotion", space_id=to or session.space, promotion_id=name)
-            session.out.result({"promotion_id": name}, lambda: session.out.say("The promotion was taken back."))
-            return
-        if not to:
-            raise Refused("Name the space that gets the copy, with --to.")
-        made = session.here("create_promotion", id=name, target_space_id=to)
-        session.out.result(made, lambda: session.out.text(made["id"]))
-        _tell_redacted(session, made)
-        if made.get("already_known"):
-            session.out.say(f"{to} knew it already.")
-        session.out.say(f"Take it back with: livemem promote --undo {made['promotion_id']} --to {to}")

@@ -47,7 +47,7 @@ export async function problemOf(response, path) {
 const BY_CODE = new Set([
   'busy', 'conflict', 'cooldown', 'plan_outdated', 'precondition_lost', 'answer_too_large', 'too_large', 'search_not_ready',
   'store_full', 'store_unavailable', 'space_not_found', 'invalid_request', 'user_not_allowed', 'object_unreadable',
-  'not_configured', 'commit_unfinished', 'space_broken', 'backup_damaged', 'embedding_unavailable', 'promotion_folded', 'unreachable',
+  'not_configured', 'commit_unfinished', 'space_broken', 'backup_damaged', 'embedding_unavailable', 'unreachable',
 ]);
 const BY_STATUS = new Set([400, 401, 403, 404, 409, 413, 422, 429, 500, 503]);
 

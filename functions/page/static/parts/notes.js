@@ -19,7 +19,7 @@ function beginning(text) {
 function Origin({ note }) {
   const source = note.source;
   if (!source) return null;
-  if (source.space_id) return html`<span>${t('note.promoted', { space: source.space_id })}</span>`;
+  if (source.space_id) return html`<span>${t('note.passed.on', { space: source.space_id })}</span>`;
   const turns = (source.turns ?? []).join('–');
   return source.gone
     ? html`<span>${t('note.captured', { turns })}</span>`

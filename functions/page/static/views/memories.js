@@ -159,14 +159,13 @@ async function splitIt(space, memory, merge, done) {
 
 /** Where a memory comes from: each with a link to it. */
 function Source({ space, memory }) {
-  const { note_id: note, conversation_id: conversation, digest, room, messages, promoted } = memory.provenance;
+  const { note_id: note, conversation_id: conversation, digest, room, messages } = memory.provenance;
   const links = [
     note && html`<a href=${href('note', { space, note })}>${t('memory.from.note')}</a>`,
     conversation && html`<a href=${href('conversation', { space, conversation })}>${t('memory.from.conversation')}</a>`,
     digest && html`<a href=${href('digest', { space, slot: digest })}>${t('memory.from.digest')}</a>`,
     room && html`<a href=${href('room', { space, room })}>${t('memory.from.room', { room })}</a>`,
     messages?.length > 0 && html`<code>${visible(messages.join(', '))}</code>`,
-    promoted && html`<a href=${href('memory', { space: promoted.space_id, memory: promoted.memory_id })}>${t('note.promoted', { space: promoted.space_id })}</a>`,
   ].filter(Boolean);
   return links.length ? html`<span class="meta">${links}</span>` : t(`memory.source.${memory.source}`);
 }

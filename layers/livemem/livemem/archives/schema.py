@@ -32,12 +32,11 @@ from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.notes.idempotency import KeyedNote
-from livemem.promotions.promotion import Promotion
 from livemem.rooms.digested import Input
 from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
 from livemem.spaces.head import Meta
-from livemem.store import conversation_keys, keys, memory_keys, promotion_keys, room_keys
+from livemem.store import conversation_keys, keys, memory_keys, room_keys
 from livemem.store.memory_keys import Kind as MemoryKind
 from livemem.store.stored_documents import BadShape, StoredDocument
 
@@ -407,7 +406,6 @@ _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], ArchivedKind], ...]] =
     "_consolidations": ((keys.parse_record, ArchivedKind(Record, _record)),),
     "_runs": ((keys.parse_run, ArchivedKind(Run, _run)),),
     "_idempotency": ((keys.parse_idempotency, ArchivedKind(KeyedNote, _agrees_anyway)),),
-    "_promotions": ((promotion_keys.parse_promotion, ArchivedKind(Promotion, _agrees_anyway)),),
     "_erasures": ((keys.parse_erasure, ArchivedKind(Receipt, _receipt)),),
     "conversations": (
         (conversation_keys.parse_turn, ArchivedKind(Turn, _turn)),

@@ -1,5 +1,5 @@
 """Moves live notes to a record without a model: nothing is folded into the bank, and nothing is lost. They are old
-notes, or one note whose promotion is taken back.
+notes.
 
 The record is one of a consolidation that discards all its notes. So each note can still be read, and undo brings them
 back. The fields about real consolidations (`last_consolidation`, a pause, changed rules that no consolidation has seen)
@@ -21,8 +21,6 @@ from livemem.store import keys
 from livemem.store.objects import Entry
 
 TRIGGER = "gc"
-TAKEN_BACK = "promotion"
-"""The trigger of the change that takes a promotion back."""
 RECORD_BYTES = 8_000_000
 """Bytes of the notes of one record together. A larger note, which came into the bucket without the service, stays in
 place."""
@@ -67,13 +65,6 @@ def move(process: Process, author: str, space_id: str, *, until: str, reason: st
     return _move(process, author, space_id, TRIGGER, reason, lambda head: _sources(process, head, until))
 
 
-def take_back(process: Process, author: str, space_id: str, note_id: str, *, reason: str) -> Record:
-    """Move one live note to a new record: 1 GET and the requests of a change by hand (direct.py). Raises as `move`
-    does.
-    """
-    return _move(process, author, space_id, TAKEN_BACK, reason, lambda head: _one(process, head, note_id))
-
-
 def _move(
     process: Process, author: str, space_id: str, trigger: str, reason: str, find: Callable[[Head], list[NoteSource]]
 ) -> Record:
@@ -104,14 +95,6 @@ def _moving(record: Record, head: Head, sources: list[NoteSource]) -> Record:
             "metrics": {"notes_processed": len(sources), "notes_discarded": len(sources)},
         }
     )
-
-
-def _one(process: Process, head: Head, note_id: str) -> list[NoteSource]:
-    """The note, if it is live."""
-    item = process.store.get(keys.note(head.meta.space_id, note_id))
-    if not item or note_id in late_duplicates.among(process, head, [item]) | _being_folded(process, head):
-        return []
-    return [NoteSource.of(note_id, item.body)]
 
 
 def _sources(process: Process, head: Head, until: str) -> list[NoteSource]:

@@ -12,13 +12,12 @@ from typing import Any
 from livemem.changes.records import NoteSource
 from livemem.erasure import of_conversations, of_digests, of_memories, scrubbing
 from livemem.erasure.scrubbing import Pieces
-from livemem.erasure.task import ErasureTask, Fate, read
+from livemem.erasure.task import ErasureTask, Fate
 from livemem.errors import InvalidName
 from livemem.notes import note as notes
 from livemem.notes.note import CapturedFrom
 from livemem.notes.stub import is_stub, stub
-from livemem.promotions.promotion import Promotion
-from livemem.store import conversation_keys, keys, promotion_keys, stored_documents
+from livemem.store import conversation_keys, keys, stored_documents
 
 MOST_TURNS = 100_000
 """Of a block: its window has at most so many characters."""
@@ -87,15 +86,7 @@ def _of_name(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """
     if name.startswith("_idempotency/"):
         return Fate(None if claimed_note(body) in task.ids else body)
-    if promotion_keys.is_promotion(name):
-        return Fate(None if _promoted_copy(body) in task.ids else body)
     return None
-
-
-def _promoted_copy(body: bytes) -> str | None:
-    """The note or the memory that a promotion names as its copy."""
-    parsed = read(Promotion, body)
-    return (parsed.note_id or parsed.memory_id) if parsed else None
 
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate:

@@ -25,7 +25,6 @@ from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.memories import erasing
 from livemem.process import Process
-from livemem.promotions import promotion as promotions
 from livemem.spaces import directory, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
@@ -297,16 +296,7 @@ def _erase(work: Work[Receipt], found: Occurrences | None = None) -> End:
     if captured:
         work.save(note_ids=sorted({*work.job.note_ids, *captured}))
     steps.erase(work, found)
-    return End(changes={"sections": list(steps.sections(work.process, work.job)), "not_reached": _not_reached(work)})
-
-
-def _not_reached(work: Work[Receipt]) -> list[str]:
-    """The places that were not reached. A look after the words have gone from the space finds all copies in other
-    spaces: a promotion enters its copy first, and then reads the source once more.
-    """
-    receipt = work.job
-    spaces = promotions.copied_to(work.process, receipt.space_id, {*receipt.note_ids, *receipt.memory_ids})
-    return list(dict.fromkeys([*receipt.not_reached, *(receipts.PROMOTED.format(one) for one in spaces)]))
+    return End(changes={"sections": list(steps.sections(work.process, work.job))})
 
 
 def _watched(meta: Meta, erasure_id: str, until: str) -> dict[str, object]:

@@ -28,13 +28,12 @@ NOT_REACHED = (
     "Prompts and answers that the LLM provider keeps.",
     "Archives that were downloaded, and archives that were uploaded to be imported (those are removed after a day).",
     "Copies of the bucket: replicas, and backups that were made of it without this service.",
-    "Other spaces that were restored, forked or imported from this one: erase it there as well.",
+    "Other spaces that were restored, forked or imported from this one, or that pass it on: erase it there as well.",
     "Paraphrases by a model: the sections that rest on the note are listed, correct them.",
     "Notes and memories of others that quote it: they are listed, erase them too if necessary.",
 )
 MOST_OF_NOTE = 100
 TOOLS = "Inputs and results of tools in the turn: they were removed with it, and were not searched for elsewhere."
-PROMOTED = "It was promoted into the space {!r}: erase the copy there as well."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 

@@ -17,7 +17,7 @@ from livemem.jobs import job as jobs
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
-from livemem.store import keys, memory_keys, promotion_keys, stored, stored_documents
+from livemem.store import keys, memory_keys, stored, stored_documents
 from livemem.store.objects import MARKDOWN, Entry, Object
 from livemem.store.stored import Stored, WriteOutcome
 
@@ -80,8 +80,6 @@ def kind(name: str) -> str:
         return "plans"
     if name.startswith("_idempotency/"):
         return "idempotency"
-    if promotion_keys.is_promotion(name):
-        return "promotions"
     if keys.is_of_runs(name):
         return "runs"
     if memory_keys.is_of_memories(name):
@@ -97,7 +95,7 @@ def concerns(name: str, task: ErasureTask) -> bool:
     found = kind(name)
     if of_conversations.kind(name):
         return name.split("/", 2)[1] in task.conversations
-    named = {"live", "records", "plans", "idempotency", "promotions"}
+    named = {"live", "records", "plans", "idempotency"}
     return found in named or (found == "memories" and task.is_of_memories)
 
 

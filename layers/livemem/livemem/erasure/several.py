@@ -9,7 +9,7 @@ from typing import Literal
 
 from livemem import limits
 from livemem.access.principal import Principal
-from livemem.erasure import erasure, occurrences, receipts, rewriting, steps
+from livemem.erasure import erasure, occurrences, rewriting, steps
 from livemem.erasure.occurrences import ErasureTarget, Occurrences
 from livemem.erasure.rewriting import Rewrites
 from livemem.errors import InvalidRequest, OutOfTime, TooLarge
@@ -17,7 +17,6 @@ from livemem.jobs.receipt import Receipt, ReceiptSection
 from livemem.jobs.worker import Work
 from livemem.memories import erasing
 from livemem.process import Process
-from livemem.promotions import promotion as promotions
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.stored import Stored
@@ -109,9 +108,8 @@ def preview(
 ) -> ErasurePreview:
     """Look for all that an erasure of them would change, as far as the time suffices, and write nothing.
 
-    The requests of occurrences.find, rewriting.look and steps.sections; 1 LIST for each thing of which there may be
-    promoted copies, and 1 GET for each of up to 200 spaces. Raises InvalidName, InvalidRequest, TooLarge, NotFound,
-    MemoriesBroken, ObjectUnreadable.
+    The requests of occurrences.find, rewriting.look and steps.sections; 1 GET for each of up to 200
+    spaces. Raises InvalidName, InvalidRequest, TooLarge, NotFound, MemoriesBroken, ObjectUnreadable.
     """
     chosen = wanted.checked()
     meta = heads.load(process, space_id).meta
@@ -135,7 +133,7 @@ def preview(
         sorted(seen.files()),
         sections,
         sorted(seen.quoted_in),
-        [*erasure.not_reached(process, principal, space_id, target), *_promoted(process, work.job)],
+        erasure.not_reached(process, principal, space_id, target),
     )
 
 
@@ -167,11 +165,6 @@ def _state(process: Process, space_id: str, one: str, found: Occurrences) -> Sta
 
 def _place(backup_id: str | None, names: set[str]) -> PreviewPlace:
     return PreviewPlace(backup_id, dict(Counter(rewriting.kind(name) for name in sorted(names))))
-
-
-def _promoted(process: Process, receipt: Receipt) -> list[str]:
-    spaces = promotions.copied_to(process, receipt.space_id, {*receipt.note_ids, *receipt.memory_ids})
-    return [receipts.PROMOTED.format(one) for one in spaces]
 
 
 def _once(ids: Iterable[str]) -> tuple[str, ...]:

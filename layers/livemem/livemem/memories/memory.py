@@ -31,16 +31,6 @@ HISTORY = 20
 _SUBJECT = re.compile(r"[^\s,/]+(?:[ -][^\s,/]+)*")
 
 
-class PromotedMemory(StoredDocument):
-    """The memory of another space that a promoted memory is a copy of, by whom and when."""
-
-    space_id: Line
-    memory_id: Line
-    promotion_id: Line
-    promoted_by: Line
-    promoted_at: Moment
-
-
 class Provenance(StoredDocument):
     """The author of a memory, and the sources that it rests on."""
 
@@ -54,7 +44,6 @@ class Provenance(StoredDocument):
     """Ids of the messages of the room."""
     conversation_id: Line | None = None
     note_id: Line | None = None
-    promoted: PromotedMemory | None = None
 
 
 class Former(StoredDocument):
@@ -144,7 +133,6 @@ class MemoryDraft:
     messages: Sequence[str] = ()
     conversation_id: str | None = None
     note_id: str | None = None
-    promoted: PromotedMemory | None = None
     memory_id: str | None = None
     """Its id if it stands alone. None: a new one."""
     expires_at: str | None = None
@@ -160,7 +148,6 @@ class MemoryDraft:
             messages=list(self.messages),
             conversation_id=self.conversation_id,
             note_id=self.note_id,
-            promoted=self.promoted,
         )
 
 

@@ -163,9 +163,8 @@ def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | Non
         author=speaker,
         provenance=draft.provenance(author),
     )
-    # Operations of versions before these fields have hashes without them. The time of a promotion's source moves when
-    # the source is said again.
-    said = [draft.said_at, draft.author] if (draft.said_at or draft.author) and not draft.promoted else []
+    # Operations of versions before these fields have hashes without them.
+    said = [draft.said_at, draft.author] if draft.said_at or draft.author else []
     request = json.dumps([content, kind, category, subjects, draft.ttl, draft.source, draft.replace, *said])
     return _Wanted(
         Candidate(candidate, draft.replace),

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from livemem import clock, limits
 from livemem.changes import records
-from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
+from livemem.errors import InvalidName, InvalidRequest, PreconditionLost, TooLarge
 from livemem.notes import note as notes
-from livemem.notes.note import CapturedFrom, Note, PromotedFrom
+from livemem.notes.note import CapturedFrom, CopiedFrom, Note, checked_source
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
@@ -35,6 +35,8 @@ class NoteDraft:
     """When it was said, if that is not now: ISO 8601. A time ahead of the service's clock counts as now."""
     author: str | None = None
     """The speaker, if that is not the agent."""
+    source: CopiedFrom | None = None
+    """The note or memory of another space that is passed on."""
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were taken out of it (text/redaction)."""
 
@@ -67,7 +69,16 @@ def prepare(process: Process, draft: NoteDraft, field: str = "") -> NoteDraft:
     Every way to write a note begins here, so that neither the note nor what is derived from it holds a secret.
     """
     check_draft(draft, field)
+    if draft.source:
+        draft = replace(draft, source=_source(draft.source, f"{field}source"))
     return _redact(draft) if process.settings.redact_secrets else draft
+
+
+def _source(source: CopiedFrom, field: str) -> CopiedFrom:
+    try:
+        return checked_source(source.space_id, source.id)
+    except InvalidName as error:
+        raise InvalidRequest.of(field, error.message) from None
 
 
 def _redact(draft: NoteDraft) -> NoteDraft:
@@ -111,7 +122,7 @@ def new_note(
     draft: NoteDraft,
     now: datetime,
     suffix: str,
-    source: CapturedFrom | PromotedFrom | None = None,
+    source: CapturedFrom | None = None,
 ) -> Note:
     """A note of `agent`, named by its moment and `suffix` (8 hex digits), not yet written. Raises InvalidName."""
     name = keys.NoteName(now, keys.check_agent(agent), draft.category, suffix)
@@ -125,7 +136,7 @@ def new_note(
         tags=draft.tags,
         content=draft.content,
         size=len(draft.content.encode()),
-        source=source,
+        source=source or draft.source,
         said_at=clock.iso(moment) if moment < now else None,
         author=draft.author,
         redacted=draft.redacted,

@@ -55,7 +55,8 @@ def append_once(
     claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
     # No tag has a line break.
     optional = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
-    body_digest = _digest([draft.category, draft.content, *draft.tags, *optional])
+    source = ["\n", draft.source.space_id, draft.source.id] if draft.source else []
+    body_digest = _digest([draft.category, draft.content, *draft.tags, *optional, *source])
     note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
     document = KeyedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
     claim = document.to_bytes()

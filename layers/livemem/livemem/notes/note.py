@@ -32,14 +32,11 @@ class CapturedFrom:
 
 
 @dataclass(frozen=True)
-class PromotedFrom:
-    """The source of a promoted note: the note of another space that it is a copy of, by whom and when."""
+class CopiedFrom:
+    """The source of a note that was passed on from another space: the note or memory there."""
 
     space_id: str
-    note_id: str
-    promotion_id: str
-    promoted_by: str
-    promoted_at: str
+    id: str
 
     @property
     def mark(self) -> str:
@@ -48,8 +45,7 @@ class PromotedFrom:
 
     def says(self) -> str:
         """The source in words, for a model."""
-        written = clock.iso(keys.parse_note_id(self.note_id).timestamp)
-        return f"written at {written} in the space {self.space_id}, promoted from there by {self.promoted_by}"
+        return f"passed on from the space {self.space_id}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Note:
     status: str = "live"
     consolidation: int | None = None
     malformed: bool = False
-    source: CapturedFrom | PromotedFrom | None = None
+    source: CapturedFrom | CopiedFrom | None = None
     said_at: str | None = None
     """When it was said, if that is not when it was written: ISO 8601, UTC."""
     author: str | None = None
@@ -108,18 +104,12 @@ def format_note(note: Note) -> bytes:
     return f"---\n{head}---\n\n{note.content}".encode()
 
 
-def _source_fields(source: CapturedFrom | PromotedFrom) -> dict[str, str]:
+def _source_fields(source: CapturedFrom | CopiedFrom) -> dict[str, str]:
     """Texts alone: the front matter holds no number without quotes."""
     if isinstance(source, CapturedFrom):
         first, last = source.turns
         return {"conversation": source.conversation, "turns": f"{first}-{last}"}
-    return {
-        "space": source.space_id,
-        "note": source.note_id,
-        "promotion": source.promotion_id,
-        "promoted_by": source.promoted_by,
-        "promoted_at": source.promoted_at,
-    }
+    return {"space": source.space_id, "id": source.id}
 
 
 def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
@@ -169,27 +159,30 @@ def _moment(field: Any) -> str:
     return clock.iso(clock.parse(field.isoformat() if isinstance(field, datetime) else field))
 
 
-def _source(field: Any) -> CapturedFrom | PromotedFrom | None:
-    """The source of a captured or promoted note. None if the field is not in the form that the service writes."""
+def _source(field: Any) -> CapturedFrom | CopiedFrom | None:
+    """The source of a note. None if the field is not in the form that the service writes."""
     if not isinstance(field, dict):
         return None
-    return _promoted(field) if "promotion" in field else _captured(field)
+    return _copied(field) if "space" in field else _captured(field)
 
 
-def _promoted(field: dict[str, Any]) -> PromotedFrom | None:
-    values = [field.get(name) for name in ("space", "note", "promotion", "promoted_by", "promoted_at")]
-    texts = [value for value in values if isinstance(value, str)]
-    if len(texts) < len(values):
+def _copied(field: dict[str, Any]) -> CopiedFrom | None:
+    # Before a note named its source, a promotion wrote one, with the note as `note`.
+    space_id, source_id = field.get("space"), field.get("id", field.get("note"))
+    if not isinstance(space_id, str) or not isinstance(source_id, str):
         return None
-    source = PromotedFrom(*texts)
     try:
-        keys.check_space_id(source.space_id)
-        keys.parse_note_id(source.note_id)
-        keys.check_ulid("promotion", source.promotion_id)
-        keys.check_agent(source.promoted_by)
-        return replace(source, promoted_at=clock.iso(clock.parse(source.promoted_at)))
+        return checked_source(space_id, source_id)
     except ValueError:
         return None
+
+
+def checked_source(space_id: str, source_id: str) -> CopiedFrom:
+    """The source with these ids, also as start and search give them (`notes/…`). Raises InvalidName."""
+    source_id = source_id.removeprefix("notes/").removeprefix("memories/")
+    if not keys.RUN_ID.fullmatch(source_id):
+        keys.parse_note_id(source_id)
+    return CopiedFrom(keys.check_space_id(space_id), source_id)
 
 
 def _captured(field: dict[str, Any]) -> CapturedFrom | None:

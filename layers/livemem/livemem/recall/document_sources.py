@@ -12,7 +12,7 @@ from livemem.errors import InvalidName
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.notes import note as notes
-from livemem.notes.note import Note, PromotedFrom
+from livemem.notes.note import CopiedFrom, Note
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.search.documents import PERSON, WORDLESS, Document, Reading, storable
@@ -118,8 +118,8 @@ def _of_note(
 
 
 def _origin(note: Note) -> dict[str, str]:
-    if isinstance(note.source, PromotedFrom):
-        return {"promoted_from": storable(note.source.space_id)}
+    if isinstance(note.source, CopiedFrom):
+        return {"from_space": storable(note.source.space_id)}
     if not note.source:
         return {}
     return {"conversation_id": note.source.conversation, "covers": "{}-{}".format(*note.source.turns)}

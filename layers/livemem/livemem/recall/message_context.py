@@ -58,8 +58,8 @@ class KnownItem:
     relevance: float | None
     captured_from: str | None = None
     """Only of a note that nobody wrote: the conversation from which it was captured."""
-    promoted_from: str | None = None
-    """Only of a promoted note: the space of the original."""
+    from_space: str | None = None
+    """Only of a note that was passed on: the space of its source."""
     written_by: str | None = None
     """The token that wrote it, where its author is another one."""
 
@@ -172,7 +172,7 @@ def _of_document(hit: Hit) -> KnownItem:
         _line(_part(document.text, hit.snippet)),
         hit.relevance,
         captured_from=document.source.get("conversation_id") if document.kind in (LIVE, ARCHIVE) else None,
-        promoted_from=document.source.get("promoted_from"),
+        from_space=document.source.get("from_space"),
         written_by=document.written_by,
     )
 
@@ -231,7 +231,7 @@ def _told(item: KnownItem) -> str:
         # The lines of an exchange name the speakers.
         by = f"written by {item.written_by}" if item.written_by else ""
     # As the start says it.
-    origin = "captured" if item.captured_from else f"from {item.promoted_from}" if item.promoted_from else ""
+    origin = "captured" if item.captured_from else f"from {item.from_space}" if item.from_space else ""
     parts = (by, item.title, origin)
     head = ", ".join(filter(None, (f"{item.kind} {when}".strip(), *(_line(one)[:HEAD_CHARACTERS] for one in parts))))
     lines = "".join(f"  {line}\n" for line in item.text.split("\n"))

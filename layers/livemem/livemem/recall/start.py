@@ -453,7 +453,7 @@ def _memory_item(place: int, memory: Memory) -> StartItem:
 
 def _note_line(note: Note) -> str:
     tags = [f"#{tag}" for tag in note.tags]
-    # Nobody wrote a captured note, and a promoted one is of another space: the model that reads it has to know.
+    # Nobody wrote a captured note, and one that was passed on is of another space: the model that reads it has to know.
     source = note.source.mark if note.source else ""
     return _line([note.moment[:16], note.said_by, note.category, *tags, source], note.content)
 

@@ -25,7 +25,7 @@ from livemem.restore.relabel import is_record, is_run
 from livemem.restore.source import SourceBackup
 from livemem.spaces.head import Meta
 from livemem.spaces.oversized_notes import OversizedNotes
-from livemem.store import keys, memory_keys, promotion_keys
+from livemem.store import keys, memory_keys
 from livemem.store.memory_keys import Kind
 
 SECOND = timedelta(seconds=1)
@@ -56,7 +56,7 @@ class EarlierSpace:
         if is_run(name):
             number = _field(body, "consolidation")
             return not isinstance(number, int) or number <= self.number
-        if name.startswith("_idempotency/") or promotion_keys.is_promotion(name):
+        if name.startswith("_idempotency/"):
             written = _note_moment(str(_field(body, "note_id")))
             return written is None or written <= self.moment
         return True

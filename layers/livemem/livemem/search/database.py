@@ -10,7 +10,7 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = 17
+SCHEMA = 18
 """Grows with every change of the tables, of the indexed terms of a text, or of the documents made from objects."""
 
 _TABLES = """

@@ -633,9 +633,9 @@ def is_memory(name: str) -> bool:
 
 def is_of_space(name: str) -> bool:
     """Whether the key below a space, without the space's id, is of the head, the rules, the lease, or an object set
-    aside.
+    aside; or of promotions, which are made no more.
     """
-    return name in ("_meta.json", "_rules.md", "_lease.json") or name.startswith("_quarantine/")
+    return name in ("_meta.json", "_rules.md", "_lease.json") or name.startswith(("_quarantine/", "_promot"))
 
 
 def is_of_changes(name: str) -> bool:

@@ -10,7 +10,6 @@ from livemem.erasure import maintenance as erasure
 from livemem.jobs import maintenance as jobs
 from livemem.memories import maintenance as memories
 from livemem.notes import maintenance as notes
-from livemem.promotions import maintenance as promotions
 from livemem.recall import maintenance as recall
 from livemem.rooms import maintenance as rooms
 from livemem.upkeep import space_maintenance as spaces
@@ -25,7 +24,6 @@ PACKAGES = (
     erasure.MAINTAINABLE,
     conversations.MAINTAINABLE,
     memories.MAINTAINABLE,
-    promotions.MAINTAINABLE,
     rooms.MAINTAINABLE,
     digests.MAINTAINABLE,
     recall.MAINTAINABLE,

@@ -16,7 +16,6 @@ from livemem.audit import invariants
 from livemem.backups import catalog, retention, taking
 from livemem.erasure import erasure, receipts, several
 from livemem.jobs.receipt import Receipt
-from livemem.promotions import taking_back
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
 from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces.head import Head
@@ -320,24 +319,6 @@ def erase_turn(space_id: str, conversation_id: str, turn_index: str) -> Response
     """
     index = conversation_keys.check_index(turn_index)
     return _receipt(erasure.erase_turn(process(), api.principal(), space_id, conversation_id, index, _soon()))
-
-
-@api.route(
-    "DELETE",
-    "/v1/spaces/{space_id}/promotions/{promotion_id}",
-    needs="write",
-    status=HTTPStatus.NO_CONTENT,
-    tag="promotions",
-    summary="Take a promotion back",
-)
-def take_back_promotion(space_id: str, promotion_id: str) -> Response[None]:
-    """Take back a promotion into this space. The token that promoted it may do so, and one with `admin`. A live note
-    leaves the live notes, and stays in the history as discarded. A memory is deleted, and can be restored. 409
-    `promotion_folded`: the note is folded into the bank, or the memory was merged or changed; the answer says what to
-    undo first.
-    """
-    taking_back.take_back(process(), api.principal(), space_id, promotion_id)
-    return api.empty()
 
 
 def _receipt(receipt: Receipt) -> Response[views.ErasureView]:

@@ -1,11 +1,13 @@
 """Appends live notes, one or a batch."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header
 
+from livemem.access import decision
 from livemem.notes import appending, idempotency
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -33,6 +35,7 @@ def append_note(
     safely: 201 is a new note, 200 one that exists already.
     """
     agent = api.principal().name
+    _check_sources([body])
     if idempotency_key is None:
         note = appending.append(process(), space_id, agent, body.draft())
         return api.json(HTTPStatus.CREATED, NoteView.of(note))
@@ -53,6 +56,14 @@ def append_notes(space_id: str, body: NewNotes) -> NoteList:
     `Idempotency-Key`: a repeat writes the notes again.
     """
     api.count_batch(space_id, len(body.notes))
+    _check_sources(body.notes)
     drafts = [note.draft() for note in body.notes]
     written = appending.append_batch(process(), space_id, api.principal().name, drafts)
     return NoteList(items=[NoteView.of(note) for note in written])
+
+
+def _check_sources(notes: Sequence[NewNote]) -> None:
+    """Raise Forbidden if a note names a space as its source that the token may not read. No request as a rule."""
+    for space_id in {note.source.space_id for note in notes if note.source}:
+        decision.check_permission(api.principal(), "read")
+        decision.check_space(process(), api.principal(), space_id)

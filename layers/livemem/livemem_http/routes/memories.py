@@ -1,7 +1,4 @@
-"""Memories: single durable facts are stored, found, corrected, and deleted so that they can be brought back.
-
-Promotions: notes and memories are copied into another space.
-"""
+"""Memories: single durable facts are stored, found, corrected, and deleted so that they can be brought back."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -15,7 +12,6 @@ from livemem.memories import changes, correcting, forgetting, operation, reading
 from livemem.memories.memory import SUBJECT_CHARACTERS
 from livemem.memories.storing import Failed
 from livemem.memories.storing_outcome import StoredMemory
-from livemem.promotions import promoting
 from livemem.store import cursors, timing
 from livemem_http import remembered, views
 from livemem_http.api import Api
@@ -37,7 +33,6 @@ from livemem_http.views.memories import (
     SplitView,
     Written,
 )
-from livemem_http.views.promotions import NewPromotion, PromotionView
 
 api = Api()
 
@@ -247,23 +242,3 @@ def split_memory(space_id: str, memory_id: str, idempotency_key: Key = None) -> 
     cause = operation.of_key(author, idempotency_key)
     op_id = f"split/{memory_id}/{cause}" if cause else None
     return SplitView.of(splitting.split(process(), space_id, author, memory_id, op_id=op_id))
-
-
-@api.route(
-    "POST",
-    "/v1/spaces/{space_id}/promote",
-    needs="write",
-    status=HTTPStatus.CREATED,
-    also=[HTTPStatus.OK],
-    tag="promotions",
-    summary="Promote a note or a memory",
-)
-def create_promotion(space_id: str, body: NewPromotion) -> Response[PromotionView]:
-    """Copy a note or a memory of this space into another one, where it is a live note or a memory like all others and
-    names its source. The token needs `read` and `write`, and both spaces. The original stays. The same promotion again
-    is the same one: 200 with the first copy, also after the original was changed. After it was taken back it is
-    promoted again (201).
-    """
-    target = body.target_space_id
-    done = promoting.promote(process(), api.principal(), space_id, body.id, target, _soon())
-    return api.json(HTTPStatus.CREATED if done.fresh else HTTPStatus.OK, PromotionView.of(done, target))

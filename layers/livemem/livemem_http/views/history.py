@@ -35,7 +35,7 @@ class ChangeSummary(View):
         str,
         described(
             "The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
-            "collection), `promotion` (a promotion was taken back).",
+            "collection).",
             "api",
         ),
     ]

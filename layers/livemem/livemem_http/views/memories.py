@@ -256,16 +256,6 @@ class MemoryChange(Body):
         )
 
 
-class PromotedMemoryView(View):
-    """The memory of another space from which a memory was promoted."""
-
-    space_id: Annotated[str, described("The space.")]
-    memory_id: Annotated[str, described("The memory of that space.")]
-    promotion_id: Annotated[str, described("The promotion, to take it back by.")]
-    promoted_by: Annotated[str, described("The name of the token that promoted it.")]
-    promoted_at: Annotated[Moment, described("When, UTC.")]
-
-
 class ProvenanceView(View):
     """The token that stored a memory, and its sources."""
 
@@ -276,10 +266,6 @@ class ProvenanceView(View):
     messages: Annotated[list[str] | None, described("The ids of the source messages.")] = None
     conversation_id: Annotated[str | None, described("The conversation that is the source.")] = None
     note_id: Annotated[str | None, described("The note that is the source.")] = None
-    promoted: Annotated[
-        PromotedMemoryView | None,
-        described("Only for a promoted memory: the memory of another space that is its source."),
-    ] = None
 
 
 class MemoryView(View):

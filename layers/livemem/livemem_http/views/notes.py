@@ -11,7 +11,7 @@ from pydantic import (
 
 from livemem import limits
 from livemem.errors import TooLarge
-from livemem.notes.note import CapturedFrom, Note, PromotedFrom
+from livemem.notes.note import CapturedFrom, CopiedFrom, Note
 from livemem_http.views.fields import (
     Body,
     Category,
@@ -49,6 +49,23 @@ NoteAuthor = Annotated[
 ]
 
 
+class NewNoteSource(Body):
+    """The note or memory of another space that a note passes on. The token must be able to read that space. Whether the
+    source exists is not checked.
+    """
+
+    space_id: SpaceId
+    id: Annotated[
+        str,
+        described(
+            "The id of the note or the memory.",
+            "20260220T140000_cline-dev_decision_1a2b3c4d",
+            minLength=1,
+            maxLength=200,
+        ),
+    ]
+
+
 class NewNote(Body):
     """A note. Its agent is the name of the token. Its time is that of the request, unless it was said before."""
 
@@ -60,12 +77,16 @@ class NewNote(Body):
     ] = []
     said_at: SaidAt | None = None
     author: NoteAuthor | None = None
+    source: Annotated[
+        NewNoteSource | None, described("The note or memory of another space that this note passes on.")
+    ] = None
 
     def draft(self) -> "NoteDraft":
         """The note for the domain."""
         from livemem.notes.appending import NoteDraft  # noqa: PLC0415 - readers make none
 
-        return NoteDraft(self.category, self.content, tuple(self.tags), self.said_at, self.author)
+        source = CopiedFrom(self.source.space_id, self.source.id) if self.source else None
+        return NoteDraft(self.category, self.content, tuple(self.tags), self.said_at, self.author, source)
 
 
 def _check_batch(notes: Any) -> Any:
@@ -94,8 +115,8 @@ class NewNotes(Body):
 
 
 class NoteOriginView(View):
-    """The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
-    another space from which it was promoted.
+    """The source of a note that nobody wrote here: turns of a conversation from which it was captured, or the note or
+    memory of another space that it passes on.
     """
 
     conversation_id: Annotated[
@@ -105,11 +126,8 @@ class NoteOriginView(View):
         tuple[int, int] | None, described("The first and the last turn that the note rests on.", [4, 5])
     ] = None
     gone: Annotated[bool | None, described("True if the conversation has been deleted.")] = None
-    space_id: Annotated[str | None, described("Only for a promoted note: the space of the original.")] = None
-    note_id: Annotated[str | None, described("The id of the original, which begins with its time.")] = None
-    promotion_id: Annotated[str | None, described("The id of the promotion, to take it back.")] = None
-    promoted_by: Annotated[str | None, described("The name of the token that promoted it.")] = None
-    promoted_at: Annotated[Moment | None, described("The time of the promotion, UTC.")] = None
+    space_id: Annotated[str | None, described("Only for a note that was passed on: the space of the source.")] = None
+    id: Annotated[str | None, described("The id of the note or memory there.")] = None
 
 
 class NoteView(View):
@@ -141,7 +159,7 @@ class NoteView(View):
     ] = None
     source: Annotated[
         NoteOriginView | None,
-        described("The source. Only for a note that was captured from a conversation or promoted from another space."),
+        described("The source, of a note that was captured from a conversation or passes on one of another space."),
     ] = None
     said_at: Annotated[
         Moment | None, described("The time when it was said, UTC. Left out: the time when it was written.")
@@ -162,8 +180,8 @@ class NoteView(View):
         )
 
 
-def _source(source: CapturedFrom | PromotedFrom, gone: Collection[str]) -> NoteOriginView:
-    if isinstance(source, PromotedFrom):
+def _source(source: CapturedFrom | CopiedFrom, gone: Collection[str]) -> NoteOriginView:
+    if isinstance(source, CopiedFrom):
         return NoteOriginView.model_validate(asdict(source))
     deleted = source.conversation in gone or None
     return NoteOriginView(conversation_id=source.conversation, turns=source.turns, gone=deleted)

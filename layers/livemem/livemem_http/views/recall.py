@@ -168,7 +168,7 @@ class KnownView(View):
         str | None,
         described("Only for a captured note, which nobody wrote: the id of the conversation."),
     ] = None
-    promoted_from: Annotated[str | None, described("Only for a promoted note: the space of the original.")] = None
+    from_space: Annotated[str | None, described("Only for a note that was passed on: the space of its source.")] = None
     written_by: WrittenBy = None
 
 
@@ -197,7 +197,7 @@ class MessageContextView(View):
                     text=one.text,
                     relevance=_rounded(one.relevance),
                     captured_from=one.captured_from,
-                    promoted_from=one.promoted_from,
+                    from_space=one.from_space,
                     written_by=one.written_by,
                 )
                 for one in context.items

@@ -93,9 +93,9 @@ class HitView(View):
         described(
             "`href`: the path for a GET request that returns the whole document. For a section: `section`, "
             "its headings as edits name them. For a consolidated note: `consolidation`, the number of the "
-            "change that folded it. For a captured note: `conversation_id` and `covers`. For a promoted note: "
-            "`promoted_from`, its first space. For a turn: `conversation_id` and `turn_index`. For a summary: "
-            "`conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on "
+            "change that folded it. For a captured note: `conversation_id` and `covers`. For a note that was "
+            "passed on: `from_space`, the space of its source. For a turn: `conversation_id` and `turn_index`. For a "
+            "summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on "
             "`children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`.",
             {"href": "/v1/spaces/demo/notes/20260220T140000_cline-dev_decision_1a2b3c4d"},
         ),

@@ -123,8 +123,6 @@ export default {
   'problem.backup_damaged.do': 'Restore another backup.',
   'problem.embedding_unavailable.what': 'The embedding model did not answer, so nothing was stored.',
   'problem.embedding_unavailable.do': 'Try again in a moment.',
-  'problem.promotion_folded.what': 'The copy of this promotion has been used since.',
-  'problem.promotion_folded.do': 'Below stands what has to be undone first.',
 
   'start.new': 'New space',
   'start.spaces': 'Spaces',

@@ -118,7 +118,6 @@ export default {
   'erased.records': 'Records of the history',
   'erased.plans': 'Plans',
   'erased.idempotency': 'Idempotency-Keys',
-  'erased.promotions': 'Promotions',
   'erased.runs': 'Runs',
   'erased.memories': 'Memories',
   'erased.turns': 'Turns',

@@ -24,7 +24,7 @@ export default {
   'note.choose': 'Choose the note of {agent}',
   'note.author': 'said by {author}',
   'note.captured': 'captured from turns {turns}',
-  'note.promoted': 'promoted from {space}',
+  'note.passed.on': 'passed on from {space}',
   'note.malformed': 'not as written by the service',
 
   'erase.title': { one: 'Erase this for ever?', other: 'Erase these {n} for ever?' },

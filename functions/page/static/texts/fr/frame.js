@@ -123,8 +123,6 @@ export default {
   'problem.backup_damaged.do': 'Restaurez une autre sauvegarde.',
   'problem.embedding_unavailable.what': 'Le modèle de vecteurs n’a pas répondu, donc rien n’a été enregistré.',
   'problem.embedding_unavailable.do': 'Réessayez dans un instant.',
-  'problem.promotion_folded.what': 'La copie de cette promotion a été utilisée depuis.',
-  'problem.promotion_folded.do': 'Ce qu’il faut d’abord annuler est ci-dessous.',
 
   'start.new': 'Nouvel espace',
   'start.spaces': 'Espaces',

@@ -118,7 +118,6 @@ export default {
   'erased.records': 'Enregistrements de l’historique',
   'erased.plans': 'Plans',
   'erased.idempotency': 'Idempotency-Keys',
-  'erased.promotions': 'Promotions',
   'erased.runs': 'Exécutions',
   'erased.memories': 'Souvenirs',
   'erased.turns': 'Tours',

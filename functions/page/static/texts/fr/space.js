@@ -24,7 +24,7 @@ export default {
   'note.choose': 'Choisir la note de {agent}',
   'note.author': 'dit par {author}',
   'note.captured': 'captée dans les tours {turns}',
-  'note.promoted': 'promue depuis {space}',
+  'note.passed.on': 'transmise depuis {space}',
   'note.malformed': 'pas telle que le service l’a écrite',
 
   'erase.title': { one: 'Effacer ceci pour toujours ?', other: 'Effacer ces {n} pour toujours ?' },
