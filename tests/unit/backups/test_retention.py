@@ -138,14 +138,14 @@ def test_a_dry_run_tells_what_would_go_and_does_nothing():
     # Of five nights the last two, and the one that is younger than three days.
     assert [removal.backup_id for removal in told.removed] == ids[2::-1][:3]
     assert {removal.reason for removal in told.removed} == {"expired"}
-    assert told.remaining == ids[:2:-1]
+    assert told.kept == ids[:2:-1]
     assert told.bytes() == sum(catalog.get(world.process, SPACE, one.backup_id).value.bytes for one in told.removed) > 0
     assert world.client.counts["LIST"] == 1
     assert world.client.counts["GET"] == 5 + 3
     assert world.inner.objects == before
 
     assert retain(world) == told
-    assert catalog.page(world.process, SPACE, limit=9)[0][-1].job_id == told.remaining[-1]
+    assert catalog.page(world.process, SPACE, limit=9)[0][-1].job_id == told.kept[-1]
     assert backups.broken(world.inner.objects) == []
 
 
@@ -271,8 +271,8 @@ def test_when_time_is_up_the_rest_is_left_to_the_next():
     first = retain(world, keep_last=1, days=1, deadline=deadline)
     second = retain(world, keep_last=1, days=1)
 
-    assert (len(first.removed), first.more, len(first.remaining)) == (2, True, 1)
-    assert (len(second.removed), second.more, second.remaining) == (2, False, first.remaining)
+    assert (len(first.removed), first.more, len(first.kept)) == (2, True, 1)
+    assert (len(second.removed), second.more, second.kept) == (2, False, first.kept)
 
 
 def test_retention_of_all_spaces_is_of_those_that_the_caller_may_see_and_of_deleted_ones_too():

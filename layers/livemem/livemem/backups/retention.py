@@ -74,7 +74,7 @@ class RetentionOutcome:
 
     space_id: str
     removed: list[Removal] = field(default_factory=list)
-    remaining: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     more: bool = False
 
@@ -142,16 +142,16 @@ def apply(
     doomed = plan(manifests, process.clock(), rule)
     complete = {manifest.job_id for manifest in manifests if manifest.complete}
     unreadable = [backup_id for backup_id, look in looks.items() if look and not look.value]
-    report = RetentionOutcome(space_id, remaining=[], unreadable=unreadable)
+    report = RetentionOutcome(space_id, kept=[], unreadable=unreadable)
     more = False
     for backup_id in reversed(ids):
         more = more or bool(deadline and deadline - process.clock() < LAST_ROUND)
         if backup_id in complete - doomed.keys():
-            report.remaining.append(backup_id)
+            report.kept.append(backup_id)
         elif not more:
             removal = _remove(process, space_id, backup_id, looks[backup_id], doomed.get(backup_id), dry_run=dry_run)
             report.removed.extend([removal] if removal else [])
-    return RetentionOutcome(space_id, report.removed, report.remaining, unreadable, more)
+    return RetentionOutcome(space_id, report.removed, report.kept, unreadable, more)
 
 
 def is_due(process: Process, space_id: str, looks: Mapping[str, Peeked | None]) -> bool:
