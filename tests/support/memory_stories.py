@@ -448,7 +448,18 @@ def such_a_deletion_that_is_interrupted(account: Account) -> None:
     assert not [key for key in account.service.written() if key.startswith("demo/memories/")]
 
 
+def memories_of_notes_live_and_folded(account: Account) -> None:
+    remembering(account)
+    folded = account.note()
+    account.start()
+    account.work()
+    serving(account)
+    for number, note_id in enumerate((folded, account.note())):
+        store(account, f"{number}: We keep S3.", note_id=note_id)
+
+
 STORIES: list[Story] = [
+    memories_of_notes_live_and_folded,
     a_space_that_is_deleted_with_something_of_everything,
     such_a_deletion_that_is_interrupted,
     a_memory_from_its_storing_to_its_end,
