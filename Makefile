@@ -101,7 +101,7 @@ e2e: setup setup-sam ## the end-to-end tests on those real parts, or on LIVEMEM_
 	@E2E_STACK=$${E2E_STACK:-sam} $(PYTHON_BIN) -m pytest -q --durations=5 tests/e2e
 
 .PHONY: check
-check: setup ## lint, format, types, imports, template, OpenAPI and its descriptions, prose of pages and texts
+check: setup ## lint, format, types, imports, template, OpenAPI, prose, and the sizes that only fall
 	@$(PYTHON_BIN) -m ruff check .
 	@$(PYTHON_BIN) -m ruff format --check .
 	@$(PYTHON_BIN) -m mypy
@@ -109,6 +109,7 @@ check: setup ## lint, format, types, imports, template, OpenAPI and its descript
 	@$(PYTHON_BIN) -m pytest -q tests/template
 	@$(PYTHON_BIN) -m scripts.openapi --check
 	@$(PYTHON_BIN) -m scripts.client --check
+	@$(PYTHON_BIN) -m scripts.house --check
 	@$(PYTHON_BIN) -m scripts.prose > /dev/null || $(PYTHON_BIN) -m scripts.prose
 
 .PHONY: format
