@@ -31,7 +31,7 @@ class MemoryToStore:
 
 
 def judged(
-    process: Process, space_id: str, wanted: Sequence[MemoryToStore], until: datetime | None, *, waits: bool
+    process: Process, space_id: str, new: Sequence[MemoryToStore], until: datetime | None, *, waits: bool
 ) -> Mapping[Pair, Verdict]:
     """The verdicts on each memory and the memories near to it, as far as the LLM gives them.
 
@@ -40,52 +40,56 @@ def judged(
     """
     if not process.settings.llmaas_api_url or process.settings.memory_merge == "similarity":
         return {}
-    near_ones = [one for kind in KINDS for one in _candidates(process, space_id, kind, wanted)]
+    near_ones = [candidate for kind in KINDS for candidate in _candidates(process, space_id, kind, new)]
     groups = [near_ones[start : start + TOGETHER] for start in range(0, len(near_ones), TOGETHER)]
 
     def judge(group: Sequence[tuple[str, list[Near]]]) -> Mapping[Pair, Verdict]:
         return model_judge.judge(process, space_id, _pairs(group), until, waits=waits)
 
-    told = process.store.map(judge, groups)
-    return {pair: said for some in told for pair, said in some.items()}
+    results = process.store.map(judge, groups)
+    return {pair: verdict for verdicts in results for pair, verdict in verdicts.items()}
 
 
 def _pairs(group: Sequence[tuple[str, list[Near]]]) -> list[Pair]:
     """The nearest of each memory, then the second nearest of each, and so on, until a call is full."""
-    by_memory = ([(content, one.text) for one in there] for content, there in group)
+    by_memory = ([(content, near.text) for near in candidates] for content, candidates in group)
     return [pair for rank in zip_longest(*by_memory) for pair in rank if pair][:PAIRS]
 
 
-def _by_both(content: str, there: Sequence[Near]) -> list[Near]:
+def _by_both(content: str, candidates: Sequence[Near]) -> list[Near]:
     """The nearest by meaning and by letters in turn.
 
     A batch asks about a few only, and each way finds memories that the other misses.
     """
-    wanted = similarity.prepare(content)
-    by_letters = sorted(there, key=lambda one: similarity.like(wanted, similarity.prepare(one.text)), reverse=True)
-    in_turn = (one for both in zip(there, by_letters, strict=True) for one in both)
-    return list({one.memory.memory_id: one for one in in_turn}.values())
+    grams = similarity.prepare(content)
+    by_letters = sorted(
+        candidates, key=lambda near: similarity.like(grams, similarity.prepare(near.text)), reverse=True
+    )
+    in_turn = (near for pair in zip(candidates, by_letters, strict=True) for near in pair)
+    return list({near.memory.memory_id: near for near in in_turn}.values())
 
 
 def _candidates(
-    process: Process, space_id: str, kind: Kind, wanted: Sequence[MemoryToStore]
+    process: Process, space_id: str, kind: Kind, new: Sequence[MemoryToStore]
 ) -> Iterator[tuple[str, list[Near]]]:
     """The contents of a kind to ask about, each with the memories near to it."""
-    some = [one for one in wanted if one.memory.kind == kind]
-    if not some:
+    of_kind = [entry for entry in new if entry.memory.kind == kind]
+    if not of_kind:
         return
-    found = log.load(process, space_id, kind)
-    there = found.alive(process.clock())
+    state = log.load(process, space_id, kind)
+    standing = state.alive(process.clock())
     rows: Rows | None = None
-    for one in some:
-        if one.vector is not None:
-            rows = rows or memory_vectors.of(process, space_id, kind, found, len(one.vector))
-            rows.learn(one.memory.content, one.vector)
-    for one in some:
-        if one.op_id in found.done:
+    for new_memory in of_kind:
+        if new_memory.vector is not None:
+            rows = rows or memory_vectors.of(process, space_id, kind, state, len(new_memory.vector))
+            rows.learn(new_memory.memory.content, new_memory.vector)
+    for new_memory in of_kind:
+        if new_memory.op_id in state.done:
             continue
-        content = one.memory.content
-        asked = nearest.to_ask(process, Candidate(one.memory), nearest.find(process, there, content, one.vector, rows))
-        if asked:
-            yield content, _by_both(content, asked)
-        there.append(one.memory)
+        content = new_memory.memory.content
+        to_ask = nearest.to_ask(
+            process, Candidate(new_memory.memory), nearest.find(process, standing, content, new_memory.vector, rows)
+        )
+        if to_ask:
+            yield content, _by_both(content, to_ask)
+        standing.append(new_memory.memory)

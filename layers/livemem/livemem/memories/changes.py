@@ -69,55 +69,58 @@ def page(
     looked_at = limit if memory_id is None else LOOKED_AT
     gaps: list[str] = [] if missing is None else missing
     heads.load_recent(process, space_id)
-    some: Sequence[Kind] = KINDS if kind is None else [kind]
-    ends = process.store.map(lambda one: _before(process, space_id, one, (after or {}).get(one), gaps), some)
-    numbers = {one: range(end, max(0, end - looked_at), -1) for one, end in zip(some, ends, strict=True)}
-    found = _read(process, space_id, numbers, gaps)
+    kinds: Sequence[Kind] = KINDS if kind is None else [kind]
+    ends = process.store.map(lambda folder: _before(process, space_id, folder, (after or {}).get(folder), gaps), kinds)
+    numbers = {folder: range(end, max(0, end - looked_at), -1) for folder, end in zip(kinds, ends, strict=True)}
+    changes_by_kind = _read(process, space_id, numbers, gaps)
     gaps[:] = sorted(set(gaps))
     if memory_id is not None:
-        found = {one: [change for change in of if change.operation.part(memory_id)] for one, of in found.items()}
-    chosen = _newest(found, limit)
-    told: dict[Kind, int] = {one: end + 1 for one, end in zip(some, ends, strict=True)}
-    if memory_id is not None and sum(map(len, found.values())) <= limit:
+        changes_by_kind = {
+            folder: [change for change in of if change.operation.part(memory_id)]
+            for folder, of in changes_by_kind.items()
+        }
+    chosen = _newest(changes_by_kind, limit)
+    ends_before: dict[Kind, int] = {folder: end + 1 for folder, end in zip(kinds, ends, strict=True)}
+    if memory_id is not None and sum(map(len, changes_by_kind.values())) <= limit:
         # All that was looked at is told, also what is of other memories.
-        told = {one: some_numbers.stop + 1 for one, some_numbers in numbers.items()}
+        ends_before = {folder: some_numbers.stop + 1 for folder, some_numbers in numbers.items()}
     for change in chosen:
-        told[change.kind] = min(told[change.kind], change.operation.number)
+        ends_before[change.kind] = min(ends_before[change.kind], change.operation.number)
     if chosen and memory_id is not None and chosen[-1].makes(memory_id):
         return chosen, None
-    return chosen, told if any(number > 1 for number in told.values()) else None
+    return chosen, ends_before if any(number > 1 for number in ends_before.values()) else None
 
 
-def _before(process: Process, space_id: str, kind: Kind, told: int | None, missing: list[str]) -> int:
+def _before(process: Process, space_id: str, kind: Kind, before: int | None, missing: list[str]) -> int:
     """The number of the newest operation that was not listed yet, 0 if there is none."""
     newest = log.load(process, space_id, kind, missing).number
     # A cursor may name a higher number than that of the newest operation.
-    return newest if told is None else min(told - 1, newest)
+    return newest if before is None else min(before - 1, newest)
 
 
 def _read(
     process: Process, space_id: str, numbers: Mapping[Kind, range], missing: list[str]
 ) -> dict[Kind, list[Change]]:
-    wanted = [(kind, number) for kind, some in numbers.items() for number in some]
-    objects = process.store.get_many([keys.operation(space_id, kind, number) for kind, number in wanted])
-    found: dict[Kind, list[Change]] = {kind: [] for kind in numbers}
-    for (kind, number), item in zip(wanted, objects, strict=True):
+    pairs = [(kind, number) for kind, range_of in numbers.items() for number in range_of]
+    objects = process.store.get_many([keys.operation(space_id, kind, number) for kind, number in pairs])
+    by_kind: dict[Kind, list[Change]] = {kind: [] for kind in numbers}
+    for (kind, number), item in zip(pairs, objects, strict=True):
         if not item:
             missing.append(keys.operation(space_id, kind, number))
-        elif one := unreadable.tolerated(process, Operation, item, missing):
-            found[kind].append(told(kind, one))
-    return found
+        elif operation := unreadable.tolerated(process, Operation, item, missing):
+            by_kind[kind].append(told(kind, operation))
+    return by_kind
 
 
-def _newest(found: Mapping[Kind, list[Change]], limit: int) -> list[Change]:
+def _newest(by_kind: Mapping[Kind, list[Change]], limit: int) -> list[Change]:
     """The newest of all kinds. Those of a kind keep the order of its log, even if clocks differed."""
-    left = {kind: list(changes) for kind, changes in found.items() if changes}
+    rest = {kind: list(changes) for kind, changes in by_kind.items() if changes}
     chosen: list[Change] = []
-    while left and len(chosen) < limit:
-        kind = max(left, key=lambda one: left[one][0].operation.at)
-        chosen.append(left[kind].pop(0))
-        if not left[kind]:
-            del left[kind]
+    while rest and len(chosen) < limit:
+        kind = max(rest, key=lambda candidate: rest[candidate][0].operation.at)
+        chosen.append(rest[kind].pop(0))
+        if not rest[kind]:
+            del rest[kind]
     return chosen
 
 

@@ -44,15 +44,15 @@ class Correction:
 
 
 def correct(
-    process: Process, space_id: str, author: str, memory_id: str, wanted: Correction, *, op_id: str | None = None
+    process: Process, space_id: str, author: str, memory_id: str, correction: Correction, *, op_id: str | None = None
 ) -> StoredMemory:
     """Correct a memory: 1 LIST for each kind and 1 PUT, and 1 call of the embedding model for a new content.
 
     Raises NotFound, InvalidRequest, PreconditionLost for another revision, EmbeddingUnavailable, MemoriesBroken.
     """
     require_conditional_writes(process.store)
-    _, there = reading.find(process, space_id, memory_id)
-    changes, redacted = _changes(process, there, wanted)
+    _, memory = reading.find(process, space_id, memory_id)
+    changes, redacted = _changes(process, memory, correction)
     if not changes:
         raise InvalidRequest.of("body", "has no field to correct")
     cause = operation.op_id(op_id or f"correct/{process.new_id()}")
@@ -60,14 +60,14 @@ def correct(
     if process.embed and "content" in changes:
         (vector,) = memory_vectors.embed(process, [str(changes["content"])])
 
-    def decide(found: State) -> Operation:
-        old = found.get(memory_id, process.clock())
-        if wanted.revision is not None and old.revision != wanted.revision:
+    def decide(state: State) -> Operation:
+        old = state.get(memory_id, process.clock())
+        if correction.revision is not None and old.revision != correction.revision:
             raise PreconditionLost(f"The memory has revision {old.revision} by now: read it again.")
         fresh = merging.corrected(old, process.clock(), author, changes)
         return operation.after(
             process,
-            found.number,
+            state.number,
             "put",
             cause,
             author,
@@ -76,31 +76,31 @@ def correct(
             vector=memory_vectors.encoded(process, vector) if vector is not None else None,
         )
 
-    done, repeated = log.write_once(process, space_id, there.kind, cause, decide)
+    done, repeated = log.write_once(process, space_id, memory.kind, cause, decide)
     memory_expiry.mark(process, space_id, done.memory)
-    return replace(storing_outcome.told(done), repeated=repeated, redacted=redacted)
+    return replace(storing_outcome.outcome_of(done), repeated=repeated, redacted=redacted)
 
 
-def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[str, object], dict[str, int]]:
+def _changes(process: Process, current: Memory, correction: Correction) -> tuple[dict[str, object], dict[str, int]]:
     """The changed fields, checked, and the number of redactions in them, by kind."""
     changes: dict[str, object] = {}
     done, on = Redaction(), process.settings.redact_secrets
-    if not isinstance(wanted.content, EllipsisType):
-        content = memory.check_content(wanted.content)
+    if not isinstance(correction.content, EllipsisType):
+        content = memory.check_content(correction.content)
         changes["content"] = done.text(content) if on else content
-    if not isinstance(wanted.category, EllipsisType):
-        category = memory.check_category(there.kind, wanted.category)
+    if not isinstance(correction.category, EllipsisType):
+        category = memory.check_category(current.kind, correction.category)
         changes["category"] = done.text(category) if on and category else category
-    if not isinstance(wanted.subjects, EllipsisType):
-        subjects = memory.check_subjects(wanted.subjects)
-        changes["subjects"] = memory.without_secrets(wanted.subjects, done) if on else subjects
-    if not isinstance(wanted.ttl, EllipsisType):
-        expires = ttl.until(wanted.ttl, process.clock())
+    if not isinstance(correction.subjects, EllipsisType):
+        subjects = memory.check_subjects(correction.subjects)
+        changes["subjects"] = memory.without_secrets(correction.subjects, done) if on else subjects
+    if not isinstance(correction.ttl, EllipsisType):
+        expires = ttl.until(correction.ttl, process.clock())
         changes["expires_at"] = clock.iso_millis(expires) if expires else None
-    if not isinstance(wanted.said_at, EllipsisType):
-        said_at = wanted.said_at
+    if not isinstance(correction.said_at, EllipsisType):
+        said_at = correction.said_at
         changes["said_at"] = memory.check_said_at(said_at, process.clock()) if said_at is not None else None
-    if not isinstance(wanted.author, EllipsisType):
-        name = check_speaker("author", wanted.author) if wanted.author is not None else None
+    if not isinstance(correction.author, EllipsisType):
+        name = check_speaker("author", correction.author) if correction.author is not None else None
         changes["author"] = done.identifier(name) if on and name else name
     return changes, done.counted()

@@ -28,25 +28,26 @@ ERASED = "[erased]"
 _REASON = re.compile(r"Erased on [0-9]{4}-[0-9]{2}-[0-9]{2}\.")
 
 
-def blank(one: Operation, reason: str, memory_ids: Collection[str] | None = None) -> Operation:
+def blank(operation: Operation, reason: str, memory_ids: Collection[str] | None = None) -> Operation:
     """The operation without the words of these memories; by default of the memory that it is of.
 
     For that memory it becomes a deletion, so a reader of the log up to it finds no memory. The operation keeps its
     number, its cause and what it did to other memories.
     """
-    ids = {one.memory.memory_id} if memory_ids is None else memory_ids
+    ids = {operation.memory.memory_id} if memory_ids is None else memory_ids
     also = [
-        Also(op="delete", memory=_blank(part.memory)) if part.memory.memory_id in ids else part for part in one.also
+        Also(op="delete", memory=_blank(part.memory)) if part.memory.memory_id in ids else part
+        for part in operation.also
     ]
-    if one.memory.memory_id not in ids:
-        return one.model_copy(update={"also": also})
+    if operation.memory.memory_id not in ids:
+        return operation.model_copy(update={"also": also})
     return Operation(
-        number=one.number,
+        number=operation.number,
         op="delete",
-        op_id=one.op_id,
-        at=one.at,
-        author=one.author,
-        memory=_blank(one.memory),
+        op_id=operation.op_id,
+        at=operation.at,
+        author=operation.author,
+        memory=_blank(operation.memory),
         also=also,
         reason=reason,
     )
@@ -65,43 +66,43 @@ def _blank(memory: Memory) -> Memory:
     )
 
 
-def without(one: Operation, memory_ids: Collection[str], said: Collection[str]) -> Operation:
-    """The operation without the texts (`said`) of these memories in others, into which they had been merged.
+def without(operation: Operation, memory_ids: Collection[str], texts: Collection[str]) -> Operation:
+    """The operation without the texts of these memories in others, into which they had been merged.
 
     The texts that the others have since a split are in later operations.
     """
-    memory, merged = cleaned(one.memory, memory_ids, said), one.merged
+    memory, merged = cleaned(operation.memory, memory_ids, texts), operation.merged
     if merged:
         sent = merged.sent if merged.sent and merged.sent.memory_id not in memory_ids else None
-        changes: dict[str, object] = {"sent": cleaned(sent, memory_ids, said) if sent else None}
-        if merged.sent and not sent and merged.former in said:
+        changes: dict[str, object] = {"sent": cleaned(sent, memory_ids, texts) if sent else None}
+        if merged.sent and not sent and merged.former in texts:
             changes |= {"former": ERASED, "before": None}
         # An operation that brought their words holds them a second time.
         if not sent and merged.sent:
-            memory = _cleaned(memory, said)
+            memory = _cleaned(memory, texts)
         merged = merged.model_copy(update=changes)
-    return one.model_copy(
+    return operation.model_copy(
         update={
             "memory": memory,
             "merged": merged,
-            "also": [Also(op=part.op, memory=cleaned(part.memory, memory_ids, said)) for part in one.also],
-            "vector": one.vector if memory.content == one.memory.content else None,
+            "also": [Also(op=part.op, memory=cleaned(part.memory, memory_ids, texts)) for part in operation.also],
+            "vector": operation.vector if memory.content == operation.memory.content else None,
         }
     )
 
 
-def cleaned(memory: Memory, memory_ids: Collection[str], said: Collection[str]) -> Memory:
+def cleaned(memory: Memory, memory_ids: Collection[str], texts: Collection[str]) -> Memory:
     """Another memory without the texts of these, if they were merged into it."""
-    if not any(one.memory_id in memory_ids for one in memory.absorbed):
+    if not any(part.memory_id in memory_ids for part in memory.absorbed):
         return memory
-    return _cleaned(memory, said)
+    return _cleaned(memory, texts)
 
 
-def _cleaned(memory: Memory, said: Collection[str]) -> Memory:
+def _cleaned(memory: Memory, texts: Collection[str]) -> Memory:
     return memory.model_copy(
         update={
-            "content": ERASED if memory.content in said else memory.content,
-            "history": [former for former in memory.history if former.content not in said],
+            "content": ERASED if memory.content in texts else memory.content,
+            "history": [former for former in memory.history if former.content not in texts],
         }
     )
 
@@ -111,23 +112,25 @@ def reason_of(day: date) -> str:
     return f"Erased on {day.isoformat()}."
 
 
-def is_blank(one: Operation, memory_id: str) -> bool:
+def is_blank(operation: Operation, memory_id: str) -> bool:
     """Whether the operation holds no word of this memory."""
-    if one.memory.memory_id != memory_id:
-        part = one.part(memory_id)
+    if operation.memory.memory_id != memory_id:
+        part = operation.part(memory_id)
         return part is not None and part.op == "delete" and part.memory == _blank(part.memory)
-    return bool(one.reason and _REASON.fullmatch(one.reason)) and one == blank(one, one.reason or "")
+    return bool(operation.reason and _REASON.fullmatch(operation.reason)) and operation == blank(
+        operation, operation.reason or ""
+    )
 
 
-def texts(one: Operation, memory_id: str) -> list[str]:
+def texts(operation: Operation, memory_id: str) -> list[str]:
     """All texts that a memory has had up to this operation."""
-    part = one.part(memory_id)
-    found = [part.memory.content, *(former.content for former in part.memory.history)] if part else []
-    if one.merged and one.memory.memory_id == memory_id:
-        found.append(one.merged.former)
-        for memory in (one.merged.sent, one.merged.before):
-            found += [memory.content, *(former.content for former in memory.history)] if memory else []
-    return list(dict.fromkeys(text for text in found if text))
+    part = operation.part(memory_id)
+    texts = [part.memory.content, *(former.content for former in part.memory.history)] if part else []
+    if operation.merged and operation.memory.memory_id == memory_id:
+        texts.append(operation.merged.former)
+        for memory in (operation.merged.sent, operation.merged.before):
+            texts += [memory.content, *(former.content for former in memory.history)] if memory else []
+    return list(dict.fromkeys(text for text in texts if text))
 
 
 def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
@@ -135,33 +138,33 @@ def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
 
     1 LIST for each kind, 1 GET for each memory that no longer exists. Raises MemoriesBroken.
     """
-    found = {memory_id}
+    family = {memory_id}
     for kind in KINDS:
         state = log.load(process, space_id, kind)
         todo = [memory_id]
         while todo:
-            one = todo.pop()
-            others = _one_with(process, space_id, kind, state, one) - found
-            found |= others
-            todo += sorted(others)
-    return frozenset(found)
+            member = todo.pop()
+            rest = _one_with(process, space_id, kind, state, member) - family
+            family |= rest
+            todo += sorted(rest)
+    return frozenset(family)
 
 
 def _one_with(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> set[str]:
-    there = state.memories.get(memory_id)
+    memory = state.memories.get(memory_id)
     number = state.deleted.get(memory_id)
-    if not there and number is not None:
+    if not memory and number is not None:
         gone = log.operation_at(process, space_id, kind, number)
         if gone.memory.memory_id != memory_id:
             return {gone.memory.memory_id}
-        there = gone.memory
-    return {one.memory_id for one in there.absorbed if one.stood} if there else set()
+        memory = gone.memory
+    return {part.memory_id for part in memory.absorbed if part.stood} if memory else set()
 
 
 def is_known(process: Process, space_id: str, memory_id: str) -> bool:
     """Whether the memory exists or existed: 1 LIST for each kind. Raises MemoriesBroken."""
-    found = [log.load(process, space_id, kind) for kind in KINDS]
-    return any(memory_id in state.memories or memory_id in state.deleted for state in found)
+    states = [log.load(process, space_id, kind) for kind in KINDS]
+    return any(memory_id in state.memories or memory_id in state.deleted for state in states)
 
 
 def close(process: Process, space_id: str, author: str, memory_id: str, day: date) -> None:
@@ -171,24 +174,24 @@ def close(process: Process, space_id: str, author: str, memory_id: str, day: dat
     """
     for kind in KINDS:
 
-        def decide(found: State, kind: Kind = kind) -> Operation | None:
-            there = _last(process, space_id, kind, found, memory_id)
-            if not there:
+        def decide(state: State, kind: Kind = kind) -> Operation | None:
+            memory = _last(process, space_id, kind, state, memory_id)
+            if not memory:
                 return None
-            now, number = clock.iso_millis(process.clock()), found.number + 1
+            now, number = clock.iso_millis(process.clock()), state.number + 1
             cause = operation.op_id(f"erase/{memory_id}/{number}")
-            last = Operation(number=number, op="delete", op_id=cause, at=now, author=author, memory=there)
+            last = Operation(number=number, op="delete", op_id=cause, at=now, author=author, memory=memory)
             return blank(last, reason_of(day))
 
         log.write(process, space_id, kind, decide)
 
 
-def _last(process: Process, space_id: str, kind: Kind, found: State, memory_id: str) -> Memory | None:
+def _last(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> Memory | None:
     """The memory as it stands, or as it was deleted; None if there is none, or the log is closed for it."""
-    there = found.memories.get(memory_id)
-    number = found.deleted.get(memory_id)
-    if there or number is None:
-        return there
+    memory = state.memories.get(memory_id)
+    number = state.deleted.get(memory_id)
+    if memory or number is None:
+        return memory
     gone = log.operation_at(process, space_id, kind, number)
     part = gone.part(memory_id)
     return None if not part or is_blank(gone, memory_id) else part.memory
@@ -201,17 +204,17 @@ def renew_snapshots(process: Process, space_id: str, memory_id: str) -> None:
     DeleteObjects. A second call, after the last possible late write, removes the objects of late writes.
     """
     for kind in KINDS:
-        found = log.load(process, space_id, kind)
-        closed = found.deleted.get(memory_id)
+        state = log.load(process, space_id, kind)
+        closed = state.deleted.get(memory_id)
         if closed is None:
             continue
-        listed = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
-        snapshots = {one.number for key in listed if (one := keys.parse_snapshot(key))}
-        old = [key for key in listed if (one := _named(key)) and one.number < closed]
+        snapshot_keys = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
+        snapshots = {parsed.number for key in snapshot_keys if (parsed := keys.parse_snapshot(key))}
+        old = [key for key in snapshot_keys if (parsed := _named(key)) and parsed.number < closed]
         if not old:
             continue
         if snapshots and max(snapshots) < closed:
-            _keep(process, space_id, kind, found, old)
+            _keep(process, space_id, kind, state, old)
         process.store.delete_many(old)
 
 
@@ -222,12 +225,12 @@ def _named(key: str) -> keys.OperationKey | None:
 def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterable[str]) -> None:
     """Store the vectors of the present model for the memories of the state, and then the state."""
     model = embeddings.name(process.settings)
-    there: dict[bytes, bytes] = {}
+    vectors_by_text: dict[bytes, bytes] = {}
     for key in old:
-        if (one := keys.parse_vectors(key)) and key == keys.vectors(space_id, kind, one.number, model):
+        if (parsed := keys.parse_vectors(key)) and key == keys.vectors(space_id, kind, parsed.number, model):
             item = process.store.get(key)
             with suppress(ValueError):
-                there |= vector_file.read(item.body) if item else {}
+                vectors_by_text |= vector_file.read(item.body) if item else {}
     prefix = process.settings.embeddings_text_prefix
     vectors: dict[bytes, bytes] = {}
     for memory in state.memories.values():
@@ -235,8 +238,8 @@ def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterab
         with suppress(ValueError):
             if own and own.model == model:
                 vectors[name] = own.halves()
-            elif name in there:
-                vectors[name] = there[name]
+            elif name in vectors_by_text:
+                vectors[name] = vectors_by_text[name]
     if vectors:
         with suppress(ValueError):
             process.store.put(

@@ -39,11 +39,11 @@ def delete(
     cause = operation.op_id(op_id or f"delete/{process.new_id()}")
     kind = _kind_of(process, space_id, memory_id, cause)
 
-    def decide(found: State) -> Operation:
-        there = found.get(memory_id, process.clock())
-        if there.provenance.author != author and not anyone:
+    def decide(state: State) -> Operation:
+        memory = state.get(memory_id, process.clock())
+        if memory.provenance.author != author and not anyone:
             raise Forbidden(NOT_YOURS)
-        return operation.after(process, found.number, "delete", cause, author, there, reason=reason)
+        return operation.after(process, state.number, "delete", cause, author, memory, reason=reason)
 
     return log.write_once(process, space_id, kind, cause, decide)[0].memory
 
@@ -60,13 +60,13 @@ def restore(
     kind = _kind_of(process, space_id, memory_id, cause, deleted=True)
     standing: StoredMemory | None = None
 
-    def decide(found: State) -> Operation | None:
+    def decide(state: State) -> Operation | None:
         nonlocal standing
-        there = found.find(memory_id, process.clock())
-        standing = StoredMemory(there, found.number, fresh=False, repeated=True) if there else None
+        memory = state.find(memory_id, process.clock())
+        standing = StoredMemory(memory, state.number, fresh=False, repeated=True) if memory else None
         if standing:
             return None
-        number = found.deleted.get(memory_id)
+        number = state.deleted.get(memory_id)
         if number is None:
             raise NotFound("deleted memory", memory_id)
         gone = log.operation_at(process, space_id, kind, number)
@@ -78,14 +78,14 @@ def restore(
             raise Conflict("The memory was erased, so it can't be restored.")
         back = _brought_back(process, gone.memory)
         reason = f"Brought back: {gone.reason or ''}".strip()
-        return operation.after(process, found.number, "put", cause, author, back, reason=reason)
+        return operation.after(process, state.number, "put", cause, author, back, reason=reason)
 
     done, repeated = log.write_once(process, space_id, kind, cause, decide)
     if not done:
         assert standing, "the memory stands, or an operation was written"
         return standing
     memory_expiry.mark(process, space_id, done.memory)
-    return replace(storing_outcome.told(done), repeated=repeated)
+    return replace(storing_outcome.outcome_of(done), repeated=repeated)
 
 
 def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:

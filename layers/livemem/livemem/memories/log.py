@@ -55,15 +55,15 @@ def load(process: Process, space_id: str, kind: Kind, missing: list[str] | None 
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. A reader may give a list for `missing`: unreadable
     and missing operations are then skipped, and their keys are added to it. Raises MemoriesBroken.
     """
-    known = process.cache(_KnownStates).get(space_id, kind)
-    if known:
-        later = _later(process, space_id, kind, known, missing)
+    state = process.cache(_KnownStates).get(space_id, kind)
+    if state:
+        later = _later(process, space_id, kind, state, missing)
         if later is not None:
             return _keep(process, space_id, kind, later, missing)
     for start in _starts(process, space_id, kind):
-        found = _later(process, space_id, kind, start, missing)
-        if found is not None:
-            return _keep(process, space_id, kind, found, missing)
+        operations = _later(process, space_id, kind, start, missing)
+        if operations is not None:
+            return _keep(process, space_id, kind, operations, missing)
     raise MemoriesBroken(f"The log of the memories can't be read from its beginning. {MEND}")
 
 
@@ -74,13 +74,13 @@ def _keep(process: Process, space_id: str, kind: Kind, state: State, missing: li
 
 def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
     """The states of the snapshots, the newest first, and then the empty one: 1 LIST, 1 GET each."""
-    listed = process.store.scan(keys.snapshots_prefix(space_id, kind))
-    for key in reversed([entry.key for entry in listed if keys.parse_snapshot(entry.key)]):
+    entries = process.store.scan(keys.snapshots_prefix(space_id, kind))
+    for key in reversed([entry.key for entry in entries if keys.parse_snapshot(entry.key)]):
         item = process.store.get(key)
         # An unreadable snapshot is skipped: the one before and more of the log give the same state.
-        told = unreadable.tolerated(process, Snapshot, item) if item else None
-        if told:
-            yield states.from_snapshot(told)
+        snapshot = unreadable.tolerated(process, Snapshot, item) if item else None
+        if snapshot:
+            yield states.from_snapshot(snapshot)
     yield State()
 
 
@@ -91,40 +91,40 @@ def _later(process: Process, space_id: str, kind: Kind, state: State, missing: l
     """
     # Its newest operation is listed too. Another one in its place means that the space was restored.
     behind = keys.operation(space_id, kind, state.number - 1) if state.number else ""
-    listed = [
+    entries = [
         entry
         for entry in process.store.scan(keys.log_prefix(space_id, kind), start_after=behind)
         if keys.parse_operation(entry.key)
     ]
     first = max(state.number, 1)
     if missing is None:
-        for place, entry in enumerate(listed):
+        for place, entry in enumerate(entries):
             if entry.key != keys.operation(space_id, kind, first + place):
                 raise _lacks(space_id, kind, first + place)
-    known = bool(state.number and listed and listed[0].etag == state.etag)
-    if state.number and (not listed or (state.etag and not known)):
+    is_known = bool(state.number and entries and entries[0].etag == state.etag)
+    if state.number and (not entries or (state.etag and not is_known)):
         return None
-    new = listed[1:] if known else listed
+    new = entries[1:] if is_known else entries
     if not new:
         return state
-    found = process.store.get_many([entry.key for entry in new])
-    if not all(found):
+    items = process.store.get_many([entry.key for entry in new])
+    if not all(items):
         # The space is being deleted.
         return None
     if missing is None:
-        read = [operations.read(process, item) for item in found if item]
+        read = [operations.read(process, item) for item in items if item]
     else:
-        some = (unreadable.tolerated(process, Operation, item, missing) for item in found if item)
-        read = [one for one in some if one]
-        there = {entry.key for entry in listed}
-        numbers = range(first, _number(listed[-1].key) + 1)
-        missing += [key for number in numbers if (key := keys.operation(space_id, kind, number)) not in there]
-    if state.number and not known and read and read[0].number == state.number:
+        operations_read = (unreadable.tolerated(process, Operation, item, missing) for item in items if item)
+        read = [operation for operation in operations_read if operation]
+        listed_keys = {entry.key for entry in entries}
+        numbers = range(first, _number(entries[-1].key) + 1)
+        missing += [key for number in numbers if (key := keys.operation(space_id, kind, number)) not in listed_keys]
+    if state.number and not is_known and read and read[0].number == state.number:
         own = read.pop(0)
         # The snapshot knows the operation that was set aside since.
         if own.op_id != state.op_id and not operations.is_in_place(own):
             return None
-    etag = listed[-1].etag
+    etag = entries[-1].etag
     return states.applied(state, read, etag) if read else replace(state, etag=etag)
 
 
@@ -149,19 +149,19 @@ def write(
     """
     state = load(process, space_id, kind)
     for _ in range(TRIES):
-        wanted = decide(state)
-        if wanted is None:
+        operation = decide(state)
+        if operation is None:
             return state, None
-        key = keys.operation(space_id, kind, wanted.number)
-        body = wanted.to_bytes()
+        key = keys.operation(space_id, kind, operation.number)
+        body = operation.to_bytes()
         etag = stored.write_if(process.store, key, body)
         if etag:
-            return process.cache(_KnownStates).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
+            return process.cache(_KnownStates).put(space_id, kind, states.applied(state, [operation], etag)), operation
         state = load(process, space_id, kind)
-        done = state.done.get(wanted.op_id)
+        done = state.done.get(operation.op_id)
         # Another writer may have done the same for the same cause.
-        if done and done.number == wanted.number and stored.stands(process.store, key, body):
-            return state, wanted
+        if done and done.number == operation.number and stored.stands(process.store, key, body):
+            return state, operation
     raise Busy("Too many memories are stored at the same time. Try again.")
 
 
@@ -174,10 +174,10 @@ def write_once(
     """
     decided: list[W] = []
 
-    def unless_done(found: State) -> Operation | None:
-        if cause in found.done:
+    def unless_done(current: State) -> Operation | None:
+        if cause in current.done:
             return None
-        decided.append(decide(found))
+        decided.append(decide(current))
         return decided[-1]
 
     state, written = write(process, space_id, kind, unless_done)
@@ -188,10 +188,10 @@ def write_once(
 
 def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Operation:
     """One operation: 1 GET. Raises MemoriesBroken."""
-    found = process.store.get(keys.operation(space_id, kind, number))
-    if not found:
+    item = process.store.get(keys.operation(space_id, kind, number))
+    if not item:
         raise _lacks(space_id, kind, number)
-    return operations.read(process, found)
+    return operations.read(process, item)
 
 
 def known_snapshot(process: Process, space_id: str, kind: Kind, state: State) -> None:

@@ -20,26 +20,30 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     if "memories" not in space.folders:
         return {}
     prefix = keys.prefix(space.space_id)
-    there = set(process.store.folders(prefix))
-    kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in there]
-    found = process.store.map(lambda kind: _maintain(process, space.space_id, kind), kinds)
+    folders = set(process.store.folders(prefix))
+    kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in folders]
+    results = process.store.map(lambda kind: _maintain(process, space.space_id, kind), kinds)
     done = {
-        memory_expiry.EXPIRED: sum(one[0] for one in found),
-        "memory_snapshots_removed": sum(one[1] for one in found),
+        memory_expiry.EXPIRED: sum(pair[0] for pair in results),
+        "memory_snapshots_removed": sum(pair[1] for pair in results),
     }
     return {name: float(count) for name, count in done.items() if count}
 
 
 def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
-    listed = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
-    numbers = sorted({one.number for key in listed if (one := keys.parse_snapshot(key))})
-    kept = numbers[-SNAPSHOTS_KEPT:]
-    named = {key: keys.parse_snapshot(key) or keys.parse_vectors(key) for key in listed}
+    snapshot_keys = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
+    numbers = sorted({parsed.number for key in snapshot_keys if (parsed := keys.parse_snapshot(key))})
+    remaining = numbers[-SNAPSHOTS_KEPT:]
+    by_key = {key: keys.parse_snapshot(key) or keys.parse_vectors(key) for key in snapshot_keys}
     # Also vectors whose snapshot was never written, because their writer died.
-    doomed = [key for key, one in named.items() if one and kept and one.number < kept[-1] and one.number not in kept]
+    doomed = [
+        key
+        for key, derived in by_key.items()
+        if derived and remaining and derived.number < remaining[-1] and derived.number not in remaining
+    ]
     if doomed:
         process.store.delete_many(doomed)
-    return memory_expiry.delete_expired(process, space_id, kind), len(numbers) - len(kept)
+    return memory_expiry.delete_expired(process, space_id, kind), len(numbers) - len(remaining)
 
 
 def kind(name: str) -> DocumentKind | None:
@@ -53,9 +57,9 @@ def kind(name: str) -> DocumentKind | None:
 
 def _instead_of_operation(_: Process, damaged: Damaged) -> Operation:
     """The replacement of a damaged operation: one of the same number that does nothing."""
-    found = keys.parse_operation(f"x/{damaged.name}")
-    assert found
-    return operation.in_place(found.number, found.kind, damaged.quarantine_id, damaged.author, damaged.written_at)
+    parsed = keys.parse_operation(f"x/{damaged.name}")
+    assert parsed
+    return operation.in_place(parsed.number, parsed.kind, damaged.quarantine_id, damaged.author, damaged.written_at)
 
 
 MAINTAINABLE = Maintainable(

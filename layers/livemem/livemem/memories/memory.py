@@ -170,10 +170,10 @@ def check_category(kind: Kind, category: str | None, field: str = "category") ->
 def check_said_at(said_at: str, now: datetime, field: str = "said_at") -> str | None:
     """When it was said, in the stored form; None if that is not before `now`. Raises InvalidRequest."""
     try:
-        said = clock.parse(said_at)
+        moment = clock.parse(said_at)
     except ValueError:
         raise InvalidRequest.of(field, "must be a time in ISO 8601") from None
-    return clock.iso(said) if said < now else None
+    return clock.iso(moment) if moment < now else None
 
 
 def without_secrets(subjects: Sequence[str], done: Redaction) -> list[str]:
@@ -185,11 +185,11 @@ def check_subjects(subjects: Sequence[str], field: str = "subjects") -> list[str
     """The subjects as flat lower-case tags, each once. Raises InvalidRequest."""
     if len(subjects) > SUBJECTS:
         raise InvalidRequest.of(field, f"must have at most {SUBJECTS} subjects")
-    found = []
+    names = []
     for place, subject in enumerate(subjects):
         name = f"{field}.{place}"
         tag = " ".join(limits.check_text(name, subject, 4 * SUBJECT_CHARACTERS).lower().split())
         if len(tag) > SUBJECT_CHARACTERS or not _SUBJECT.fullmatch(tag) or has_controls(tag):
             raise InvalidRequest.of(name, f"must be a word or a few, at most {SUBJECT_CHARACTERS} characters")
-        found.append(tag)
-    return list(dict.fromkeys(found))
+        names.append(tag)
+    return list(dict.fromkeys(names))

@@ -31,20 +31,20 @@ EXPIRED = "memories_expired"
 """The name in reports of the number of memories that were deleted after their expiry."""
 
 
-def delete_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
+def delete_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done:
     """Delete the due memories that have expired, and return how many by space.
 
     For each space and kind 1 GET, 1 LIST and 1 PUT for each memory; for all of them 1 DeleteObjects at the end.
     """
     require_conditional_writes(process.store)
     by_log: dict[tuple[str, Kind], dict[str, Due]] = {}
-    for one in found:
-        named = keys.parse_expiring(one.name)
-        if named:
-            by_log.setdefault((one.space_id, named[0]), {})[named[1]] = one
+    for entry in due:
+        parsed = keys.parse_expiring(entry.name)
+        if parsed:
+            by_log.setdefault((entry.space_id, parsed[0]), {})[parsed[1]] = entry
     done: dict[str, float] = {}
     # An entry that names no memory is not needed.
-    looked_at = [one for one in found if not keys.parse_expiring(one.name)]
+    looked_at = [other for other in due if not keys.parse_expiring(other.name)]
     for (space_id, kind), memories in by_log.items():
         if deadline - process.clock() < LAST_ROUND:
             break
@@ -71,24 +71,26 @@ def delete_expired(process: Process, space_id: str, kind: Kind, memory_ids: Iter
     A memory that was refreshed meanwhile stays, because each deletion is decided on the newest state.
     """
     state = log.load(process, space_id, kind)
-    some = list(state.memories) if memory_ids is None else dict.fromkeys(memory_ids)
-    due = [one for one in some if (there := state.memories.get(one)) and expired(there, process.clock())]
+    ids = list(state.memories) if memory_ids is None else dict.fromkeys(memory_ids)
+    due = [
+        memory_id for memory_id in ids if (memory := state.memories.get(memory_id)) and expired(memory, process.clock())
+    ]
     return sum(_delete(process, space_id, kind, memory_id) for memory_id in due)
 
 
 def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool:
-    def decide(found: State) -> Operation | None:
-        there = found.memories.get(memory_id)
-        if not there or not expired(there, process.clock()):
+    def decide(state: State) -> Operation | None:
+        memory = state.memories.get(memory_id)
+        if not memory or not expired(memory, process.clock()):
             return None
-        cause = operation.op_id(f"expiry/{memory_id}/{there.revision}")
-        return operation.after(process, found.number, "delete", cause, SERVICE, there, reason=REASON)
+        cause = operation.op_id(f"expiry/{memory_id}/{memory.revision}")
+        return operation.after(process, state.number, "delete", cause, SERVICE, memory, reason=REASON)
 
     return log.write(process, space_id, kind, decide)[1] is not None
 
 
-def mark(process: Process, space_id: str, kept: Memory) -> None:
+def mark(process: Process, space_id: str, memory: Memory) -> None:
     """Enter the expiry of a memory in the due index, if it has one: 1 PUT. Without it daily maintenance finds it."""
-    if kept.expires_at is not None:
-        name = keys.expiring(kept.kind, kept.memory_id)
-        due_index.leave_at(process, space_id, "memory", name, clock.parse(kept.expires_at))
+    if memory.expires_at is not None:
+        name = keys.expiring(memory.kind, memory.memory_id)
+        due_index.leave_at(process, space_id, "memory", name, clock.parse(memory.expires_at))

@@ -62,7 +62,11 @@ class Rows:
         """Add vectors of contents. Those of another length than `dimensions` are left out. The first of a new length
         take the place of all others.
         """
-        new = {text: one for text, one in vectors.items() if len(one) == dimensions and not self.has(text, dimensions)}
+        new = {
+            text: vector
+            for text, vector in vectors.items()
+            if len(vector) == dimensions and not self.has(text, dimensions)
+        }
         if not new:
             return
         if self._matrix.shape[1] != dimensions:
@@ -84,8 +88,8 @@ class Rows:
 
     def of(self, content: str) -> Floats:
         """The vector of this content."""
-        found: Floats = self._matrix[self._rows[content]]
-        return found
+        vector: Floats = self._matrix[self._rows[content]]
+        return vector
 
     def cosines(self, contents: Sequence[str], vector: Floats) -> Floats:
         """The cosine of each content's vector with `vector`, all of length 1. Raises EmbeddingUnavailable where another
@@ -101,8 +105,8 @@ class Rows:
         if end > 2 * len(rows):
             return matrix[rows] @ vector
         # Most rows are wanted: to copy them would take longer than to multiply all.
-        found: Floats = (matrix[:end] @ vector)[rows]
-        return found
+        products: Floats = (matrix[:end] @ vector)[rows]
+        return products
 
 
 class _KnownRows:
@@ -137,11 +141,11 @@ def embed(
     """
     assert process.embed
     try:
-        found = process.embed(texts, query=query, timeout=seconds)
-        embeddings.check_length(process.settings, found, len(found[0]) if dimensions is None else dimensions)
+        vectors = process.embed(texts, query=query, timeout=seconds)
+        embeddings.check_length(process.settings, vectors, len(vectors[0]) if dimensions is None else dimensions)
     except EmbeddingError as error:
         raise EmbeddingUnavailable(FAILED.format(error.detail)) from error
-    return [np.frombuffer(one, dtype=np.float32) for one in found]
+    return [np.frombuffer(vector, dtype=np.float32) for vector in vectors]
 
 
 def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: int) -> Rows:
@@ -157,14 +161,14 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
             return rows
         rows.add(_of_operations(state, model, missing), dimensions)
         if state.snapshot and rows.snapshot != state.snapshot and _missing(state, rows, dimensions):
-            wanted = _missing(state, rows, dimensions)
-            rows.add(_of_snapshot(process, space_id, kind, state.snapshot, dimensions, wanted), dimensions)
+            uncounted = _missing(state, rows, dimensions)
+            rows.add(_of_snapshot(process, space_id, kind, state.snapshot, dimensions, uncounted), dimensions)
             rows.snapshot = state.snapshot
         missing = _missing(state, rows, dimensions)
         for start in range(0, len(missing), AT_ONCE):
-            some = list(missing)[start : start + AT_ONCE]
-            fresh = embed(process, some, dimensions=dimensions)
-            rows.add(dict(zip(some, fresh, strict=True)), dimensions)
+            batch = list(missing)[start : start + AT_ONCE]
+            fresh = embed(process, batch, dimensions=dimensions)
+            rows.add(dict(zip(batch, fresh, strict=True)), dimensions)
     if len(missing) >= WORTH_KEEPING and state.snapshot:
         # It only saves the next process the same work.
         with suppress(StoreUnavailable):
@@ -185,13 +189,13 @@ def encoded(process: Process, vector: Floats) -> operation.StoredVector:
 
 def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows, memories: Iterable[Memory]) -> None:
     """Store the vectors of memories beside a snapshot, over an existing file of the same model: 1 PUT."""
-    some = _names(process, (memory.content for memory in memories))
+    names = _names(process, (memory.content for memory in memories))
     with rows.lock:
-        found = {name: rows.of(content) for name, content in some.items() if content in rows}
-    if not found:
+        rows_by_name = {name: rows.of(content) for name, content in names.items() if content in rows}
+    if not rows_by_name:
         return
     key = keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings))
-    body = segments.encode(found)
+    body = segments.encode(rows_by_name)
     process.store.put(key, body, content_type=MEDIA_TYPE)
 
 
@@ -201,35 +205,35 @@ def _missing(state: State, rows: Rows, dimensions: int) -> dict[str, Memory]:
 
 def _of_operations(state: State, model: str, missing: Mapping[str, Memory]) -> dict[str, Floats]:
     """The vectors that came with operations since the snapshot."""
-    found = {}
+    vectors = {}
     for content, memory in missing.items():
         vector = state.vectors.get(memory.memory_id)
         if vector and vector.model == model:
-            one = _decoded(vector)
-            if one is not None:
-                found[content] = one
-    return found
+            decoded = _decoded(vector)
+            if decoded is not None:
+                vectors[content] = decoded
+    return vectors
 
 
 def _decoded(vector: operation.StoredVector) -> Floats | None:
     try:
-        one = np.frombuffer(vector.halves(), dtype=HALF).astype(np.float32)
+        floats = np.frombuffer(vector.halves(), dtype=HALF).astype(np.float32)
     except ValueError:
         return None
-    length = float(np.linalg.norm(one))
+    length = float(np.linalg.norm(floats))
     # A vector of another length would be near to every text.
-    return one / length if abs(length - 1) < segments.LENGTH_TOLERANCE else None
+    return floats / length if abs(length - 1) < segments.LENGTH_TOLERANCE else None
 
 
 def _of_snapshot(
-    process: Process, space_id: str, kind: Kind, snapshot: int, dimensions: int, wanted: Iterable[str]
+    process: Process, space_id: str, kind: Kind, snapshot: int, dimensions: int, contents: Iterable[str]
 ) -> dict[str, Floats]:
-    found = process.store.get(keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings)))
-    if not found:
+    item = process.store.get(keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings)))
+    if not item:
         return {}
     try:
-        some, rows = segments.decode(found.body, dimensions)
+        names, rows = segments.decode(item.body, dimensions)
     except BadVectors:
         return {}
-    by_name = _names(process, wanted)
-    return {by_name[name]: row for name, row in zip(some, rows, strict=True) if name in by_name}
+    by_name = _names(process, contents)
+    return {by_name[name]: row for name, row in zip(names, rows, strict=True) if name in by_name}

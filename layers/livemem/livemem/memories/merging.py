@@ -46,16 +46,16 @@ def merge(
     A memory that expires never replaces a permanent one, unless the caller sets `replace`.
     """
     old, new = near.memory, candidate.memory
-    kept = _kept(candidate, old, verdict)
-    says_something_else = kept == "new" and (verdict == "contradicts" or similarity.adds(new.content, old.content))
+    side = _kept(candidate, old, verdict)
+    says_something_else = side == "new" and (verdict == "contradicts" or similarity.adds(new.content, old.content))
     if old.expires_at is None and new.expires_at is not None and says_something_else and not candidate.replace:
         return None
     by: By = "llm" if verdict else near.by
-    merged = Merged(score=round(near.score, 4), by=by, former=old.content, kept=kept)
+    merged = Merged(score=round(near.score, 4), by=by, former=old.content, kept=side)
     if by != "text":
         # Kept so that it can be split off again.
         merged = merged.model_copy(update={"sent": new, "before": old.model_copy(update={"history": []})})
-    standing = new if kept == "new" else old
+    standing = new if side == "new" else old
     subjects = dict.fromkeys([*standing.subjects, *old.subjects, *new.subjects])
     return (
         old.model_copy(
@@ -70,7 +70,7 @@ def merge(
                 "author": standing.author,
                 "provenance": standing.provenance,
                 "revision": old.revision + 1,
-                "history": _history(candidate, old, kept),
+                "history": _history(candidate, old, side),
                 "absorbed": old.absorbed if by == "text" else _absorbed(candidate, old, number),
             }
         ),
@@ -82,8 +82,8 @@ def _absorbed(candidate: Candidate, old: Memory, number: int) -> list[Absorbed]:
     """All that were memories of their own, so that an erasure finds them, and the latest of the others."""
     new = Absorbed(number=number, memory_id=candidate.memory.memory_id, stood=candidate.stood)
     inner = candidate.memory.absorbed if candidate.stood else []
-    found = [*inner, *old.absorbed, new]
-    return [one for place, one in enumerate(found) if one.stood or place >= len(found) - HISTORY]
+    parts = [*inner, *old.absorbed, new]
+    return [part for place, part in enumerate(parts) if part.stood or place >= len(parts) - HISTORY]
 
 
 def _kept(candidate: Candidate, old: Memory, verdict: Verdict | None) -> Kept:
@@ -108,12 +108,12 @@ def _life(candidate: Candidate, old: Memory, verdict: Verdict | None) -> str | N
     return max(old.expires_at, new.expires_at, key=clock.parse)
 
 
-def _history(candidate: Candidate, old: Memory, kept: Kept) -> list[Former]:
+def _history(candidate: Candidate, old: Memory, side: Kept) -> list[Former]:
     new = candidate.memory
     if wording.same(new.content, old.content):
         return old.history
     # The content that does not stand is always kept.
-    return [former(old if kept == "new" else new), *new.history, *old.history][:HISTORY]
+    return [former(old if side == "new" else new), *new.history, *old.history][:HISTORY]
 
 
 def former(gone: Memory) -> Former:
@@ -126,10 +126,10 @@ def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object
     now, unless the changes say more. A content that stays as it was keeps its time and its speaker.
     """
     is_new = changes.get("content", old.content) != old.content
-    said = {"provenance": Provenance(author=author), "source": "manual", "said_at": None, "author": None}
+    origin = {"provenance": Provenance(author=author), "source": "manual", "said_at": None, "author": None}
     fresh = old.model_copy(
         update={
-            **(said if is_new else {}),
+            **(origin if is_new else {}),
             **changes,
             "updated_at": clock.iso_millis(now),
             "revision": old.revision + 1,

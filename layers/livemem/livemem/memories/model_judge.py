@@ -100,16 +100,16 @@ def judge(
     """
     if not process.settings.llmaas_api_url:
         return {}
-    wanted = {pair: _digest(process, *pair) for pair in list(dict.fromkeys(pairs))[:PAIRS]}
-    known = process.cache(_KnownVerdicts)
-    found = {digest: one for digest in wanted.values() if (one := known.get(space_id, digest))}
-    _take_in(process, space_id, found, {pair[0] for pair, digest in wanted.items() if digest not in found})
-    left = [pair for pair, digest in wanted.items() if digest not in found]
-    if left:
-        told = _asked(process, space_id, left, until, waits=waits)
-        found |= _keep_all(process, space_id, {pair: (wanted[pair], verdict) for pair, verdict in told.items()})
-    known.put(space_id, {digest: verdict for digest, verdict in found.items() if digest in set(wanted.values())})
-    return {pair: found[digest] for pair, digest in wanted.items() if digest in found}
+    digests = {pair: _digest(process, *pair) for pair in list(dict.fromkeys(pairs))[:PAIRS]}
+    cache = process.cache(_KnownVerdicts)
+    verdicts = {digest: verdict for digest in digests.values() if (verdict := cache.get(space_id, digest))}
+    _take_in(process, space_id, verdicts, {pair[0] for pair, digest in digests.items() if digest not in verdicts})
+    unknown = [pair for pair, digest in digests.items() if digest not in verdicts]
+    if unknown:
+        answers = _asked(process, space_id, unknown, until, waits=waits)
+        verdicts |= _keep_all(process, space_id, {pair: (digests[pair], verdict) for pair, verdict in answers.items()})
+    cache.put(space_id, {digest: verdict for digest, verdict in verdicts.items() if digest in set(digests.values())})
+    return {pair: verdicts[digest] for pair, digest in digests.items() if digest in verdicts}
 
 
 def _digest(process: Process, new: str, old: str | None = None) -> str:
@@ -125,46 +125,48 @@ def _key(process: Process, space_id: str, new: str) -> str:
     return keys.verdict(space_id, _digest(process, new))
 
 
-def _take_in(process: Process, space_id: str, found: dict[str, Verdict], contents: Iterable[str]) -> None:
+def _take_in(process: Process, space_id: str, verdicts: dict[str, Verdict], contents: Iterable[str]) -> None:
     """Add the stored verdicts on these new contents."""
-    some = [_key(process, space_id, content) for content in contents]
-    if some:
-        for kept in process.store.map(lambda key: _kept(process, key), some):
-            found |= {digest: verdict for digest, verdict in kept.items() if digest not in found}
+    verdict_keys = [_key(process, space_id, content) for content in contents]
+    if verdict_keys:
+        for stored_verdicts in process.store.map(lambda key: _kept(process, key), verdict_keys):
+            verdicts |= {digest: verdict for digest, verdict in stored_verdicts.items() if digest not in verdicts}
 
 
 def _kept(process: Process, key: str) -> Mapping[str, Verdict]:
     """The stored verdicts of a key. The LLM is asked again for unreadable ones."""
     try:
-        there = stored.find(process.store, key, stored.or_empty(_Kept))
+        current = stored.find(process.store, key, stored.or_empty(_Kept))
     except StoreUnavailable:
         return {}
-    return there.value.verdicts if there else {}
+    return current.value.verdicts if current else {}
 
 
-def _keep_all(process: Process, space_id: str, told: Mapping[Pair, tuple[str, Verdict]]) -> dict[str, Verdict]:
+def _keep_all(process: Process, space_id: str, answers: Mapping[Pair, tuple[str, Verdict]]) -> dict[str, Verdict]:
     """Store verdicts, and return the stored ones. The first writer of a verdict wins."""
     by_content: dict[str, dict[str, Verdict]] = {}
-    for (new, _), (digest, verdict) in told.items():
+    for (new, _), (digest, verdict) in answers.items():
         by_content.setdefault(new, {})[digest] = verdict
-    kept = process.store.map(lambda one: _keep(process, _key(process, space_id, one[0]), one[1]), by_content.items())
-    return {digest: verdict for some in kept for digest, verdict in some.items()}
+    results = process.store.map(
+        lambda pair: _keep(process, _key(process, space_id, pair[0]), pair[1]), by_content.items()
+    )
+    return {digest: verdict for verdicts in results for digest, verdict in verdicts.items()}
 
 
 def _keep(process: Process, key: str, verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
-    def standing(there: _Kept | None) -> _Kept | None:
-        kept = there.verdicts if there else {}
-        if all(digest in kept for digest in verdicts):
+    def standing(current: _Kept | None) -> _Kept | None:
+        standing_verdicts = current.verdicts if current else {}
+        if all(digest in standing_verdicts for digest in verdicts):
             return None
         now = clock.iso_millis(process.clock())
-        return _Kept(verdicts={**verdicts, **kept}, model=process.settings.llmaas_model, at=now)
+        return _Kept(verdicts={**verdicts, **standing_verdicts}, model=process.settings.llmaas_model, at=now)
 
     try:
         # Mostly there is no document, or it was read just now.
-        kept = stored.update(process.store, key, standing, process.new_id, read=stored.or_empty(_Kept), current=None)
+        written = stored.update(process.store, key, standing, process.new_id, read=stored.or_empty(_Kept), current=None)
     except (PreconditionLost, StoreUnavailable):
         return verdicts
-    return kept.value.verdicts if kept else verdicts
+    return written.value.verdicts if written else verdicts
 
 
 def _asked(
@@ -174,12 +176,14 @@ def _asked(
     fitting = _fitting(pairs, process.settings.llmaas_context_tokens)
     if not fitting:
         return {}
-    wanted = contract_of(fitting)
+    contract_of_pairs = contract_of(fitting)
     if until:
         by = min(by, until - MARGIN) if waits else until - MARGIN
     try:
         with budget.metered(process, space_id, LATER) as meter:
-            answered = ask_model(process, meter, messages_of(fitting), wanted, by, shortest=SHORTEST, corrects=False)
+            answered = ask_model(
+                process, meter, messages_of(fitting), contract_of_pairs, by, shortest=SHORTEST, corrects=False
+            )
     except NoAnswer:
         return {}
     # The model has not read all of a cut prompt.
@@ -188,10 +192,10 @@ def _asked(
 
 def _fitting(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
     """The first pairs, as many as fit into the model's window."""
-    some = pairs
-    while some and most - window.size(messages_of(some)) < ANSWER_TOKENS + PAIR_TOKENS * len(some):
-        some = some[: len(some) // 2]
-    return some
+    first_pairs = pairs
+    while first_pairs and most - window.size(messages_of(first_pairs)) < ANSWER_TOKENS + PAIR_TOKENS * len(first_pairs):
+        first_pairs = first_pairs[: len(first_pairs) // 2]
+    return first_pairs
 
 
 def contract_of(pairs: Sequence[Pair]) -> Contract[dict[Pair, Verdict]]:
@@ -205,11 +209,11 @@ def _told(pairs: Sequence[Pair], answer: VerdictsAnswer) -> dict[Pair, Verdict]:
     A pair with two different verdicts has none. Where the answer names a pair that does not exist, the model has lost
     count, and the pairs that it leaves out have none either.
     """
-    said: dict[int, set[Verdict]] = {}
-    for one in answer.verdicts:
-        said.setdefault(one.pair, set()).add(one.verdict)
-    others: set[Verdict] = {"different"} if said.keys() <= set(range(1, len(pairs) + 1)) else set()
-    by_pair = {pair: said.get(number, others) for number, pair in enumerate(pairs, 1)}
+    by_number: dict[int, set[Verdict]] = {}
+    for verdict in answer.verdicts:
+        by_number.setdefault(verdict.pair, set()).add(verdict.verdict)
+    default: set[Verdict] = {"different"} if by_number.keys() <= set(range(1, len(pairs) + 1)) else set()
+    by_pair = {pair: by_number.get(number, default) for number, pair in enumerate(pairs, 1)}
     return {pair: next(iter(verdicts)) for pair, verdicts in by_pair.items() if len(verdicts) == 1}
 
 
@@ -218,8 +222,8 @@ def messages_of(pairs: Sequence[Pair]) -> Messages:
     entries: dict[str, list[dict[str, Any]]] = {}
     for number, (new, old) in enumerate(pairs, 1):
         entries.setdefault(new, []).append({"pair": number, "there": old})
-    listed = [{"new": new, "pairs": some} for new, some in entries.items()]
-    user = Template(_text("verdict_user")).substitute(pairs=templates.json_line(listed))
+    questions = [{"new": new, "pairs": numbered} for new, numbered in entries.items()]
+    user = Template(_text("verdict_user")).substitute(pairs=templates.json_line(questions))
     return [{"role": "system", "content": _text("verdict_system")}, {"role": "user", "content": user}]
 
 

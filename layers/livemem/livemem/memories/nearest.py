@@ -61,18 +61,18 @@ class _Prepared:
 
     def get(self, text: str) -> Grams:
         with self._lock:
-            found = self._grams.get(text)
-        if found is None:
-            found = similarity.prepare(text)
+            grams = self._grams.get(text)
+        if grams is None:
+            grams = similarity.prepare(text)
             with self._lock:
-                self._grams[text] = found
-        return found
+                self._grams[text] = grams
+        return grams
 
 
 def by_letters(process: Process, memories: Sequence[Memory], text: str) -> list[float]:
     """The similarity of each memory with a text by their n-grams, 0 to 1."""
-    prepared, wanted = process.cache(_Prepared), similarity.prepare(text)
-    return [similarity.like(wanted, prepared.get(memory.content)) for memory in memories]
+    prepared, grams = process.cache(_Prepared), similarity.prepare(text)
+    return [similarity.like(grams, prepared.get(memory.content)) for memory in memories]
 
 
 def by_meaning(memories: Sequence[Memory], vector: Floats, rows: Rows) -> Floats:
@@ -85,10 +85,10 @@ def best(scores: Sequence[float] | Floats, count: int) -> list[tuple[int, float]
     values = np.asarray(scores, dtype=np.float32)
     if len(values) > count:
         least = np.partition(values, len(values) - count)[len(values) - count]
-        found = np.flatnonzero(values >= least)
+        places = np.flatnonzero(values >= least)
     else:
-        found = np.arange(len(values))
-    order = found[np.argsort(-values[found], kind="stable")][:count]
+        places = np.arange(len(values))
+    order = places[np.argsort(-values[places], kind="stable")][:count]
     return [(int(place), float(values[place])) for place in order]
 
 
@@ -107,19 +107,21 @@ def find(
         scores = by_letters(process, alive, content)
     same = _in_the_same_words(process, alive, content)
     # Of two equally near memories the older one comes first.
-    others = [
+    words = [
         Near(alive[place], max(0.0, score), by)
         for place, score in best(scores, NEAREST + len(same))
         if place not in same
     ]
-    return [*(Near(alive[place], 1.0, "text") for place in same), *others[:NEAREST]]
+    return [*(Near(alive[place], 1.0, "text") for place in same), *words[:NEAREST]]
 
 
 def _in_the_same_words(process: Process, alive: Sequence[Memory], content: str) -> list[int]:
     """The places of the memories that say `content` in the same words."""
-    wanted = wording.bag(content)
+    content_bag = wording.bag(content)
     bags = process.cache(_Bags).of([memory.content for memory in alive])
-    return [place for place, bag in enumerate(bags) if bag == wanted and wording.same(content, alive[place].content)]
+    return [
+        place for place, bag in enumerate(bags) if bag == content_bag and wording.same(content, alive[place].content)
+    ]
 
 
 def bounds_of(process: Process, kind: Kind, by: By) -> Thresholds:
@@ -127,19 +129,19 @@ def bounds_of(process: Process, kind: Kind, by: By) -> Thresholds:
     return thresholds.of(kind, process.settings.embeddings_model) if by == "vector" else thresholds.LEXICAL
 
 
-def to_ask(process: Process, candidate: Candidate, there: Sequence[Near]) -> list[Near]:
+def to_ask(process: Process, candidate: Candidate, nears: Sequence[Near]) -> list[Near]:
     """The nearest memories about which the LLM is asked: none if one says it in the same words. One that shares only a
     date with the candidate is left out.
 
     If only one of that memory and the candidate expires, the LLM is asked about memories that live as the candidate.
     """
-    kind, same_words = candidate.memory.kind, [near for near in there if near.by == "text"]
+    kind, same_words = candidate.memory.kind, [near for near in nears if near.by == "text"]
     words = text_tokens.read(candidate.content)
     if any(not _lives_otherwise(candidate, near) for near in same_words):
         return []
     return [
         near
-        for near in there
+        for near in nears
         if near.by != "text"
         and near.score >= bounds_of(process, kind, near.by).asked_from
         and not _shares_a_date_alone(candidate.memory, words, near.memory)
@@ -149,48 +151,48 @@ def to_ask(process: Process, candidate: Candidate, there: Sequence[Near]) -> lis
 
 def _shares_a_date_alone(memory: Memory, words: TextTokens, other: Memory) -> bool:
     """Whether all that both name is a date or a time. Texts without a common word may be in two languages."""
-    said = text_tokens.read(other.content)
-    is_shared = words.undated & said.undated or set(memory.subjects) & set(other.subjects)
-    return bool(words.words & said.words) and not is_shared
+    tokens = text_tokens.read(other.content)
+    is_shared = words.undated & tokens.undated or set(memory.subjects) & set(other.subjects)
+    return bool(words.words & tokens.words) and not is_shared
 
 
 def same(
-    process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge
+    process: Process, candidate: Candidate, nears: Sequence[Near], judge: Judge
 ) -> Iterator[tuple[Near, Verdict | None]]:
     """The memories that say the same as a candidate, or contradict it, each with the LLM's verdict if it has one.
 
     The best one to merge into comes first.
     """
     if process.settings.memory_merge == "similarity":
-        yield from _by_likeness(process, candidate, there, judge)
+        yield from _by_likeness(process, candidate, nears, judge)
         return
-    same_words = [near for near in there if near.by == "text"]
+    same_words = [near for near in nears if near.by == "text"]
     yield from ((near, None) for near in same_words if not _lives_otherwise(candidate, near))
-    asked = to_ask(process, candidate, there)
-    verdicts = judge(candidate.content, [near.text for near in asked]) if asked else {}
-    told: list[tuple[Near, Verdict]] = [
-        (near, verdict) for near in asked if (verdict := verdicts.get(near.text)) in ("same", "contradicts")
+    candidates = to_ask(process, candidate, nears)
+    verdicts = judge(candidate.content, [near.text for near in candidates]) if candidates else {}
+    judged: list[tuple[Near, Verdict]] = [
+        (near, verdict) for near in candidates if (verdict := verdicts.get(near.text)) in ("same", "contradicts")
     ]
-    yield from sorted(told, key=lambda one: (one[1] != "same", _lives_otherwise(candidate, one[0])))
+    yield from sorted(judged, key=lambda pair: (pair[1] != "same", _lives_otherwise(candidate, pair[0])))
     yield from ((near, None) for near in same_words)
 
 
-def unknown(process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge) -> list[str]:
+def unknown(process: Process, candidate: Candidate, nears: Sequence[Near], judge: Judge) -> list[str]:
     """The memories to which the candidate is linked: the nearest ones without a verdict."""
     if process.settings.memory_merge == "similarity":
         return []
-    asked = to_ask(process, candidate, there)
-    verdicts = judge(candidate.content, [near.text for near in asked]) if asked else {}
-    found = [
+    candidates = to_ask(process, candidate, nears)
+    verdicts = judge(candidate.content, [near.text for near in candidates]) if candidates else {}
+    contents = [
         near.memory.memory_id
-        for near in asked
+        for near in candidates
         if near.text not in verdicts and near.score >= bounds_of(process, candidate.memory.kind, near.by).linked_from
     ]
-    return found[:LINKS]
+    return contents[:LINKS]
 
 
 def _by_likeness(
-    process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge
+    process: Process, candidate: Candidate, nears: Sequence[Near], judge: Judge
 ) -> Iterator[tuple[Near, Verdict | None]]:
     """The same with MEMORY_MERGE=similarity.
 
@@ -198,7 +200,7 @@ def _by_likeness(
     into none of those, the LLM is asked about the nearest of the others, from `ambiguous_from` on.
     """
     sure, doubtful = [], []
-    for near in there:
+    for near in nears:
         bounds = bounds_of(process, candidate.memory.kind, near.by)
         if near.by == "text" or (near.score >= bounds.same and not similarity.differs(candidate.content, near.text)):
             sure.append(near)

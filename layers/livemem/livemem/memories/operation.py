@@ -102,7 +102,7 @@ class Operation(StoredDocument):
 
     def part(self, memory_id: str) -> Also | None:
         """Its effect on a memory, None without one."""
-        return next((one for one in self.parts() if one.memory.memory_id == memory_id), None)
+        return next((candidate for candidate in self.parts() if candidate.memory.memory_id == memory_id), None)
 
 
 def op_id(cause: str) -> str:
@@ -136,9 +136,9 @@ def after(process: Process, number: int, op: Op, cause: str, author: str, memory
     )
 
 
-def read(process: Process, found: Object) -> Operation:
+def read(process: Process, item: Object) -> Operation:
     """The operation in an object. Raises MemoriesBroken if it cannot be read."""
-    return unreadable.parsed(process, Operation, found, MemoriesBroken)
+    return unreadable.parsed(process, Operation, item, MemoriesBroken)
 
 
 def in_place(number: int, kind: Kind, mark: str, author: str, now: str) -> Operation:
@@ -166,6 +166,6 @@ def in_place(number: int, kind: Kind, mark: str, author: str, now: str) -> Opera
     )
 
 
-def is_in_place(one: Operation) -> bool:
+def is_in_place(operation: Operation) -> bool:
     """Whether it replaces an unreadable operation."""
-    return one.op_id.startswith(_SET_ASIDE)
+    return operation.op_id.startswith(_SET_ASIDE)

@@ -45,14 +45,14 @@ class _Terms:
 
     def of(self, texts: Sequence[str]) -> list[frozenset[str]]:
         """The terms of each text."""
-        known = self._terms
-        if any(text not in known for text in texts):
+        terms = self._terms
+        if any(text not in terms for text in texts):
             with self._lock:
-                if len(known) + len(texts) > MOST_READ:
+                if len(terms) + len(texts) > MOST_READ:
                     # A new dict, because other threads may read the old one now.
-                    known = self._terms = {}
-                known.update({text: frozenset(words.terms(text)) for text in texts if text not in known})
-        return [known.get(text) or frozenset(words.terms(text)) for text in texts]
+                    terms = self._terms = {}
+                terms.update({text: frozenset(words.terms(text)) for text in texts if text not in terms})
+        return [terms.get(text) or frozenset(words.terms(text)) for text in texts]
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class FoundMemories:
         """Those with at least this cosine; all where letters were compared, or for None."""
         if score is None or self.by != "vector":
             return self
-        found = [one for one in self.found if one.score >= score]
-        return replace(self, found=found, below_floor=self.below_floor or len(found) < len(self.found))
+        hits = [hit for hit in self.found if hit.score >= score]
+        return replace(self, found=hits, below_floor=self.below_floor or len(hits) < len(self.found))
 
 
 def search(
@@ -130,7 +130,7 @@ def answers(
     It compares with all memories of the kinds asked, also with those about other subjects.
     """
     compared = _compared(process, space_id, query, kind, subject, missing)
-    terms, asked = process.cache(_Terms), compared.asked.tolist()
+    terms, places_asked = process.cache(_Terms), compared.asked.tolist()
     # The similarity of letters is no cosine.
     cosines = compared.scores if compared.by == "vector" else None
     texts = terms.of([" ".join((memory.content, *memory.subjects)) for memory in compared.memories])
@@ -138,7 +138,7 @@ def answers(
     def answering(question: QuestionTerms) -> list[int]:
         baseline = Baseline.of(question, texts, cosines)
         places = evidence.worth_judging(
-            question, baseline, [texts[at] for at in asked], None if cosines is None else cosines[compared.asked]
+            question, baseline, [texts[at] for at in places_asked], None if cosines is None else cosines[compared.asked]
         )
         statements = [
             Statement(
@@ -147,17 +147,17 @@ def answers(
                 frozenset[str]().union(*terms.of(compared.memories[at].subjects)),
                 None if cosines is None else float(cosines[at]),
             )
-            for at in (asked[place] for place in places)
+            for at in (places_asked[place] for place in places)
         ]
-        return [places[one] for one in evidence.answers(question, baseline, statements)]
+        return [places[answer] for answer in evidence.answers(question, baseline, statements)]
 
     found_by_each = [answering(question) for question in QuestionTerms.all_of(query)]
     # In turn, so that no question takes the place of the others.
     best = [place for places in zip_longest(*found_by_each) for place in places if place is not None]
     scores = compared.scores[compared.asked]
-    kept = [(place, float(scores[place])) for place in list(dict.fromkeys(best))[:limit]]
-    found = _found(process, compared, sorted(kept, key=lambda one: one[1], reverse=True))
-    return replace(found, below_floor=bool(asked) and not kept)
+    best_places = [(place, float(scores[place])) for place in list(dict.fromkeys(best))[:limit]]
+    hits = _found(process, compared, sorted(best_places, key=lambda pair: pair[1], reverse=True))
+    return replace(hits, below_floor=bool(places_asked) and not best_places)
 
 
 @dataclass(frozen=True)
@@ -184,45 +184,47 @@ def _compared(
 ) -> _Compared:
     limits.check_text("q", query, QUERY_BYTES)
     tag = _tag(subject)
-    some = _states(process, space_id, kind, missing)
-    alive = [found.alive(process.clock()) for _, found in some]
+    states = _states(process, space_id, kind, missing)
+    alive = [state.alive(process.clock()) for _, state in states]
     memories = [memory for among in alive for memory in among]
     about = [place for place, memory in enumerate(memories) if _is_about(memory, tag)]
-    asked = np.array(about, dtype=np.int64)
+    place_array = np.array(about, dtype=np.int64)
     degraded = None
-    if process.embed and len(asked):
+    if process.embed and len(place_array):
         try:
             (vector,) = memory_vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
-            scores = _by_meaning(process, space_id, some, alive, vector)
-            return _Compared(some, memories, scores, asked, "vector")
+            scores = _by_meaning(process, space_id, states, alive, vector)
+            return _Compared(states, memories, scores, place_array, "vector")
         except EmbeddingUnavailable as error:
             degraded = error.detail
     letters = np.zeros(len(memories), dtype=np.float32)
-    letters[asked] = nearest.by_letters(process, [memories[place] for place in asked], query)
-    return _Compared(some, memories, letters, asked, "lexical", degraded)
+    letters[place_array] = nearest.by_letters(process, [memories[place] for place in place_array], query)
+    return _Compared(states, memories, letters, place_array, "lexical", degraded)
 
 
 def _by_meaning(
     process: Process,
     space_id: str,
-    some: Sequence[tuple[Kind, State]],
+    states: Sequence[tuple[Kind, State]],
     alive: Sequence[list[Memory]],
     vector: Floats,
 ) -> Floats:
-    rows = [memory_vectors.of(process, space_id, kind, found, len(vector)) for kind, found in some]
-    return np.concatenate([nearest.by_meaning(among, vector, one) for among, one in zip(alive, rows, strict=True)])
+    rows = [memory_vectors.of(process, space_id, kind, state, len(vector)) for kind, state in states]
+    return np.concatenate(
+        [nearest.by_meaning(among, vector, matrix) for among, matrix in zip(alive, rows, strict=True)]
+    )
 
 
 def _found(process: Process, compared: _Compared, best: Sequence[tuple[int, float]]) -> FoundMemories:
     """The best of those asked for, by their places among them."""
-    found = [NearMemory(compared.memories[compared.asked[place]], score) for place, score in best]
-    return FoundMemories(_linked(process, compared.some, found), compared.by, compared.degraded)
+    hits = [NearMemory(compared.memories[compared.asked[place]], score) for place, score in best]
+    return FoundMemories(_linked(process, compared.some, hits), compared.by, compared.degraded)
 
 
-def _linked(process: Process, some: Sequence[tuple[Kind, State]], found: Sequence[NearMemory]) -> list[NearMemory]:
+def _linked(process: Process, states: Sequence[tuple[Kind, State]], hits: Sequence[NearMemory]) -> list[NearMemory]:
     """The memories found, each with links to those that may say the same."""
-    by_kind, now = dict(some), process.clock()
-    return [NearMemory(by_kind[one.memory.kind].shown(one.memory, now), one.score) for one in found]
+    by_kind, now = dict(states), process.clock()
+    return [NearMemory(by_kind[hit.memory.kind].shown(hit.memory, now), hit.score) for hit in hits]
 
 
 def recent(
@@ -241,11 +243,11 @@ def recent(
     MemoriesBroken.
     """
     tag = _tag(subject)
-    some, now = _states(process, space_id, kind, missing), process.clock()
-    about = (memory for _, found in some for memory in _about(process, found, tag))
-    newest = states.newest_first(one for one in about if after is None or place_of(one) < after)[:limit]
-    by_kind = dict(some)
-    return [by_kind[one.kind].shown(one, now) for one in newest]
+    state_pairs, now = _states(process, space_id, kind, missing), process.clock()
+    about = (memory for _, state in state_pairs for memory in _about(process, state, tag))
+    newest = states.newest_first(memory for memory in about if after is None or place_of(memory) < after)[:limit]
+    by_kind = dict(state_pairs)
+    return [by_kind[memory.kind].shown(memory, now) for memory in newest]
 
 
 def place_of(memory: Memory) -> Place:
@@ -277,18 +279,18 @@ def all_of(process: Process, space_id: str, kind: Kind) -> list[Memory]:
 
 def load(process: Process, space_id: str, memory_id: str) -> Memory:
     """The memory: 1 LIST for each kind. Raises NotFound, MemoriesBroken."""
-    found, memory = find(process, space_id, memory_id)
-    return found.shown(memory, process.clock())
+    state, memory = find(process, space_id, memory_id)
+    return state.shown(memory, process.clock())
 
 
 def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory]:
     """The state that holds the memory, and the memory: 1 LIST for each kind. Raises NotFound, MemoriesBroken."""
     keys.check_memory_id(memory_id)
     missing: list[str] = []
-    for _, found in _states(process, space_id, None, missing):
-        memory = found.find(memory_id, process.clock())
+    for _, state in _states(process, space_id, None, missing):
+        memory = state.find(memory_id, process.clock())
         if memory:
-            return found, memory
+            return state, memory
     if missing:
         # The memory may be in an unreadable operation.
         raise unreadable.error(missing[0], MemoriesBroken)
@@ -303,10 +305,15 @@ def ids_from(process: Process, space_id: str, start: str) -> list[str]:
     missing: list[str] = []
     now = process.clock()
     states = _states(process, space_id, None, missing)
-    found = [one for _, state in states for one in state.memories if one.startswith(start) and state.find(one, now)]
-    if missing and not found:
+    ids = [
+        memory_id
+        for _, state in states
+        for memory_id in state.memories
+        if memory_id.startswith(start) and state.find(memory_id, now)
+    ]
+    if missing and not ids:
         raise unreadable.error(missing[0], MemoriesBroken)
-    return sorted(found)
+    return sorted(ids)
 
 
 def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
@@ -315,8 +322,8 @@ def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, dele
     1 LIST for each kind. Raises NotFound, MemoriesBroken.
     """
     keys.check_memory_id(memory_id)
-    for kind, found in _states(process, space_id, None):
-        if cause in found.done or memory_id in found.memories or (deleted and memory_id in found.deleted):
+    for kind, state in _states(process, space_id, None):
+        if cause in state.done or memory_id in state.memories or (deleted and memory_id in state.deleted):
             return kind
     raise NotFound("deleted memory" if deleted else "memory", memory_id)
 
@@ -326,9 +333,11 @@ def _states(
 ) -> list[tuple[Kind, State]]:
     """The states of one kind or of all. Unreadable operations are skipped, and their keys are added to `missing`."""
     heads.load_recent(process, space_id)
-    some: Sequence[Kind] = KINDS if kind is None else [kind]
+    kinds: Sequence[Kind] = KINDS if kind is None else [kind]
     gaps: list[str] = [] if missing is None else missing
-    return list(zip(some, process.store.map(lambda one: log.load(process, space_id, one, gaps), some), strict=True))
+    return list(
+        zip(kinds, process.store.map(lambda of_kind: log.load(process, space_id, of_kind, gaps), kinds), strict=True)
+    )
 
 
 def _tag(subject: str | None) -> str | None:
@@ -342,8 +351,8 @@ def _tag(subject: str | None) -> str | None:
         raise InvalidRequest.of("subject", error.fields[0].message) from None
 
 
-def _about(process: Process, found: State, tag: str | None) -> list[Memory]:
-    alive = found.alive(process.clock())
+def _about(process: Process, state: State, tag: str | None) -> list[Memory]:
+    alive = state.alive(process.clock())
     return [memory for memory in alive if _is_about(memory, tag)]
 
 

@@ -31,10 +31,10 @@ class Replay:
     def add(self, read: Sequence[Operation]) -> None:
         """Take some more operations."""
         fit: list[Operation] = []
-        for one in read:
-            self.size += sum(len(part.memory.model_dump_json()) for part in one.parts())
-            if one.number == self.state.number + len(fit) + 1 and self.size <= MOST_BYTES:
-                fit.append(one)
+        for operation in read:
+            self.size += sum(len(part.memory.model_dump_json()) for part in operation.parts())
+            if operation.number == self.state.number + len(fit) + 1 and self.size <= MOST_BYTES:
+                fit.append(operation)
         if fit:
             self.state = replace(states.applied(self.state, fit, ""), vectors={})
 
@@ -55,27 +55,27 @@ def compare(process: Process, space_id: str) -> Compared:
     LIST more, and 1 GET for each snapshot and each operation up to it.
     """
     existing = set(process.store.folders(keys.prefix(space_id)))
-    found = [_of_kind(process, space_id, kind) for kind in keys.KINDS if keys.FOLDERS[kind] in existing]
+    comparisons = [_of_kind(process, space_id, kind) for kind in keys.KINDS if keys.FOLDERS[kind] in existing]
     return Compared(
-        sum(one.looked_at for one in found),
-        [text for one in found for text in one.broken],
-        [kind for one in found for kind in one.untold],
+        sum(compared.looked_at for compared in comparisons),
+        [text for compared in comparisons for text in compared.broken],
+        [kind for compared in comparisons for kind in compared.untold],
     )
 
 
 def _of_kind(process: Process, space_id: str, kind: Kind) -> Compared:
-    listed = process.store.scan(keys.snapshots_prefix(space_id, kind))
-    found = process.store.get_many([entry.key for entry in listed if keys.parse_snapshot(entry.key)][-COMPARED:])
-    kept = [one for item in found if item and (one := unreadable.tolerated(process, Snapshot, item))]
-    if any(one.number > MOST_OPERATIONS for one in kept):
+    entries = process.store.scan(keys.snapshots_prefix(space_id, kind))
+    items = process.store.get_many([entry.key for entry in entries if keys.parse_snapshot(entry.key)][-COMPARED:])
+    snapshots = [parsed for item in items if item and (parsed := unreadable.tolerated(process, Snapshot, item))]
+    if any(earlier.number > MOST_OPERATIONS for earlier in snapshots):
         return Compared(0, [], [kind])
     replay, broken = Replay(), list[str]()
-    for snapshot in kept:
+    for snapshot in snapshots:
         wrong = _wrong(process, space_id, kind, snapshot, replay)
         if wrong is None:
             return Compared(0, broken, [kind])
         broken += [f"snapshot {snapshot.number} of {keys.FOLDERS[kind]} {text}" for text in wrong]
-    return Compared(sum(len(one.memories) for one in kept), broken, [])
+    return Compared(sum(len(earlier.memories) for earlier in snapshots), broken, [])
 
 
 def _wrong(process: Process, space_id: str, kind: Kind, snapshot: Snapshot, replay: Replay) -> Sequence[str] | None:
@@ -83,10 +83,10 @@ def _wrong(process: Process, space_id: str, kind: Kind, snapshot: Snapshot, repl
     told. `replay` is continued up to it.
     """
     newest = replay.state.number
-    for some in _operations(process, space_id, kind, newest, snapshot.number):
-        replay.add(some)
-        newest = some[-1].number if some else newest
-        if any(operations.is_in_place(one) for one in some):
+    for batch in _operations(process, space_id, kind, newest, snapshot.number):
+        replay.add(batch)
+        newest = batch[-1].number if batch else newest
+        if any(operations.is_in_place(operation) for operation in batch):
             # The snapshot may know the operation that was set aside.
             return None
     own = replay.state
@@ -98,14 +98,16 @@ def _wrong(process: Process, space_id: str, kind: Kind, snapshot: Snapshot, repl
 def _operations(process: Process, space_id: str, kind: Kind, done: int, last: int) -> Iterator[Sequence[Operation]]:
     numbers = range(done + 1, last + 1)
     for start in range(0, len(numbers), AT_ONCE):
-        wanted = [keys.operation(space_id, kind, number) for number in numbers[start : start + AT_ONCE]]
-        read = (unreadable.tolerated(process, Operation, item) for item in process.store.get_many(wanted) if item)
-        yield [one for one in read if one]
+        operation_keys = [keys.operation(space_id, kind, number) for number in numbers[start : start + AT_ONCE]]
+        read = (
+            unreadable.tolerated(process, Operation, item) for item in process.store.get_many(operation_keys) if item
+        )
+        yield [operation for operation in read if operation]
 
 
 def _differences(snapshot: Snapshot, own: State) -> Iterator[str]:
     right = states.to_snapshot(own)
-    stored, logged = ({one.memory_id: one for one in some.memories} for some in (snapshot, right))
+    stored, logged = ({memory.memory_id: memory for memory in side.memories} for side in (snapshot, right))
     for memory_id in stored.keys() | logged.keys():
         if memory_id not in logged:
             yield f"has the memory {memory_id}, which the log does not have"

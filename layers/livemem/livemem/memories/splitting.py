@@ -45,98 +45,98 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
     kind = reading.kind_of(process, space_id, memory_id, cause)
     require_conditional_writes(process.store)
 
-    def decide(found: State) -> Operation:
-        there = found.get(memory_id, process.clock())
-        merge = _last_merge(process, space_id, kind, found, there)
+    def decide(state: State) -> Operation:
+        standing = state.get(memory_id, process.clock())
+        merge = _last_merge(process, space_id, kind, state, standing)
         if not merge or not merge.merged:
             raise Conflict(NOTHING)
-        one, other = _apart(process, there, merge, merge.merged)
+        rest, other = _apart(process, standing, merge, merge.merged)
         also = [Also(op="put", memory=other)]
-        return operation.after(process, found.number, "put", cause, author, one, also=also, split=merge.number)
+        return operation.after(process, state.number, "put", cause, author, rest, also=also, split=merge.number)
 
     done, repeated = log.write_once(process, space_id, kind, cause, decide)
-    others = [part.memory for part in done.also if part.op == "put"]
-    if done.split is None or not others:
+    memories = [part.memory for part in done.also if part.op == "put"]
+    if done.split is None or not memories:
         # It was erased since, or another operation had the same cause.
         raise Conflict(NOTHING)
-    for memory in (done.memory, others[0]):
+    for memory in (done.memory, memories[0]):
         memory_expiry.mark(process, space_id, memory)
-    return Split(replace(storing_outcome.told(done), repeated=repeated), others[0])
+    return Split(replace(storing_outcome.outcome_of(done), repeated=repeated), memories[0])
 
 
-def _last_merge(process: Process, space_id: str, kind: Kind, found: State, there: Memory) -> Operation | None:
+def _last_merge(process: Process, space_id: str, kind: Kind, state: State, memory: Memory) -> Operation | None:
     """The operation whose merge is to be reverted, None if there is none."""
-    if there.absorbed:
-        return log.operation_at(process, space_id, kind, there.absorbed[-1].number)
-    if there.revision == 1:
+    if memory.absorbed:
+        return log.operation_at(process, space_id, kind, memory.absorbed[-1].number)
+    if memory.revision == 1:
         return None
     taken_back = set()
-    for one in _backwards(process, space_id, kind, found, there.memory_id):
-        if one.split is not None:
-            taken_back.add(one.split)
+    for done in _backwards(process, space_id, kind, state, memory.memory_id):
+        if done.split is not None:
+            taken_back.add(done.split)
         # A merge that recorded its parts and is no longer in `absorbed` has nothing to split off.
-        if one.merged and one.merged.by != "text" and not one.merged.sent and one.number not in taken_back:
-            return one
+        if done.merged and done.merged.by != "text" and not done.merged.sent and done.number not in taken_back:
+            return done
     return None
 
 
-def _backwards(process: Process, space_id: str, kind: Kind, found: State, memory_id: str) -> Iterator[Operation]:
+def _backwards(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> Iterator[Operation]:
     """The operations of a memory, the newest first."""
-    for end in range(found.number, 0, -AT_ONCE):
+    for end in range(state.number, 0, -AT_ONCE):
         numbers = range(end, max(0, end - AT_ONCE), -1)
         items = process.store.get_many([keys.operation(space_id, kind, number) for number in numbers])
-        for one in (operation.read(process, item) for item in items if item):
-            if one.memory.memory_id == memory_id:
-                yield one
-                if one.op == "put" and one.memory.revision == 1:
+        for done in (operation.read(process, item) for item in items if item):
+            if done.memory.memory_id == memory_id:
+                yield done
+                if done.op == "put" and done.memory.revision == 1:
                     return
 
 
-def _apart(process: Process, there: Memory, merge: Operation, merged: Merged) -> tuple[Memory, Memory]:
+def _apart(process: Process, memory: Memory, merge: Operation, merged: Merged) -> tuple[Memory, Memory]:
     """The memory, and the one that was merged into it, after the split."""
     sent, before = _as_sent(process, merge, merged), _as_before(merge, merged)
     # Later changes belong to the content that stood.
-    since = {name: getattr(there, name) for name in _SHARED if getattr(there, name) != getattr(merge.memory, name)}
-    newer, older = _history(there, sent, before, merged)
+    since = {name: getattr(memory, name) for name in _SHARED if getattr(memory, name) != getattr(merge.memory, name)}
+    newer, older = _history(memory, sent, before, merged)
     now = clock.iso_millis(process.clock())
     changes = {
         **{name: getattr(before, name) for name in _SHARED},
         "updated_at": now,
-        "revision": there.revision + 1,
+        "revision": memory.revision + 1,
         "history": older,
-        "absorbed": _left(there, merge, sent),
+        "absorbed": _left(memory, merge, sent),
         # The caller of the split has said that they are different.
-        "similar_to": [one for one in there.similar_to if one != sent.memory_id],
+        "similar_to": [linked_id for linked_id in memory.similar_to if linked_id != sent.memory_id],
     }
     # A draft that was merged at once has its first revision.
     own: dict[str, object] = {"revision": sent.revision + 1 if merge.also else 1, "similar_to": []}
     if merged.kept == "new":
         changes |= {name: getattr(before, name) for name in _OF_CONTENT}
-        own |= {name: getattr(there, name) for name in _OF_CONTENT} | since
+        own |= {name: getattr(memory, name) for name in _OF_CONTENT} | since
         own |= {"updated_at": now, "history": [*newer, *sent.history]}
     else:
         changes |= since | {"history": [*newer, *older]}
-    one, other = there.model_copy(update=changes), sent.model_copy(update=own)
-    return forgetting.given_time(process, one), forgetting.given_time(process, other)
+    remainder, other = memory.model_copy(update=changes), sent.model_copy(update=own)
+    return forgetting.given_time(process, remainder), forgetting.given_time(process, other)
 
 
-def _left(there: Memory, merge: Operation, sent: Memory) -> list[object]:
+def _left(memory: Memory, merge: Operation, sent: Memory) -> list[object]:
     """The merges that stay with the memory. Those that the other one had before return to it."""
-    gone = {(merge.number, sent.memory_id), *((one.number, one.memory_id) for one in sent.absorbed)}
-    return [one for one in there.absorbed if (one.number, one.memory_id) not in gone]
+    gone = {(merge.number, sent.memory_id), *((part.number, part.memory_id) for part in sent.absorbed)}
+    return [part for part in memory.absorbed if (part.number, part.memory_id) not in gone]
 
 
-def _history(there: Memory, sent: Memory, before: Memory, merged: Merged) -> tuple[Sequence[Former], Sequence[Former]]:
+def _history(memory: Memory, sent: Memory, before: Memory, merged: Merged) -> tuple[Sequence[Former], Sequence[Former]]:
     """The entries of the memory's history from after the merge, and those from before it.
 
     Neither has the content that the merge replaced, nor the entries of the other memory.
     """
     gave_way = merging.former(before if merged.kept == "new" else sent)
-    for place, one in enumerate(there.history):
-        if (one.content, one.at) == (gave_way.content, gave_way.at):
-            return there.history[:place], there.history[place + 1 + len(sent.history) :]
+    for place, former in enumerate(memory.history):
+        if (former.content, former.at) == (gave_way.content, gave_way.at):
+            return memory.history[:place], memory.history[place + 1 + len(sent.history) :]
     # The history has so many later entries that it no longer holds the merge.
-    return there.history, []
+    return memory.history, []
 
 
 def _as_sent(process: Process, merge: Operation, merged: Merged) -> Memory:

@@ -59,34 +59,34 @@ class State:
     @cached_property
     def linked(self) -> Mapping[str, Sequence[str]]:
         """The links between memories that may say the same, in both directions. The memories may no longer exist."""
-        found: dict[str, dict[str, None]] = {}
+        links: dict[str, dict[str, None]] = {}
         for memory in self.memories.values():
             for other in memory.similar_to:
-                found.setdefault(memory.memory_id, {})[other] = None
-                found.setdefault(other, {})[memory.memory_id] = None
-        return {one: list(others) for one, others in found.items()}
+                links.setdefault(memory.memory_id, {})[other] = None
+                links.setdefault(other, {})[memory.memory_id] = None
+        return {memory_id: list(neighbours) for memory_id, neighbours in links.items()}
 
     def shown(self, memory: Memory, now: datetime) -> Memory:
         """The memory with links to all existing ones that may say the same."""
-        others = [one for one in self.linked.get(memory.memory_id, ()) if self.find(one, now)]
-        return memory if others == memory.similar_to else memory.model_copy(update={"similar_to": others})
+        neighbours = [linked_id for linked_id in self.linked.get(memory.memory_id, ()) if self.find(linked_id, now)]
+        return memory if neighbours == memory.similar_to else memory.model_copy(update={"similar_to": neighbours})
 
     def alive(self, now: datetime) -> list[Memory]:
         """The memories that have not expired, the newest last."""
-        told = clock.iso_millis(now)
-        return [memory for memory in self.memories.values() if not _expired(memory, now, told)]
+        now_text = clock.iso_millis(now)
+        return [memory for memory in self.memories.values() if not _expired(memory, now, now_text)]
 
     def find(self, memory_id: str, now: datetime) -> Memory | None:
         """The memory, None if there is none or it has expired."""
-        found = self.memories.get(memory_id)
-        return found if found and not expired(found, now) else None
+        memory = self.memories.get(memory_id)
+        return memory if memory and not expired(memory, now) else None
 
     def get(self, memory_id: str, now: datetime) -> Memory:
         """The memory. Raises NotFound."""
-        found = self.find(memory_id, now)
-        if not found:
+        memory = self.find(memory_id, now)
+        if not memory:
             raise NotFound("memory", memory_id)
-        return found
+        return memory
 
 
 def expired(memory: Memory, now: datetime) -> bool:
@@ -94,14 +94,14 @@ def expired(memory: Memory, now: datetime) -> bool:
     return _expired(memory, now, clock.iso_millis(now))
 
 
-def _expired(memory: Memory, now: datetime, told: str) -> bool:
-    """The same; `told` is `now` in the stored format."""
+def _expired(memory: Memory, now: datetime, now_text: str) -> bool:
+    """The same; `now_text` is `now` in the stored format."""
     expires = memory.expires_at
     if expires is None:
         return False
-    if len(expires) == len(told) and expires[10] == "T" and expires[-1] == "Z":
+    if len(expires) == len(now_text) and expires[10] == "T" and expires[-1] == "Z":
         # The format of this service sorts as text. Each search compares thousands.
-        return expires <= told
+        return expires <= now_text
     return clock.parse(expires) <= now
 
 
@@ -109,8 +109,8 @@ def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
     """The state after one or more further operations. `etag` is that of the last one's object."""
     memories, done = dict(state.memories), dict(state.done)
     deleted, vectors = dict(state.deleted), dict(state.vectors)
-    for one in operations:
-        for part in one.parts():
+    for operation in operations:
+        for part in operation.parts():
             memory_id = part.memory.memory_id
             # The newest comes last: a memory that is put again moves to the end.
             before = memories.pop(memory_id, None)
@@ -120,10 +120,10 @@ def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
                 memories[memory_id] = part.memory
                 deleted.pop(memory_id, None)
             else:
-                deleted[memory_id] = one.number
-        if one.vector and one.op == "put":
-            vectors[one.memory.memory_id] = one.vector
-        done[one.op_id] = OperationDone(number=one.number, at=one.at)
+                deleted[memory_id] = operation.number
+        if operation.vector and operation.op == "put":
+            vectors[operation.memory.memory_id] = operation.vector
+        done[operation.op_id] = OperationDone(number=operation.number, at=operation.at)
     last = operations[-1]
     return State(last.number, memories, done, deleted, vectors, last.op_id, etag, state.snapshot)
 
@@ -132,8 +132,8 @@ def to_snapshot(state: State) -> Snapshot:
     """The state as it is stored. Every writer makes the same snapshot of a state."""
     done = dict(state.done)
     if done:
-        newest = max(clock.parse(one.at) for one in done.values())
-        done = {name: one for name, one in done.items() if newest - clock.parse(one.at) <= REPEATED_WITHIN}
+        newest = max(clock.parse(repeat.at) for repeat in done.values())
+        done = {name: repeat for name, repeat in done.items() if newest - clock.parse(repeat.at) <= REPEATED_WITHIN}
     return Snapshot(
         number=state.number,
         op_id=state.op_id,

@@ -83,12 +83,12 @@ def store(
     `op_id` names the cause. A repeat of it within 30 days changes nothing. `until`: models must answer before that.
     Raises NotFound, InvalidRequest, TooLarge, EmbeddingUnavailable, MemoriesBroken, Busy.
     """
-    wanted = _checked(process, author, draft, op_id, "")
+    request = _checked(process, author, draft, op_id, "")
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    wanted = _as_the_note(process, space_id, wanted)
-    vector = memory_vectors.embed(process, [wanted.candidate.content])[0] if process.embed else None
-    return _store(process, space_id, author, wanted, vector, until)
+    request = _as_the_note(process, space_id, request)
+    vector = memory_vectors.embed(process, [request.candidate.content])[0] if process.embed else None
+    return _store(process, space_id, author, request, vector, until)
 
 
 def store_all(
@@ -110,23 +110,24 @@ def store_all(
     if not 1 <= len(drafts) <= BATCH:
         raise InvalidRequest.of("memories", f"must have 1 to {BATCH} memories")
     causes: Sequence[str | None] = op_ids or [None] * len(drafts)
-    wanted = [
+    requests = [
         _checked(process, author, draft, cause, f"memories.{place}.")
         for place, (draft, cause) in enumerate(zip(drafts, causes, strict=True))
     ]
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    wanted = process.store.map(lambda one: _as_the_note(process, space_id, one), wanted)
-    texts = [one.candidate.content for one in wanted]
-    found: Sequence[Floats | None] = memory_vectors.embed(process, texts) if process.embed else [None] * len(texts)
-    asked = [
-        batch.MemoryToStore(one.candidate.memory, one.op_id, vector) for one, vector in zip(wanted, found, strict=True)
+    requests = process.store.map(lambda request: _as_the_note(process, space_id, request), requests)
+    texts = [request.candidate.content for request in requests]
+    vectors: Sequence[Floats | None] = memory_vectors.embed(process, texts) if process.embed else [None] * len(texts)
+    new = [
+        batch.MemoryToStore(request.candidate.memory, request.op_id, vector)
+        for request, vector in zip(requests, vectors, strict=True)
     ]
-    verdicts = batch.judged(process, space_id, asked, until, waits=waits) if len(wanted) > 1 else None
+    verdicts = batch.judged(process, space_id, new, until, waits=waits) if len(requests) > 1 else None
     done: list[StoredMemory | Failed] = []
-    for one, vector in zip(wanted, found, strict=True):
+    for request, vector in zip(requests, vectors, strict=True):
         try:
-            done.append(_store(process, space_id, author, one, vector, until, verdicts, waits=waits))
+            done.append(_store(process, space_id, author, request, vector, until, verdicts, waits=waits))
         except LiveMemoryError as error:
             done.append(Failed(error))
     return done
@@ -164,8 +165,8 @@ def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | Non
         provenance=draft.provenance(author),
     )
     # Operations of versions before these fields have hashes without them.
-    said = [draft.said_at, draft.author] if draft.said_at or draft.author else []
-    request = json.dumps([content, kind, category, subjects, draft.ttl, draft.source, draft.replace, *said])
+    origin = [draft.said_at, draft.author] if draft.said_at or draft.author else []
+    request = json.dumps([content, kind, category, subjects, draft.ttl, draft.source, draft.replace, *origin])
     return _Wanted(
         Candidate(candidate, draft.replace),
         hashlib.sha256(request.encode()).hexdigest()[:32],
@@ -174,12 +175,12 @@ def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | Non
     )
 
 
-def _as_the_note(process: Process, space_id: str, wanted: _Wanted) -> _Wanted:
+def _as_the_note(process: Process, space_id: str, request: _Wanted) -> _Wanted:
     """The draft with the time and the speaker of the note that it names as its source, where it says neither itself."""
-    there = wanted.candidate.memory
-    note_id = there.provenance.note_id
-    if note_id is None or (there.said_at and there.author):
-        return wanted
+    draft_memory = request.candidate.memory
+    note_id = draft_memory.provenance.note_id
+    if note_id is None or (draft_memory.said_at and draft_memory.author):
+        return request
     try:
         note = pages.get(process, space_id, note_id)
         said_at, speaker = note.moment, note.speaker
@@ -188,87 +189,87 @@ def _as_the_note(process: Process, space_id: str, wanted: _Wanted) -> _Wanted:
         name = note_keys.parse_note_id(note_id)
         said_at, speaker = clock.iso(name.timestamp), name.agent
     changes = {
-        "said_at": there.said_at or memory.check_said_at(said_at, process.clock()),
-        "author": there.author or (fitting(speaker) if speaker != there.provenance.author else None),
+        "said_at": draft_memory.said_at or memory.check_said_at(said_at, process.clock()),
+        "author": draft_memory.author or (fitting(speaker) if speaker != draft_memory.provenance.author else None),
     }
-    return replace(wanted, candidate=replace(wanted.candidate, memory=there.model_copy(update=changes)))
+    return replace(request, candidate=replace(request.candidate, memory=draft_memory.model_copy(update=changes)))
 
 
 def _store(
     process: Process,
     space_id: str,
     author: str,
-    wanted: _Wanted,
+    request: _Wanted,
     vector: Floats | None,
     until: datetime | None,
-    known: Mapping[Pair, Verdict] | None = None,
+    foreknown: Mapping[Pair, Verdict] | None = None,
     *,
     waits: bool = True,
 ) -> StoredMemory:
-    """Store a checked draft. `known`: the verdicts of a batch, which asks once about all its memories."""
+    """Store a checked draft. `foreknown`: the verdicts of a batch, which asks once about all its memories."""
     rows: Rows | None = None
-    verdicts: dict[Pair, Verdict] = dict(known or {})
-    asked: set[str] = set()
-    answers = known is None
+    verdicts: dict[Pair, Verdict] = dict(foreknown or {})
+    judged: set[str] = set()
+    answers = foreknown is None
 
-    def judge(new: str, there: Sequence[str]) -> dict[str, Verdict]:
+    def judge(new: str, olds: Sequence[str]) -> dict[str, Verdict]:
         nonlocal answers
         # A lost race brings the same pairs again, and perhaps new ones.
-        left = [old for old in there if old not in asked]
-        if left and answers:
-            told = model_judge.judge(process, space_id, [(new, old) for old in left], until, waits=waits)
-            asked.update(left)
-            verdicts.update(told)
+        unjudged = [old for old in olds if old not in judged]
+        if unjudged and answers:
+            fresh_verdicts = model_judge.judge(process, space_id, [(new, old) for old in unjudged], until, waits=waits)
+            judged.update(unjudged)
+            verdicts.update(fresh_verdicts)
             # After one call without an answer the LLM is not asked again.
-            answers = bool(told)
-        return {old: said for old in there if (said := verdicts.get((new, old)))}
+            answers = bool(fresh_verdicts)
+        return {old: verdict for old in olds if (verdict := verdicts.get((new, old)))}
 
-    def decide(found: State) -> Operation | None:
+    def decide(state: State) -> Operation | None:
         nonlocal rows
-        if wanted.op_id in found.done:
+        if request.op_id in state.done:
             return None
         if vector is not None:
-            rows = memory_vectors.of(process, space_id, wanted.kind, found, len(vector))
-        return _decide(process, author, wanted, found, vector, rows, judge)
+            rows = memory_vectors.of(process, space_id, request.kind, state, len(vector))
+        return _decide(process, author, request, state, vector, rows, judge)
 
-    after, written = log.write(process, space_id, wanted.kind, decide)
+    after, written = log.write(process, space_id, request.kind, decide)
     if written is None:
-        return _repeated(process, space_id, wanted, after.done[wanted.op_id].number)
+        return _repeated(process, space_id, request, after.done[request.op_id].number)
     memory_expiry.mark(process, space_id, written.memory)
     if vector is not None and rows is not None:
-        rows.learn(wanted.candidate.content, vector)
-    state_snapshots.keep(process, space_id, wanted.kind, after, rows)
-    return replace(storing_outcome.told(written), redacted=wanted.redacted)
+        rows.learn(request.candidate.content, vector)
+    state_snapshots.keep(process, space_id, request.kind, after, rows)
+    return replace(storing_outcome.outcome_of(written), redacted=request.redacted)
 
 
 def _decide(
     process: Process,
     author: str,
-    wanted: _Wanted,
-    found: State,
+    request: _Wanted,
+    state: State,
     vector: Floats | None,
     rows: Rows | None,
     judge: nearest.Judge,
 ) -> Operation:
-    """The operation that stores the draft, after the state `found`."""
-    candidate, now, number = wanted.candidate, process.clock(), found.number + 1
-    alive = found.alive(now)
-    there = nearest.find(process, alive, candidate.content, vector, rows)
-    met: tuple[Memory, Merged] | None = None
-    for one, said in nearest.same(process, candidate, there, judge):
-        met = merging.merge(candidate, one, said, now, number)
-        if met:
+    """The operation that stores the draft, after the state."""
+    candidate, now, number = request.candidate, process.clock(), state.number + 1
+    alive = state.alive(now)
+    near = nearest.find(process, alive, candidate.content, vector, rows)
+    merge: tuple[Memory, Merged] | None = None
+    for candidate_near, verdict in nearest.same(process, candidate, near, judge):
+        merge = merging.merge(candidate, candidate_near, verdict, now, number)
+        if merge:
             break
-    if met is None and len(found.memories) >= MOST:
+    if merge is None and len(state.memories) >= MOST:
         raise InvalidRequest.of("content", f"a space has at most {MOST} memories of a kind: delete some first")
-    standing, merged = met or (_linked(process, wanted, there, judge), None)
+    standing, merged = merge or (_linked(process, request, near, judge), None)
     # The vector of a former content is known.
     fresh_content = vector is not None and standing.content == candidate.content
     return Operation(
         number=number,
         op="put",
-        op_id=wanted.op_id,
-        request=wanted.request,
+        op_id=request.op_id,
+        request=request.request,
         at=clock.iso_millis(now),
         author=author,
         memory=standing,
@@ -277,17 +278,17 @@ def _decide(
     )
 
 
-def _linked(process: Process, wanted: _Wanted, there: Sequence[Near], judge: nearest.Judge) -> Memory:
+def _linked(process: Process, request: _Wanted, near: Sequence[Near], judge: nearest.Judge) -> Memory:
     """The memory as one of its own, with links to near memories without a verdict."""
-    memory = wanted.candidate.memory
-    links = nearest.unknown(process, wanted.candidate, there, judge)
+    memory = request.candidate.memory
+    links = nearest.unknown(process, request.candidate, near, judge)
     return memory.model_copy(update={"similar_to": links}) if links else memory
 
 
-def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> StoredMemory:
+def _repeated(process: Process, space_id: str, request: _Wanted, number: int) -> StoredMemory:
     """The outcome of the first of the same requests. Raises InvalidRequest if the first was a different one."""
-    first = log.operation_at(process, space_id, wanted.kind, number)
+    first = log.operation_at(process, space_id, request.kind, number)
     # The request of an erased memory can no longer be compared.
-    if first.request != wanted.request and first.memory.content:
+    if first.request != request.request and first.memory.content:
         raise InvalidRequest.of("Idempotency-Key", OTHER)
-    return replace(storing_outcome.told(first), repeated=True, redacted=wanted.redacted)
+    return replace(storing_outcome.outcome_of(first), repeated=True, redacted=request.redacted)

@@ -34,7 +34,7 @@ class StoredMemory:
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
 
-def told(written: Operation) -> StoredMemory:
+def outcome_of(written: Operation) -> StoredMemory:
     """The outcome of an operation that stored a memory."""
     standing, merged = written.memory, written.merged
     if not merged:

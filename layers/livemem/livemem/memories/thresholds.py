@@ -44,4 +44,4 @@ _BY_MODEL: Mapping[str, Thresholds] = {
 
 def of(kind: Kind, model: str) -> Thresholds:  # noqa: ARG001 - the kinds were measured to be alike
     """The thresholds of a model, by its name in the settings."""
-    return next((found for name, found in _BY_MODEL.items() if is_same_model(name, model)), USUAL)
+    return next((threshold for name, threshold in _BY_MODEL.items() if is_same_model(name, model)), USUAL)
