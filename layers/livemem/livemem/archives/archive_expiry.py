@@ -33,21 +33,21 @@ def expire(process: Process, now: datetime | None = None, *, dry_run: bool = Fal
     exports = [entry for entry in process.store.scan(keys.EXPORTS) if _is_over(entry, now)]
     uploads = [entry for entry in process.store.scan(keys.UPLOADS) if _is_over(entry, now)]
     parts = [begun for begun in large.begun(process.store, keys.EXPORTS) if _is_left_behind(process, begun, now)]
-    found = Expired(
+    expired = Expired(
         [entry.key for entry in exports],
         [entry.key for entry in uploads],
         len(parts),
         sum(entry.size for entry in (*exports, *uploads)),
     )
     if dry_run:
-        return found
+        return expired
     states = [entry.key for entry in exports if entry.key.endswith(".json")]
     process.store.map(lambda key: _abort(process, key), states)
     process.store.map(lambda begun: large.abort(process.store, begun.key, begun.upload_id), parts)
     # The states first: a state whose archive is gone would cost a caller a needless look.
     process.store.delete_many(states)
-    process.store.delete_many([key for key in (*found.exports, *found.uploads) if key not in set(states)])
-    return found
+    process.store.delete_many([key for key in (*expired.exports, *expired.uploads) if key not in set(states)])
+    return expired
 
 
 def _is_over(entry: Entry, now: datetime | None) -> bool:
@@ -58,9 +58,9 @@ def _is_left_behind(process: Process, begun: Begun, now: datetime | None) -> boo
     """Whether no worker will continue an upload in parts: it is old, and no unexpired job knows it."""
     if (now or begun.seen_at) - begun.begun_at <= LIFE:
         return False
-    found = process.store.get(begun.key.removesuffix(".tar.gz") + ".json")
-    saved = export_job.parse(found)
-    return not found or not saved or found.age > LIFE or saved.value.upload_id != begun.upload_id
+    item = process.store.get(begun.key.removesuffix(".tar.gz") + ".json")
+    saved = export_job.parse(item)
+    return not item or not saved or item.age > LIFE or saved.value.upload_id != begun.upload_id
 
 
 def _abort(process: Process, key: str) -> None:

@@ -133,8 +133,8 @@ def _close(process: Process, parts: _Parts, last: bytes) -> int:
     try:
         large.complete(process.store, parts.key, parts.upload_id, parts.etags)
     except NotFound:
-        found = copying.look(process.store, parts.key)
-        if not found or found.size != parts.size:
+        result = copying.look(process.store, parts.key)
+        if not result or result.size != parts.size:
             raise _UploadGone from None
     return parts.size
 

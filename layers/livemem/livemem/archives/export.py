@@ -75,8 +75,8 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     if asked:
         return _answer(process, _go_on(process, asked, deadline))
     with caps.making_archive(process, space_id):
-        wanted = taking.BackupRequest("export", requested_by=principal.name)
-        taken = taking.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
+        request = taking.BackupRequest("export", requested_by=principal.name)
+        taken = taking.take(process, space_id, request, deadline=deadline, wait=True, nested=True)
         if taken.result == "unfinished":
             return _answer(process, _queue(process, space_id, taken.manifest.job_id))
         return _answer(process, _make(process, taken.manifest, "export", deadline))
@@ -90,30 +90,30 @@ def download(
     A finished archive: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged, CapReached.
     """
     catalog.check(process, caller, space_id, backup_id)
-    found = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-    if not found or not found.value.complete:
+    result = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not result or not result.value.complete:
         raise NotFound("backup", backup_id)
     require_conditional_writes(process.store)
-    return _answer(process, _make(process, found.value, "download", deadline))
+    return _answer(process, _make(process, result.value, "download", deadline))
 
 
 def _asked_for(process: Process, space_id: str) -> Stored[ExportJob] | None:
     """The newest export of the space that is under way, or whose end no caller knows yet: 1 LIST, 1 GET each."""
-    listed = process.store.scan(keys.exports_prefix(space_id))
-    fresh = [entry.key for entry in listed if entry.key.endswith(".json") and entry.age < FRESH]
+    entries = process.store.scan(keys.exports_prefix(space_id))
+    fresh = [entry.key for entry in entries if entry.key.endswith(".json") and entry.age < FRESH]
     for key in reversed(fresh):
-        found = export_job.parse(process.store.get(key))
-        if found and found.value.asked == "export":
-            waits = not found.value.delivered and (found.value.status != "done" or _is_there(process, found.value))
-            return found if waits else None
+        item = export_job.parse(process.store.get(key))
+        if item and item.value.asked == "export":
+            waits = not item.value.delivered and (item.value.status != "done" or _is_there(process, item.value))
+            return item if waits else None
     return None
 
 
 def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]:
     """Queue an archive whose backup is still to be completed. The backup function does both."""
     with suppress(PreconditionLost):
-        held = worker.PUT_ASIDE.total_seconds()
-        job = export_job.new(process, space_id, backup_id, "export", stage="backup", held_seconds=held)
+        seconds = worker.PUT_ASIDE.total_seconds()
+        job = export_job.new(process, space_id, backup_id, "export", stage="backup", held_seconds=seconds)
         jobs.create(process, keys.export_state(space_id, backup_id), job)
     worker.queue(process, KIND, space_id, backup_id)
     return _newest(process, space_id, backup_id)
@@ -122,13 +122,13 @@ def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]
 def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) -> Stored[ExportJob]:
     """Make the archive of a complete backup, as far as possible before `deadline`."""
     space_id, backup_id = backup.space_id, backup.job_id
-    found = KIND.find(process, space_id, backup_id)
-    if found and not _is_over(process, found.value):
-        return _go_on(process, found, deadline)
+    result = KIND.find(process, space_id, backup_id)
+    if result and not _is_over(process, result.value):
+        return _go_on(process, result, deadline)
     with caps.making_archive(process, space_id) if asked == "download" else nullcontext():
         job = export_job.new(process, space_id, backup_id, asked, progress=Progress(total=backup.objects_count))
         with suppress(PreconditionLost):
-            return _stands(worker.begin(process, KIND, job, deadline, over=found))
+            return _stands(worker.begin(process, KIND, job, deadline, over=result))
     return _newest(process, space_id, backup_id)
 
 
@@ -139,12 +139,12 @@ def _is_over(process: Process, job: ExportJob) -> bool:
     return job.status == "failed" and job.delivered
 
 
-def _go_on(process: Process, found: Stored[ExportJob], deadline: datetime) -> Stored[ExportJob]:
+def _go_on(process: Process, current: Stored[ExportJob], deadline: datetime) -> Stored[ExportJob]:
     """Continue an archive that was begun. It does nothing while another worker has the job."""
-    if found.value.ended() or jobs.is_held(found):
-        return found
+    if current.value.ended() or jobs.is_held(current):
+        return current
     # Its worker died, or the queued invocation was lost.
-    return _stands(worker.go_on(Work(process, KIND, found, deadline)))
+    return _stands(worker.go_on(Work(process, KIND, current, deadline)))
 
 
 def _newest(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]:
@@ -169,15 +169,15 @@ def _error(job: ExportJob) -> LiveMemoryError:
     return kind(job.error.detail) if kind and job.error else NotFound("backup", job.job_id)
 
 
-def _answer(process: Process, found: Stored[ExportJob]) -> Archive | Working:
-    job = found.value
+def _answer(process: Process, current: Stored[ExportJob]) -> Archive | Working:
+    job = current.value
     space_id, backup_id = job.space_id, job.job_id
     if not job.ended():
         return Working(space_id, backup_id, job.status, job.progress.done, job.progress.total or 0)
     if not job.delivered:
         # Else another caller got the answer at the same moment.
         with suppress(PreconditionLost):
-            jobs.change(process, found, delivered=True)
+            jobs.change(process, current, delivered=True)
     if job.status == "failed":
         raise _error(job)
     return Archive(
@@ -193,8 +193,8 @@ def _answer(process: Process, found: Stored[ExportJob]) -> Archive | Working:
 
 def _is_there(process: Process, job: ExportJob) -> bool:
     """Whether the archive of a job still exists: 1 HEAD."""
-    found = copying.look(process.store, keys.export(job.space_id, job.job_id))
-    return bool(found and found.size == job.bytes)
+    result = copying.look(process.store, keys.export(job.space_id, job.job_id))
+    return bool(result and result.size == job.bytes)
 
 
 def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
@@ -202,10 +202,10 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     Raises InvalidName, NotFound.
     """
     catalog.check(process, caller, space_id, keys.check_backup_id(name))
-    found = KIND.find(process, space_id, name)
-    if not found:
+    result = KIND.find(process, space_id, name)
+    if not result:
         raise NotFound("job", name)
-    return describable.of_job("export", jobs.described(found))
+    return describable.of_job("export", jobs.described(result))
 
 
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
@@ -213,7 +213,7 @@ def listing(process: Process, _: Principal, space_id: str, __: int | None) -> It
     prefix = keys.exports_prefix(space_id)
     names = (entry.key.removeprefix(prefix) for entry in process.store.scan(prefix))
     states = (name.removesuffix(".json") for name in names if name.endswith(".json"))
-    return sorted(((catalog.moment(one), one) for one in states if catalog.is_id(one)), reverse=True)
+    return sorted(((catalog.moment(state), state) for state in states if catalog.is_id(state)), reverse=True)
 
 
 DESCRIBABLE = Describable("export", described, listing)

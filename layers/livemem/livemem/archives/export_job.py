@@ -49,12 +49,12 @@ def new(process: Process, space_id: str, backup_id: str, asked: Asked, **fields:
     )
 
 
-def parse(found: Object | None) -> Stored[ExportJob] | None:
+def parse(item: Object | None) -> Stored[ExportJob] | None:
     """The job in an object. None if it can't be read, or is of another space."""
     try:
-        job = ExportJob.from_bytes(found.body) if found else None
+        job = ExportJob.from_bytes(item.body) if item else None
     except ValueError:
         return None
-    if not found or not job or keys.export_state(job.space_id, job.job_id) != found.key:
+    if not item or not job or keys.export_state(job.space_id, job.job_id) != item.key:
         return None
-    return Stored(found.key, job, found.etag, found.age, found.seen_at)
+    return Stored(item.key, job, item.etag, item.age, item.seen_at)

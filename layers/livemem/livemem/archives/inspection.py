@@ -72,60 +72,60 @@ class ArchivedSpace:
 
 def inspect(chunks: Iterator[bytes], check: Callable[[], None]) -> Contents:
     """Read an archive to its end. Raises InvalidArchive, TooLarge."""
-    found = Contents()
+    contents = Contents()
     for member in unpacking.files(chunks, check):
-        _take(found, member)
-    return found
+        _take(contents, member)
+    return contents
 
 
-def _take(found: Contents, member: Member) -> None:
+def _take(contents: Contents, member: Member) -> None:
     if member.size > OBJECT_BYTES:
         raise too_large(member.path, member.size, OBJECT_BYTES)
     folder, _, name = member.path.partition("/")
     head = name in (keys.META, keys.MANIFEST)
     if name == keys.META and member.size > META_BYTES:
         raise too_large(member.path, member.size, META_BYTES)
-    if head and any(not path.startswith(f"{folder}/") for path in found.heads):
+    if head and any(not path.startswith(f"{folder}/") for path in contents.heads):
         raise InvalidArchive(f"The archive holds more than one space; one of them is {unpacking.shown(folder)}.")
-    kind = _kind(found, member, name)
-    is_text = not found.heads and not head and member.path.endswith(".md")
-    is_kept = is_text and member.size <= limits.BANK_FILE_BYTES and found.text_bytes <= TEXT_BYTES
+    kind = _kind(contents, member, name)
+    is_text = not contents.heads and not head and member.path.endswith(".md")
+    is_kept = is_text and member.size <= limits.BANK_FILE_BYTES and contents.text_bytes <= TEXT_BYTES
     digest = sha256()
-    held: list[bytes] = []
+    bodies: list[bytes] = []
     for piece in member.content:
         digest.update(piece)
         if head or is_kept or kind:
-            held.append(piece)
-    found.files[member.path] = (member.size, digest.digest())
+            bodies.append(piece)
+    contents.files[member.path] = (member.size, digest.digest())
     if kind:
-        _take_document(found, member, b"".join(held), kind)
+        _take_document(contents, member, b"".join(bodies), kind)
     if head:
-        found.heads[member.path] = b"".join(held)
-        found.texts.clear()
+        contents.heads[member.path] = b"".join(bodies)
+        contents.texts.clear()
     elif is_text:
-        found.text_bytes += member.size
+        contents.text_bytes += member.size
         if is_kept:
-            found.texts[member.path] = b"".join(held)
+            contents.texts[member.path] = b"".join(bodies)
 
 
-def _kind(found: Contents, member: Member, name: str) -> ArchivedKind | None:
+def _kind(contents: Contents, member: Member, name: str) -> ArchivedKind | None:
     """The kind of a document that is to be checked. None after a document that can't be imported, and for a too large
     one.
     """
-    kind = None if found.misfit else schema.kind_of(name)
+    kind = None if contents.misfit else schema.kind_of(name)
     if kind and member.size > kind.model.most_bytes:
-        found.misfit = too_large(member.path, member.size, kind.model.most_bytes)
+        contents.misfit = too_large(member.path, member.size, kind.model.most_bytes)
         return None
     return kind
 
 
-def _take_document(found: Contents, member: Member, body: bytes, kind: ArchivedKind) -> None:
+def _take_document(contents: Contents, member: Member, body: bytes, kind: ArchivedKind) -> None:
     folder, _, name = member.path.partition("/")
     try:
-        found.documents.take(name, body, kind)
+        contents.documents.take(name, body, kind)
     except Misfit as misfit:
         # Not raised here: in a folder of Markdown files it is no document of ours.
-        found.misfit = _refused(folder, misfit)
+        contents.misfit = _refused(folder, misfit)
 
 
 def _refused(folder: str, misfit: Misfit) -> InvalidArchive:
@@ -178,28 +178,28 @@ def _check_layout(space_id: str, contents: Contents) -> None:
 
 def _check_manifest(space_id: str, contents: Contents) -> dict[str, ArchivedObject]:
     path = f"{space_id}/{keys.MANIFEST}"
-    listed: dict[str, ArchivedObject] = {}
+    result: dict[str, ArchivedObject] = {}
     try:
         named, items = archive.read_manifest(contents.heads[path])
         for item in items:
-            if item.name in listed:
+            if item.name in result:
                 _wrong(path, f"names {unpacking.shown(item.name)} twice")
-            listed[item.name] = item
+            result[item.name] = item
             if contents.files.get(f"{space_id}/{item.name}") is None:
                 _wrong(path, f"names {unpacking.shown(item.name)}, which the archive does not have")
     except (ValueError, RecursionError, AttributeError):
         raise refused(path, "can't be read") from None
     if named != space_id:
         _wrong(path, f"belongs to another space, {unpacking.shown(named)}")
-    for found, (size, digest) in contents.files.items():
-        name = found.partition("/")[2]
+    for file, (size, digest) in contents.files.items():
+        name = file.partition("/")[2]
         if name == keys.MANIFEST:
             continue
-        if name not in listed:
+        if name not in result:
             _wrong(path, f"does not name {unpacking.shown(name)}")
-        if (listed[name].size, listed[name].sha256) != (size, digest.hex()):
-            raise refused(found, "differs from its entry in the manifest: it was changed")
-    return listed
+        if (result[name].size, result[name].sha256) != (size, digest.hex()):
+            raise refused(file, "differs from its entry in the manifest: it was changed")
+    return result
 
 
 def _wrong(path: str, problem: str) -> NoReturn:

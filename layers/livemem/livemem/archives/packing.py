@@ -100,19 +100,19 @@ def pack(process: Process, source: PackedBackup, packed: Packed, put_part: Calla
             yield _pack_large(process, source, packed, window[0], put_part)
             continue
         read = process.store.map(lambda item: process.store.get(source.key(item.name)), window)
-        for item, found in zip(window, read, strict=True):
-            if not found:
+        for item, match in zip(window, read, strict=True):
+            if not match:
                 raise BackupDamaged(DAMAGED.format(item.name))
-            digest = sha256(found.body).hexdigest()
-            _check(item, len(found.body), digest, found.etag)
-            if not schema.fits(item.name, found.body):
+            digest = sha256(match.body).hexdigest()
+            _check(item, len(match.body), digest, match.etag)
+            if not schema.fits(item.name, match.body):
                 # No import would take it.
                 packed.digests.append(LEFT_OUT)
                 continue
             packed.add(archive.header(source.path(item.name), item.size, source.mtime))
-            packed.add(found.body)
+            packed.add(match.body)
             packed.add(archive.padding(item.size))
-            _note(packed, item, digest, found.metadata)
+            _note(packed, item, digest, match.metadata)
             if packed.packer.is_full():
                 put_part(packed.packer.take())
                 yield True
@@ -146,8 +146,8 @@ def _pack_large(
 
 def finish(source: PackedBackup, packed: Packed) -> bytes:
     """The last part: the remaining data, the manifest and the end."""
-    there = [(item, digest) for item, digest in zip(source.items, packed.digests, strict=True) if digest != LEFT_OUT]
-    items, digests = [item for item, _ in there], [digest for _, digest in there]
+    existing = [(item, digest) for item, digest in zip(source.items, packed.digests, strict=True) if digest != LEFT_OUT]
+    items, digests = [item for item, _ in existing], [digest for _, digest in existing]
     body = archive.manifest_bytes(source.manifest, items, digests, packed.metadata, left_out(source, packed))
     packed.add(archive.header(source.path(keys.MANIFEST), len(body), source.mtime))
     packed.add(body)

@@ -158,15 +158,15 @@ def _receipt(receipt: Receipt, key: str) -> Disagreement:
 
 
 def _conversation(conversation: Conversation, key: str) -> Disagreement:
-    found = conversation_keys.parse_conversation(key)
-    assert found
-    yield "conversation_id", conversation.conversation_id == found[1] and _is_of_a_time(found[1])
+    parsed = conversation_keys.parse_conversation(key)
+    assert parsed
+    yield "conversation_id", conversation.conversation_id == parsed[1] and _is_of_a_time(parsed[1])
 
 
 def _turn(turn: Turn, key: str) -> Disagreement:
-    found = conversation_keys.parse_turn(key)
-    assert found
-    yield "turn_index", turn.turn_index == found[2]
+    parsed = conversation_keys.parse_turn(key)
+    assert parsed
+    yield "turn_index", turn.turn_index == parsed[2]
 
 
 def _job(job: SummariesJob, key: str) -> Disagreement:
@@ -175,40 +175,40 @@ def _job(job: SummariesJob, key: str) -> Disagreement:
 
 
 def _summary(summary: Summary, key: str) -> Disagreement:
-    found = conversation_keys.parse_summary(key)
-    assert found
-    yield "level", summary.level == found.level
-    yield "number", summary.number == found.number
-    yield "children", (summary.children is None) == (found.level == 1)
+    parsed = conversation_keys.parse_summary(key)
+    assert parsed
+    yield "level", summary.level == parsed.level
+    yield "number", summary.number == parsed.number
+    yield "children", (summary.children is None) == (parsed.level == 1)
 
 
 def _operation(operation: Operation, key: str) -> Disagreement:
-    found = memory_keys.parse_operation(key)
-    assert found
-    yield "number", operation.number == found.number
-    yield "memory.kind", operation.memory.kind == found.kind
+    parsed = memory_keys.parse_operation(key)
+    assert parsed
+    yield "number", operation.number == parsed.number
+    yield "memory.kind", operation.memory.kind == parsed.kind
 
 
 def _snapshot(snapshot: Snapshot, key: str) -> Disagreement:
-    found = memory_keys.parse_snapshot(key)
-    assert found
-    yield "number", snapshot.number == found.number
-    yield "memories", all(memory.kind == found.kind for memory in snapshot.memories)
-    yield "done", all(done.number <= found.number for done in snapshot.done.values())
-    yield "deleted", all(number <= found.number for number in snapshot.deleted.values())
+    parsed = memory_keys.parse_snapshot(key)
+    assert parsed
+    yield "number", snapshot.number == parsed.number
+    yield "memories", all(memory.kind == parsed.kind for memory in snapshot.memories)
+    yield "done", all(done.number <= parsed.number for done in snapshot.done.values())
+    yield "deleted", all(number <= parsed.number for number in snapshot.deleted.values())
 
 
 def _message(message: Message, key: str) -> Disagreement:
-    found = room_keys.parse_message(key)
-    assert found
-    yield "timestamp", clock.parse(message.timestamp).replace(microsecond=0) == found.moment
-    yield "message_id", _is_of_hash(message.message_id, found.digest)
+    parsed = room_keys.parse_message(key)
+    assert parsed
+    yield "timestamp", clock.parse(message.timestamp).replace(microsecond=0) == parsed.moment
+    yield "message_id", _is_of_hash(message.message_id, parsed.digest)
 
 
 def _stamp(stamp: Stamp, key: str) -> Disagreement:
-    found = room_keys.parse_id(key)
-    assert found
-    yield "message_id", _is_of_hash(stamp.message_id, found[1])
+    parsed = room_keys.parse_id(key)
+    assert parsed
+    yield "message_id", _is_of_hash(stamp.message_id, parsed[1])
 
 
 def _is_of_hash(message_id: str, digest: str) -> bool:
@@ -216,14 +216,14 @@ def _is_of_hash(message_id: str, digest: str) -> bool:
 
 
 def _of_slot(document: Input | DigestDone, key: str) -> Disagreement:
-    found = room_keys.parse_digest(key)
-    yield "slot", found is not None and document.slot == found[0]
+    parsed = room_keys.parse_digest(key)
+    yield "slot", parsed is not None and document.slot == parsed[0]
 
 
 def _part(folder: str) -> Callable[[str], bool]:
     def is_one(key: str) -> bool:
-        found = room_keys.parse_digest(key)
-        part = room_keys.parse_part(found[1]) if found else None
+        parsed = room_keys.parse_digest(key)
+        part = room_keys.parse_part(parsed[1]) if parsed else None
         return part is not None and part[0] == folder
 
     return is_one
@@ -231,8 +231,8 @@ def _part(folder: str) -> Callable[[str], bool]:
 
 def _below_slot(parse: Callable[[str], object]) -> Callable[[str], bool]:
     def is_one(key: str) -> bool:
-        found = room_keys.parse_digest(key)
-        return found is not None and parse(found[1]) is not None
+        parsed = room_keys.parse_digest(key)
+        return parsed is not None and parse(parsed[1]) is not None
 
     return is_one
 
@@ -246,8 +246,8 @@ def _is_open(key: str) -> bool:
 
 
 def _group_boundary(key: str) -> bool:
-    found = conversation_keys.parse_boundary(key)
-    return found is not None and found.level > 1
+    parsed = conversation_keys.parse_boundary(key)
+    return parsed is not None and parsed.level > 1
 
 
 @dataclass
@@ -271,11 +271,11 @@ class _Talk:
     def heard(self) -> Iterator[tuple[str, NamedSummary]]:
         """The summaries of the present version with signals, and the one user of whom each is."""
         present = self.versions[1].version if self.versions else FIRST
-        for named, (first, last), written_by in self.signals:
+        for signal, (first, last), written_by in self.signals:
             users = {self.users[index] for index in range(first, min(last, len(self.turns)) + 1) if index in self.users}
-            if named.version == present and len(users) == 1:
+            if signal.version == present and len(users) == 1:
                 user = users.pop()
-                yield user, named.model_copy(update={"own": written_by == [user]})
+                yield user, signal.model_copy(update={"own": written_by == [user]})
 
     def check(self) -> None:
         """Raise Misfit if they do not agree."""
@@ -293,10 +293,10 @@ class _Talk:
         self._check_blocks()
         self._check_groups()
 
-    def _check_versions(self, name: str, known: SummaryVersions) -> None:
-        given = [known.version, *(one.version for one in known.retired)]
-        given += [known.building.version] if known.building else []
-        if known.highest < max(given):
+    def _check_versions(self, name: str, summary_versions: SummaryVersions) -> None:
+        given = [summary_versions.version, *(item.version for item in summary_versions.retired)]
+        given += [summary_versions.building.version] if summary_versions.building else []
+        if summary_versions.highest < max(given):
             raise Misfit(name, "highest", "is lower than a version number in use")
 
     def _check_blocks(self) -> None:
@@ -368,16 +368,16 @@ class Documents:
 
     @staticmethod
     def _take_signals(talk: _Talk, name: str, summary: Summary) -> None:
-        found = conversation_keys.parse_summary(f"{SPACE}/{name}")
-        if found and found.level == 1 and summary.signals:
-            named = NamedSummary(
-                conversation_id=found.conversation_id,
-                version=found.version,
-                number=found.number,
-                name=found.name,
+        parsed = conversation_keys.parse_summary(f"{SPACE}/{name}")
+        if parsed and parsed.level == 1 and summary.signals:
+            named_summary = NamedSummary(
+                conversation_id=parsed.conversation_id,
+                version=parsed.version,
+                number=parsed.number,
+                name=parsed.name,
                 until=summary.range_end,
             )
-            talk.signals.append((named, summary.covers.turns, summary.written_by))
+            talk.signals.append((named_summary, summary.covers.turns, summary.written_by))
 
     def is_stray(self, name: str) -> bool:
         """Whether the object of this name is a marker that no conversation here has."""
@@ -389,8 +389,8 @@ class Documents:
         """The documents that name summaries with signals, by user, as the summaries and turns make them."""
         found: dict[str, list[NamedSummary]] = defaultdict(list)
         for talk in self.talks.values():
-            for user, named in () if talk.buried else talk.heard():
-                found[user].append(named)
+            for user, name in () if talk.buried else talk.heard():
+                found[user].append(name)
         return {user: user_signals.newest(named) for user, named in found.items()}
 
     def check(self) -> None:

@@ -87,7 +87,7 @@ def files(chunks: Iterator[bytes], check: Callable[[], None] = lambda: None) -> 
     Raises InvalidArchive, TooLarge, as soon as it reads the fault.
     """
     source = _Source(_unpacked(chunks, check))
-    seen: set[str] = set()
+    texts: set[str] = set()
     for count in range(1, MEMBERS + 2):
         check()
         block = source.exactly(BLOCK)
@@ -102,9 +102,9 @@ def files(chunks: Iterator[bytes], check: Callable[[], None] = lambda: None) -> 
         path = _checked(path, info)
         if info.type == tarfile.DIRTYPE:
             continue
-        if path in seen:
+        if path in texts:
             raise refused(path, "is in the archive twice")
-        seen.add(path)
+        texts.add(path)
         content = source.pieces(info.size)
         yield Member(path, info.size, content)
         for _ in content:
@@ -172,7 +172,7 @@ def _text(data: bytes) -> str:
 
 def _records(data: bytes) -> dict[str, str]:
     """The records of a pax header (POSIX.1-2001): `{length} {key}={value}` and a line's end."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     while data:
         digits = data[:6].partition(b" ")[0]
         length = int(digits) if digits.isdigit() else 0
@@ -183,9 +183,9 @@ def _records(data: bytes) -> dict[str, str]:
         if name.startswith(b"GNU.sparse.") or name in (b"size", b"hdrcharset"):
             raise InvalidArchive("The archive has a sparse file, or a member of more than 8 GiB.")
         if name == b"path":
-            found["path"] = _text(value)
+            result["path"] = _text(value)
         data = data[length:]
-    return found
+    return result
 
 
 class _Source:

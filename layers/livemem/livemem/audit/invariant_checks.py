@@ -114,25 +114,25 @@ def notes_once(changes: Sequence[RecordedChange], meta: Meta, live: Collection[s
     """Each note is live, or in exactly one standing consolidation. Known late duplicates are neither."""
     folded = Counter(note for change in standing(changes, meta.undone or ()) for note in change.notes)
     twice = [f"{note} is folded {count} times" for note, count in folded.items() if count > 1]
-    both = [f"{note} is live and folded" for note in folded.keys() & set(live) - set(meta.late_duplicates)]
-    return judged("notes_once", len(folded) + len(live), sorted([*twice, *both]), "A note is in more than one place.")
+    pair = [f"{note} is live and folded" for note in folded.keys() & set(live) - set(meta.late_duplicates)]
+    return judged("notes_once", len(folded) + len(live), sorted([*twice, *pair]), "A note is in more than one place.")
 
 
 def records_joined(changes: Sequence[RecordedChange]) -> Invariant:
     """Each change of a file begins with the text that the one before it left. `changes`: oldest first."""
-    left: dict[str, tuple[int, str | None]] = {}
+    result: dict[str, tuple[int, str | None]] = {}
     broken, compared = [], 0
     for change in changes:
         if change.lost:
             # Nobody knows which files it changed.
-            left.clear()
+            result.clear()
         for path, file in change.files.items():
-            if path in left:
+            if path in result:
                 compared += 1
-                number, text = left[path]
+                number, text = result[path]
                 if text != file.before:
                     broken.append(f"{path}: change {change.number} does not begin with what change {number} left")
-            left[path] = change.number, file.after
+            result[path] = change.number, file.after
     detail = "A file was changed in the bucket itself between two changes."
     return judged("records_joined", compared, broken, detail)
 
@@ -143,16 +143,16 @@ def bank_recorded(
     """Each file is as the last record of it left it. `now`: digests of the files that there are, without the `unread`
     ones. `whole`: the changes are all of the history, so that a file without a record came from elsewhere.
     """
-    left: dict[str, str | None] = {}
+    result: dict[str, str | None] = {}
     for change in changes:
         if change.lost:
             # Nobody knows which files it changed.
-            left.clear()
-        left |= {path: file.after for path, file in change.files.items()}
-    compared = {path: text for path, text in left.items() if path not in unread}
+            result.clear()
+        result |= {path: file.after for path, file in change.files.items()}
+    compared = {path: text for path, text in result.items() if path not in unread}
     broken = [f"{path} is not as the last change left it" for path, text in compared.items() if now.get(path) != text]
     if whole:
-        broken += [f"{path} has no record" for path in now.keys() - left.keys() - UNRECORDED]
+        broken += [f"{path} has no record" for path in now.keys() - result.keys() - UNRECORDED]
     looked_at = len(compared.keys() | now.keys())
     return judged("bank_recorded", looked_at, sorted(broken), "A file was changed in the bucket itself.")
 
@@ -161,14 +161,14 @@ def sources_exist(sources: Mapping[str, Mapping[str, int]], names: Sequence[Reco
     """Each source of a section is a note that its record can hold. `sources`: by path, the notes with the number of
     the change that brought them in.
     """
-    known = {name.number: name for name in names}
-    oldest = min(known, default=0)
+    by_number = {name.number: name for name in names}
+    oldest = min(by_number, default=0)
     broken, looked = [], 0
     for path, notes in sources.items():
         for note_id, number in notes.items():
             looked += 1
             # A lifecycle rule may have removed the oldest records.
-            if number >= oldest and not _can_hold(known.get(number), note_id):
+            if number >= oldest and not _can_hold(by_number.get(number), note_id):
                 broken.append(f"{path} rests on {note_id} of change {number}")
     return judged("sources_exist", looked, broken, "A section rests on a note that its change does not have.")
 

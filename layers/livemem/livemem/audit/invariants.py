@@ -74,19 +74,21 @@ def page(process: Process, space_id: str, *, limit: int, before: int | None = No
     replay.compare. Raises NotFound.
     """
     seen = _look(process, space_id, limit, before)
-    found = _judge(process, seen)
+    result = _judge(process, seen)
     after = heads.load(process, space_id).meta
     moved = (after.changes, after.last_run) != (seen.meta.changes, seen.meta.last_run) or _busy(after)
     if moved:
-        found = [checks.untold(one.name, BUSY if _busy(after) else CHANGED) if not one.holds else one for one in found]
+        result = [
+            checks.untold(item.name, BUSY if _busy(after) else CHANGED) if not item.holds else item for item in result
+        ]
     first = min((change.number for change in seen.page), default=0)
     older = any(name.number < first for name in seen.names)
-    verdicts = {one.holds for one in found}
+    verdicts = {item.holds for item in result}
     return InvariantsPage(
         holds=False if False in verdicts else None if None in verdicts else True,
         first=first,
         last=max((change.number for change in seen.page), default=0),
-        invariants=found,
+        invariants=result,
         before=first if older else None,
     )
 
@@ -107,31 +109,33 @@ def _look(process: Process, space_id: str, limit: int, before: int | None) -> _S
     return _Seen(head, names, sorted(read, key=lambda change: change.number), newest, whole)
 
 
-def _judge(process: Process, seen: _Seen) -> list[Invariant]:
-    space_id = seen.meta.space_id
+def _judge(process: Process, current: _Seen) -> list[Invariant]:
+    space_id = current.meta.space_id
     live = [contents.note_name(entry).note_id for entry in contents.live_notes(process, space_id, limit=MOST_LIVE)]
-    found = [
-        checks.records_numbered(seen.names),
-        checks.notes_once(seen.page, seen.meta, live),
-        checks.records_joined(seen.page),
+    result = [
+        checks.records_numbered(current.names),
+        checks.notes_once(current.page, current.meta, live),
+        checks.records_joined(current.page),
     ]
-    if not seen.newest:
-        return found
+    if not current.newest:
+        return result
     bank = _bank(process, space_id)
     return [
-        *found,
-        checks.head_agrees(seen.meta, seen.names, seen.page, whole=seen.whole),
+        *result,
+        checks.head_agrees(current.meta, current.names, current.page, whole=current.whole),
         # A space that was imported came with its files.
-        checks.bank_recorded(seen.page, bank.texts, bank.unread, whole=seen.whole and not seen.meta.provisioning),
-        checks.sources_exist(bank.sources, seen.names),
+        checks.bank_recorded(
+            current.page, bank.texts, bank.unread, whole=current.whole and not current.meta.provisioning
+        ),
+        checks.sources_exist(bank.sources, current.names),
         _snapshots(process, space_id),
-        _orphans(process, seen.head),
+        _orphans(process, current.head),
         checks.judged(
             "all_readable",
-            len(seen.page),
+            len(current.page),
             [
                 *unreadable.names(process).get(space_id, []),
-                *(f"the record of change {change.number}" for change in seen.page if change.lost),
+                *(f"the record of change {change.number}" for change in current.page if change.lost),
             ],
             f"Objects cannot be read, or were set aside. `livemem repair {space_id}` lists them.",
         ),
@@ -139,19 +143,19 @@ def _judge(process: Process, seen: _Seen) -> list[Invariant]:
 
 
 def _bank(process: Process, space_id: str) -> _Bank:
-    listed = contents.bank_files(process, space_id)
-    found = files.with_content(process, listed[:MOST_FILES])
-    texts = {file.path: recorded.digest(file.content or "") for file in found}
+    bank_files = contents.bank_files(process, space_id)
+    result = files.with_content(process, bank_files[:MOST_FILES])
+    texts = {file.path: recorded.digest(file.content or "") for file in result}
     for path in (keys.SYNTHESIS, keys.RULES_PATH):
         item = process.store.get(keys.recorded(space_id, path))
         if item:
             texts[path] = recorded.digest(item.body.decode(errors="replace"))
     by_record: dict[str, list[str]] = {}
-    for file in found:
+    for file in result:
         if file.record:
             by_record.setdefault(file.record, []).append(file.path)
-    parts = process.store.map(lambda one: _sources(process, space_id, *one), by_record.items())
-    unread = {entry.key.removeprefix(keys.bank_prefix(space_id)) for entry in listed[MOST_FILES:]}
+    parts = process.store.map(lambda entry: _sources(process, space_id, *entry), by_record.items())
+    unread = {entry.key.removeprefix(keys.bank_prefix(space_id)) for entry in bank_files[MOST_FILES:]}
     return _Bank(texts, {path: notes for part in parts for path, notes in part.items()}, unread)
 
 
@@ -164,16 +168,16 @@ def _sources(process: Process, space_id: str, record: str, paths: Sequence[str])
 
 def _snapshots(process: Process, space_id: str) -> Invariant:
     """A snapshot of memories has what their log makes, and nothing else."""
-    found = replay.compare(process, space_id)
-    if found.untold and not found.broken:
-        return checks.untold("snapshots_agree", f"The log of {', '.join(found.untold)} is too long, or has gaps.")
+    result = replay.compare(process, space_id)
+    if result.untold and not result.broken:
+        return checks.untold("snapshots_agree", f"The log of {', '.join(result.untold)} is too long, or has gaps.")
     detail = f"Remove the snapshots below {keys.prefix(space_id)}memories/: they are made again from the log."
-    return checks.judged("snapshots_agree", found.looked_at, found.broken, detail)
+    return checks.judged("snapshots_agree", result.looked_at, result.broken, detail)
 
 
 def _orphans(process: Process, head: Head) -> Invariant:
     """No run, and no plan, is older than its time without an end."""
-    left = orphans.find(process, head, ends=False)
-    broken = [*(f"run {one}" for one in left.run_ids), *(f"the plan of run {one}" for one in left.reviews)]
+    rest = orphans.find(process, head, ends=False)
+    broken = [*(f"run {run_id}" for run_id in rest.run_ids), *(f"the plan of run {run_id}" for run_id in rest.reviews)]
     detail = "A worker died, or an invocation never came. The sweep clears up."
-    return checks.judged("nothing_orphaned", left.looked_at, broken, detail)
+    return checks.judged("nothing_orphaned", rest.looked_at, broken, detail)

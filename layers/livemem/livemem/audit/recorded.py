@@ -39,12 +39,12 @@ def digest(text: str | None) -> str | None:
 
 def read(process: Process, space_id: str, names: Sequence[RecordName]) -> list[RecordedChange]:
     """The records of these names, some at once: 1 GET for each that this process has not read."""
-    found = []
+    result = []
     for start in range(0, len(names), records.AT_ONCE):
-        for name, one in records.read_each(process, space_id, names[start : start + records.AT_ONCE]):
-            record = records.contents(space_id, name, one)
-            found.append(RecordedChange(name.number) if isinstance(record, ObjectUnreadable) else _of(record))
-    return found
+        for name, item in records.read_each(process, space_id, names[start : start + records.AT_ONCE]):
+            record = records.contents(space_id, name, item)
+            result.append(RecordedChange(name.number) if isinstance(record, ObjectUnreadable) else _of(record))
+    return result
 
 
 def _of(record: Record) -> RecordedChange:

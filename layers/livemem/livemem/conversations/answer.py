@@ -63,19 +63,19 @@ class Source:
 
 def parse(text: str, source: Source, kind: type[A]) -> A:
     """The parsed answer of a kind, without files that do not occur in the source. Raises ContractError."""
-    found = contract.parse(text, kind)
-    if not found.summary.strip():
+    result = contract.parse(text, kind)
+    if not result.summary.strip():
         raise ContractError("The summary is empty.")
-    length = len(found.summary)
+    length = len(result.summary)
     if length > max(LONG, 2 * len(source.text)):
         raise ContractError(f"The summary has {length} characters, its source has {len(source.text)}.")
-    return found.model_copy(
+    return result.model_copy(
         update={
-            "summary": found.summary.strip(),
-            "key_findings": tidy(found.key_findings),
-            "files_mentioned": [file for file in tidy(found.files_mentioned) if source.has(file)],
-            "topics": tidy(found.topics),
-            "signals": tidy(found.signals),
+            "summary": result.summary.strip(),
+            "key_findings": tidy(result.key_findings),
+            "files_mentioned": [file for file in tidy(result.files_mentioned) if source.has(file)],
+            "topics": tidy(result.topics),
+            "signals": tidy(result.signals),
         }
     )
 
@@ -86,9 +86,9 @@ def tidy(items: Collection[str]) -> list[str]:
     return list(dict.fromkeys(item for item in cut if item))[:ITEMS]
 
 
-def entities(named: Collection[Entities]) -> Entities:
+def entities(groups: Collection[Entities]) -> Entities:
     """The entities of an answer, and of the summaries that it covers, as they are stored: those of the answer first."""
-    return Entities(**{kind: tidy([name for one in named for name in getattr(one, kind)]) for kind in ENTITIES})
+    return Entities(**{kind: tidy([name for group in groups for name in getattr(group, kind)]) for kind in ENTITIES})
 
 
 def wanted(source: Source, target: int, parameters: Parameters, kind: type[A]) -> Contract[A]:
@@ -97,19 +97,19 @@ def wanted(source: Source, target: int, parameters: Parameters, kind: type[A]) -
     return Contract(
         kind,
         lambda text: parse(text, source, kind),
-        lambda found: flaws(found, source, target, parameters),
+        lambda item: flaws(item, source, target, parameters),
         target // window.BYTES_PER_TOKEN + ANSWER_TOKENS + notes,
     )
 
 
-def flaws(found: SummaryAnswer, source: Source, target: int, parameters: Parameters) -> list[Flaw]:
+def flaws(summary_answer: SummaryAnswer, source: Source, target: int, parameters: Parameters) -> list[Flaw]:
     """The flaws that the model should correct."""
     wrong = []
-    length, most = len(found.summary), max(SHORT, len(source.text))
+    length, most = len(summary_answer.summary), max(SHORT, len(source.text))
     if not parameters.ratio_only:
         most = min(most, max(SHORT, round(LEEWAY * target)))
     if length > most:
         wrong.append(Flaw("too_long", f"The summary has {length} characters; it should have about {target}."))
-    if language.differ(source.text, found.summary):
+    if language.differ(source.text, summary_answer.summary):
         wrong.append(Flaw("language", "The summary is not in the language of the conversation."))
     return wrong

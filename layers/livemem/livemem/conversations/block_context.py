@@ -26,15 +26,15 @@ def find(process: Process, layers: Layers, number: int, tokens: Sequence[str]) -
     None where it is missing or can't be read, where it may hold an erased turn, and where others than the `tokens` of
     the block wrote its turns: their words must not become notes and signals of these.
     """
-    there = names.current(layers.names[1].get(number - 1, ()))
-    if not there or number % CHAIN == 1:
+    existing = names.current(layers.names[1].get(number - 1, ()))
+    if not existing or number % CHAIN == 1:
         return None
     try:
-        (found,) = load(process, layers, 1, {number - 1: there})
+        (result,) = load(process, layers, 1, {number - 1: existing})
     except LiveMemoryError:
         return None
-    own = found.written_by is not None and set(found.written_by) <= set(tokens)
-    return found if own and not any(map(found.says_of, layers.at.conversation.erased_turns)) else None
+    own = result.written_by is not None and set(result.written_by) <= set(tokens)
+    return result if own and not any(map(result.says_of, layers.at.conversation.erased_turns)) else None
 
 
 def excerpt(summary: Summary) -> str:

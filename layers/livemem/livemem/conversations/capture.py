@@ -65,15 +65,15 @@ class WithNotes(Part):
     @field_validator("notes", mode="before")
     @classmethod
     def _bounded(cls, value: Any) -> list[dict[str, Any]]:
-        fit = (_fit(one) for one in value[:LISTED]) if isinstance(value, list) else ()
-        return [one for one in fit if one][:MOST]
+        fit = (_fit(item) for item in value[:LISTED]) if isinstance(value, list) else ()
+        return [item for item in fit if item][:MOST]
 
 
-def _fit(one: Any) -> dict[str, Any] | None:
-    content = one.get("content") if isinstance(one, dict) else None
+def _fit(value: Any) -> dict[str, Any] | None:
+    content = value.get("content") if isinstance(value, dict) else None
     if not isinstance(content, str) or not content.strip():
         return None
-    category, turns = one.get("category"), one.get("turns")
+    category, turns = value.get("category"), value.get("turns")
     known = category.strip().lower() if isinstance(category, str) else ""
     named = [turn for turn in turns[:LISTED] if type(turn) is int] if isinstance(turns, list) else []
     content = content.strip()
@@ -112,7 +112,13 @@ def is_wanted(process: Process, at: At) -> bool:
 
 
 def append(
-    process: Process, at: At, number: int, source: str, turns: Sequence[Turn], until: str, named: Sequence[NamedNote]
+    process: Process,
+    at: At,
+    number: int,
+    source: str,
+    turns: Sequence[Turn],
+    until: str,
+    named_notes: Sequence[NamedNote],
 ) -> list[str]:
     """Decide which notes the block `number` names, append them, and return their ids: 1 PUT, and 1 PUT for each note.
     An earlier decision counts instead: 1 GET more, and the requests of records.find_notes.
@@ -121,27 +127,27 @@ def append(
     Vanished.
     """
     block = turns[0].turn_index, turns[-1].turn_index
-    capture = BlockCapture(turns=block, notes=_captured(at, source, turns, clock.parse(until), named))
+    capture = BlockCapture(turns=block, notes=_captured(at, source, turns, clock.parse(until), named_notes))
     key = at.capture_key(number)
     fresh = stored.write_if(process.store, key, capture.to_bytes())
     if not fresh:
         # Also where the bytes are the same: the worker that wrote them may have written the notes, too.
-        there = process.store.get(key)
-        if not there:
+        item = process.store.get(key)
+        if not item:
             raise Vanished(at.conversation_id)
         # A decision that can't be read names no notes. The summary is made all the same.
-        capture = stored.or_none(BlockCapture)(there) or BlockCapture(turns=block)
-    made = [_note(at, one) for one in capture.notes]
+        capture = stored.or_none(BlockCapture)(item) or BlockCapture(turns=block)
+    made = [_note(at, note) for note in capture.notes]
     if not fresh:
         made = _not_folded(process, at.space_id, made)
     process.store.map(lambda note: _write(process, note), made)
     if made:
         logger.info("notes captured", extra={"space_id": at.space_id, "notes": len(made)})
-    return [one.note_id for one in capture.notes]
+    return [note.note_id for note in capture.notes]
 
 
 def _captured(
-    at: At, source: str, turns_of_block: Sequence[Turn], until: datetime, named: Sequence[NamedNote]
+    at: At, source: str, turns_of_block: Sequence[Turn], until: datetime, named_notes: Sequence[NamedNote]
 ) -> list[CapturedNote]:
     """The notes in the order of the turns that they rest on, so that of two values the later one is the newer note.
 
@@ -152,12 +158,12 @@ def _captured(
     writers = {index: turn.token for index, turn in by_index.items()}
     block = min(by_index), max(by_index)
     ranges = []
-    for one in named:
-        inside = [turn for turn in one.turns if turn in by_index]
+    for named_note in named_notes:
+        inside = [turn for turn in named_note.turns if turn in by_index]
         ranges.append((min(inside), max(inside)) if inside else block)
-    in_order = sorted(enumerate(zip(ranges, named, strict=True)), key=lambda item: item[1][0][::-1])
+    in_order = sorted(enumerate(zip(ranges, named_notes, strict=True)), key=lambda item: item[1][0][::-1])
     made = []
-    for rank, (place, (turns, one)) in enumerate(in_order):
+    for rank, (place, (turns, named_note)) in enumerate(in_order):
         if turns[1] <= at.built.captured_until:
             # A version before the rebuild has named the notes of these turns.
             continue
@@ -166,11 +172,11 @@ def _captured(
             all_keys.check_agent(at.conversation.author)
             agent = all_keys.check_agent(_writer(at, turns, writers))
             suffix = f"{until.microsecond // 1_000 + rank:03x}{digest[:5]}"
-            name = all_keys.NoteName(until.replace(microsecond=0), agent, one.category, suffix)
+            name = all_keys.NoteName(until.replace(microsecond=0), agent, named_note.category, suffix)
         except InvalidName:
             # An author is no name of an agent: the conversation came with a foreign archive.
             return []
-        content = Redaction().text(one.content)
+        content = Redaction().text(named_note.content)
         said_at = clock.iso_millis(by_index[turns[1]].said_at())
         made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns, said_at=said_at))
     return made
@@ -182,21 +188,21 @@ def _writer(at: At, turns: tuple[int, int], writers: Mapping[int, str]) -> str:
     Each token that may `write` may add turns to any conversation, and the note must not be of the one that began it.
     """
     tokens = [writers[index] for index in range(turns[0], turns[1] + 1) if index in writers]
-    others = [token for token in tokens if token != at.conversation.author]
-    return others[-1] if others else at.conversation.author
+    rest = [token for token in tokens if token != at.conversation.author]
+    return rest[-1] if rest else at.conversation.author
 
 
-def _note(at: At, one: CapturedNote) -> Note:
-    name = all_keys.parse_note_id(one.note_id)
-    source = CapturedFrom(at.conversation_id, one.turns)
-    draft = NoteDraft(name.category, one.content, said_at=one.said_at)
+def _note(at: At, captured_note: CapturedNote) -> Note:
+    name = all_keys.parse_note_id(captured_note.note_id)
+    source = CapturedFrom(at.conversation_id, captured_note.turns)
+    draft = NoteDraft(name.category, captured_note.content, said_at=captured_note.said_at)
     return appending.new_note(at.space_id, name.agent, draft, name.timestamp, name.suffix, source)
 
 
 def _not_folded(process: Process, space_id: str, made: Sequence[Note]) -> list[Note]:
     """The notes that are in no record. Another worker may have written them, and a consolidation folded them."""
-    kept = records.find_notes(process, space_id, [all_keys.parse_note_id(note.note_id) for note in made])
-    return [note for note in made if note.note_id not in kept]
+    parsed = records.find_notes(process, space_id, [all_keys.parse_note_id(note.note_id) for note in made])
+    return [note for note in made if note.note_id not in parsed]
 
 
 def _write(process: Process, note: Note) -> None:

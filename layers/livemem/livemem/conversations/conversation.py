@@ -99,9 +99,9 @@ def _once(path: str) -> str:
     drive = path[:2] if _DRIVE.match(path) else ""
     if drive or path.startswith("\\\\"):
         path = path.removeprefix(drive).replace("\\", "/")
-    found = posixpath.normpath(path)
+    result = posixpath.normpath(path)
     # POSIX leaves exactly two slashes at the beginning to the system.
-    return drive + (found[1:] if found.startswith("//") else found)
+    return drive + (result[1:] if result.startswith("//") else result)
 
 
 def check_host(host: str) -> str:
@@ -131,31 +131,35 @@ def host_name(host: str) -> str:
 
 
 def create(
-    process: Process, space_id: str, author: str, wanted: NewConversation, conversation_id: str | None = None
+    process: Process, space_id: str, author: str, new_conversation: NewConversation, conversation_id: str | None = None
 ) -> Conversation:
     """Begin a conversation: 1 PUT, and 1 or 2 more for its folder. Raises NotFound, InvalidRequest.
 
     With a `conversation_id` of the service's own a repeat begins no other. Notes are captured only where the space
     allows it.
     """
-    if wanted.title is not None:
-        limits.check_text("title", wanted.title, TITLE_BYTES)
+    if new_conversation.title is not None:
+        limits.check_text("title", new_conversation.title, TITLE_BYTES)
     done = Redaction()
-    cwd = folder_name(wanted.cwd, done) if wanted.cwd is not None else None
-    host = done.identifier(check_host(wanted.host)) if wanted.host is not None else None
-    project = _shown_path(wanted.project_path, done, "project_path") if wanted.project_path is not None else None
+    cwd = folder_name(new_conversation.cwd, done) if new_conversation.cwd is not None else None
+    host = done.identifier(check_host(new_conversation.host)) if new_conversation.host is not None else None
+    project = (
+        _shown_path(new_conversation.project_path, done, "project_path")
+        if new_conversation.project_path is not None
+        else None
+    )
     head = heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     now = process.clock()
     conversation = Conversation(
         conversation_id=conversation_id or process.new_id(),
-        title=done.text(wanted.title) if wanted.title is not None else None,
+        title=done.text(new_conversation.title) if new_conversation.title is not None else None,
         cwd=cwd,
         host=host,
         project_path=project,
-        profile=wanted.profile,
-        parameters=wanted.parameters,
-        capture=wanted.capture if head.meta.capture_allowed else "off",
+        profile=new_conversation.profile,
+        parameters=new_conversation.parameters,
+        capture=new_conversation.capture if head.meta.capture_allowed else "off",
         created_at=clock.iso_millis(now),
         uid=head.meta.uid,
         author=author,
@@ -176,14 +180,14 @@ def note_closing(process: Process, space_id: str, conversation_id: str, index: i
     """
     fresh = False
 
-    def noted(known: Conversation | None) -> Conversation | None:
+    def noted(conversation: Conversation | None) -> Conversation | None:
         nonlocal fresh
-        if not known or known.deleted_at:
+        if not conversation or conversation.deleted_at:
             raise NotFound("conversation", conversation_id)
-        if index in known.closings:
+        if index in conversation.closings:
             return None
         fresh = True
-        return known.model_copy(update={"closings": sorted({*known.closings, index})})
+        return conversation.model_copy(update={"closings": sorted({*conversation.closings, index})})
 
     _update(process, space_id, conversation_id, noted)
     return fresh
@@ -196,10 +200,10 @@ def note_erased(process: Process, space_id: str, conversation_id: str, index: in
     Raises PreconditionLost, ConversationBroken.
     """
 
-    def noted(known: Conversation | None) -> Conversation | None:
-        if not known or known.deleted_at or index in known.erased_turns:
+    def noted(conversation: Conversation | None) -> Conversation | None:
+        if not conversation or conversation.deleted_at or index in conversation.erased_turns:
             return None
-        return known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
+        return conversation.model_copy(update={"erased_turns": sorted({*conversation.erased_turns, index})})
 
     _update(process, space_id, conversation_id, noted)
 
@@ -215,14 +219,14 @@ def _update(
         keys.conversation(space_id, conversation_id),
         change,
         process.new_id,
-        read=lambda found: parsed(process, Conversation, found),
+        read=lambda item: parsed(process, Conversation, item),
     )
 
 
 def bury(process: Process, space_id: str, conversation: Conversation) -> None:
     """Replace the conversation by a tombstone without title, folders and host, and sign it for listings: 2 PUTs."""
-    told = {"title": None, "cwd": None, "host": None, "project_path": None}
-    tombstone = conversation.model_copy(update={**told, "deleted_at": clock.iso_millis(process.clock())})
+    fields = {"title": None, "cwd": None, "host": None, "project_path": None}
+    tombstone = conversation.model_copy(update={**fields, "deleted_at": clock.iso_millis(process.clock())})
     key = keys.conversation(space_id, conversation.conversation_id)
     process.store.put(key, tombstone.to_bytes(), content_type=stored_documents.JSON)
     sign(process, space_id, conversation.conversation_id)
@@ -264,30 +268,30 @@ def gone(process: Process, space_id: str, ids: Iterable[str | None]) -> set[str]
             # A document that cannot be read exists.
             return False
 
-    wanted = sorted({one for one in ids if one})
-    found = process.store.map(is_gone, wanted)
-    return {one for one, is_one in zip(wanted, found, strict=True) if is_one}
+    wanted = sorted({item for item in ids if item})
+    results = process.store.map(is_gone, wanted)
+    return {item for item, is_one in zip(wanted, results, strict=True) if is_one}
 
 
 def look(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
     """The conversation, or its tombstone, or None where there is neither: 1 GET."""
-    found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
-    return parsed(process, Conversation, found) if found else None
+    item = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
+    return parsed(process, Conversation, item) if item else None
 
 
-def parsed(process: Process, kind: type[D], found: Object) -> D:
+def parsed(process: Process, kind: type[D], item: Object) -> D:
     """The document in an object of a conversation. Raises ConversationBroken for one that cannot be read."""
-    return unreadable.parsed(process, kind, found, ConversationBroken)
+    return unreadable.parsed(process, kind, item, ConversationBroken)
 
 
 def load(process: Process, space_id: str, conversation_id: str) -> Conversation:
     """The conversation: 1 GET, and 1 for the space where this process has not read it lately. Raises NotFound."""
     keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
-    found = find(process, space_id, conversation_id)
-    if not found:
+    result = find(process, space_id, conversation_id)
+    if not result:
         raise NotFound("conversation", conversation_id)
-    return found
+    return result
 
 
 def no_summary(level: int, number: int) -> NotFound:

@@ -83,11 +83,11 @@ def forecast(process: Process, at: At, levels: Sequence[int] = keys.LEVELS, earl
     and summary that this process has not read before.
     """
     layers, plan = summaries.read(process, at), Forecast(at)
-    there = _first_level(process, layers, earlier, plan)
+    existing = _first_level(process, layers, earlier, plan)
     for level in (2, 3):
         if level <= max(levels):
-            there = _next_level(process, layers, level, there, plan)
-    plan.levels = [one for one in plan.levels if one.level in levels]
+            existing = _next_level(process, layers, level, existing, plan)
+    plan.levels = [item for item in plan.levels if item.level in levels]
     return plan
 
 
@@ -95,23 +95,23 @@ def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan:
     parameters, told = layers.at.parameters, Plan(1)
     plan.levels.append(told)
     current = summaries.current(process, layers, 1)
-    known = {one.number: one.chars for one in summaries.load(process, layers, 1, current)}
+    by_number = {item.number: item.chars for item in summaries.load(process, layers, 1, current)}
     numbers = range(1, layers.boundaries[1] + 1)
     fixed = summaries.block_boundaries(process, layers, numbers)
-    sizes = [(number, one.chars, one.end - one.start + 1) for number, one in zip(numbers, fixed, strict=True)]
+    sizes = [(number, item.chars, item.end - item.start + 1) for number, item in zip(numbers, fixed, strict=True)]
     fresh = list(levels.blocks(process, layers))
     behind = layers.boundaries[1]
-    sizes += [(behind + place, one.chars, one.end - one.start.index + 1) for place, one in enumerate(fresh, 1)]
+    sizes += [(behind + place, item.chars, item.end - item.start.index + 1) for place, item in enumerate(fresh, 1)]
     told.boundaries = len(fresh)
-    asked = [block for block in fresh if block.chars > parameters.verbatim_chars]
-    told.reused = _reused(process, layers, earlier, asked)
+    blocks = [block for block in fresh if block.chars > parameters.verbatim_chars]
+    told.reused = _reused(process, layers, earlier, blocks)
     captures = not earlier and capture.is_wanted(process, layers.at)
     made = []
     for number, chars, turns in sizes:
         asks = captures or chars > parameters.verbatim_chars
-        length = known.get(number, parameters.target(chars) if asks else chars)
-        made.append(_Made(number, length, chars, number not in known))
-        if number not in known and asks:
+        length = by_number.get(number, parameters.target(chars) if asks else chars)
+        made.append(_Made(number, length, chars, number not in by_number))
+        if number not in by_number and asks:
             told.calls += 1
             told.parts += turns
             told.source_chars += chars
@@ -125,12 +125,12 @@ def _reused(process: Process, layers: Layers, earlier: Layers | None, fresh: Seq
     if not earlier or not any(earlier.names[1].values()):
         return 0
     maker = making.maker(process, layers.at)
-    made = [name for some in earlier.names[1].values() for name in some]
-    there = {names.source_of(name) for name in made if names.maker_of(name) == maker}
-    if not there:
+    made = [name for batch in earlier.names[1].values() for name in batch]
+    ids = {names.source_of(name) for name in made if names.maker_of(name) == maker}
+    if not ids:
         return 0
     found_there = process.store.map(
-        lambda block: making.material_of_block(process, layers.at, boundaries.of_block(block), 1).source in there, fresh
+        lambda block: making.material_of_block(process, layers.at, boundaries.of_block(block), 1).source in ids, fresh
     )
     return sum(found_there)
 
@@ -139,26 +139,28 @@ def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_M
     parameters, told = layers.at.parameters, Plan(level)
     plan.levels.append(told)
     current = summaries.current(process, layers, level)
-    known = {one.number: one.chars for one in summaries.load(process, layers, level, current)}
+    by_number = {item.number: item.chars for item in summaries.load(process, layers, level, current)}
     numbers = range(1, layers.boundaries[level] + 1)
     groups = [
         (number, boundary.children, boundary.chars, boundary.raw_chars)
         for number, boundary in zip(numbers, summaries.group_boundaries(process, layers, level, numbers), strict=True)
     ]
     behind = groups[-1][1][1] if groups else 0
-    waiting: Sequence[Child] = [Child(one.number, one.chars, one.raw_chars) for one in below if one.number > behind]
+    waiting: Sequence[Child] = [
+        Child(item.number, item.chars, item.raw_chars) for item in below if item.number > behind
+    ]
     while group := boundaries.next_group(layers.at.built.profile, parameters, level, waiting):
         first, last = group[0].number, group[-1].number
         sizes = sum(child.chars for child in group), sum(child.raw_chars for child in group)
         groups.append((len(groups) + 1, (first, last), *sizes))
         waiting = [child for child in waiting if child.number > last]
         told.boundaries += 1
-    fresh_below = {one.number for one in below if one.fresh}
+    fresh_below = {item.number for item in below if item.fresh}
     made = []
     for number, (first, last), chars, raw in groups:
         # A new summary makes all summaries above it new.
-        fresh = number not in known or any(first <= one <= last for one in fresh_below)
-        length = parameters.target(chars) if fresh else known[number]
+        fresh = number not in by_number or any(first <= item <= last for item in fresh_below)
+        length = parameters.target(chars) if fresh else by_number[number]
         made.append(_Made(number, length, raw, fresh))
         if fresh:
             told.calls += 1

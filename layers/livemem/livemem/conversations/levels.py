@@ -46,17 +46,17 @@ class Done:
     @property
     def generated(self) -> list[Made]:
         """The summaries that were made and stored, not copied."""
-        return [one for one in self.made if one.name and not one.reused]
+        return [item for item in self.made if item.name and not item.reused]
 
     @property
     def failures(self) -> list[Made]:
         """The summaries that could not be made, of the version that counts."""
-        return [one for one in self.made[self.settled :] if one.error]
+        return [item for item in self.made[self.settled :] if item.error]
 
     @property
     def anything(self) -> bool:
         """Whether any boundary or summary was written."""
-        return bool(self.boundaries or any(one.name for one in self.made))
+        return bool(self.boundaries or any(item.name for item in self.made))
 
 
 def blocks(process: Process, layers: Layers) -> Iterator[Block]:
@@ -92,10 +92,10 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
             return
         else:
             further = range(read_to + 1, min(read_to + TURNS_AT_ONCE, last) + 1)
-            some = log.read(process, at.space_id, at.conversation_id, further)
-            if len(some) != len(further):
+            batch = log.read(process, at.space_id, at.conversation_id, further)
+            if len(batch) != len(further):
                 raise summaries.Vanished(at.conversation_id)
-            sizes += [turn.size(at.conversation.closings) for turn in some]
+            sizes += [turn.size(at.conversation.closings) for turn in batch]
             read_to = further[-1]
 
 
@@ -139,35 +139,35 @@ def fix_block_boundaries(process: Process, layers: Layers, deadline: datetime, d
     return layers.boundaries[1] - before
 
 
-def children(process: Process, layers: Layers, level: int, there: Mapping[int, str]) -> list[Child]:
+def children(process: Process, layers: Layers, level: int, existing: Mapping[int, str]) -> list[Child]:
     """The summaries of the level below that are in no group yet, up to the first one that is missing."""
     count = layers.boundaries[level]
     first = summaries.group_boundaries(process, layers, level, [count])[0].children[1] + 1 if count else 1
-    some = {}
+    ids = {}
     for number in range(first, layers.boundaries[level - 1] + 1):
-        if number not in there:
+        if number not in existing:
             break
-        some[number] = there[number]
-    loaded = summaries.load(process, layers, level - 1, some)
+        ids[number] = existing[number]
+    loaded = summaries.load(process, layers, level - 1, ids)
     raw: Sequence[BlockBoundary | GroupBoundary]
     if level == 2:
-        raw = summaries.block_boundaries(process, layers, list(some))
+        raw = summaries.block_boundaries(process, layers, list(ids))
         sizes = [boundary.chars for boundary in raw]
     else:
-        sizes = [boundary.raw_chars for boundary in summaries.group_boundaries(process, layers, level - 1, list(some))]
-    return [Child(one.number, one.chars, size) for one, size in zip(loaded, sizes, strict=True)]
+        sizes = [boundary.raw_chars for boundary in summaries.group_boundaries(process, layers, level - 1, list(ids))]
+    return [Child(item.number, item.chars, size) for item, size in zip(loaded, sizes, strict=True)]
 
 
 def fix_group_boundaries(process: Process, layers: Layers, level: int) -> int:
     """Fix the ends of all groups of a level that are due. Returns how many boundaries are new."""
     before = layers.boundaries[level]
-    there = summaries.current(process, layers, level - 1)
-    waiting: Sequence[Child] = children(process, layers, level, there)
+    existing = summaries.current(process, layers, level - 1)
+    waiting: Sequence[Child] = children(process, layers, level, existing)
     while True:
         group = boundaries.next_group(layers.at.built.profile, layers.at.parameters, level, waiting)
         if not group:
             return layers.boundaries[level] - before
-        wanted = _group_boundary(process, layers, level, group, there)
+        wanted = _group_boundary(process, layers, level, group, existing)
         written = summary_versions.write_boundary(process, layers.at, level, layers.boundaries[level] + 1, wanted)
         layers.boundaries[level] += 1
         # A worker that made another summary in the meantime may have found another end. The stored boundary counts.
@@ -175,9 +175,9 @@ def fix_group_boundaries(process: Process, layers: Layers, level: int) -> int:
 
 
 def _group_boundary(
-    process: Process, layers: Layers, level: int, group: Sequence[Child], there: Mapping[int, str]
+    process: Process, layers: Layers, level: int, group: Sequence[Child], existing: Mapping[int, str]
 ) -> GroupBoundary:
-    ends = {number: there[number] for number in (group[0].number, group[-1].number)}
+    ends = {number: existing[number] for number in (group[0].number, group[-1].number)}
     loaded = summaries.load(process, layers, level - 1, ends)
     first, last = loaded[0], loaded[-1]
     return GroupBoundary(
@@ -266,8 +266,8 @@ def is_due(process: Process, at: At, levels: Sequence[int] = keys.LEVELS) -> boo
         if level == 1:
             due = next(blocks(process, layers), None) is not None
         else:
-            there = summaries.current(process, layers, level - 1)
-            waiting = children(process, layers, level, there)
+            existing = summaries.current(process, layers, level - 1)
+            waiting = children(process, layers, level, existing)
             due = bool(boundaries.next_group(at.built.profile, at.parameters, level, waiting))
         if due or summaries.missing(process, layers, level):
             return True

@@ -66,16 +66,16 @@ def append(process: Process, space_id: str, conversation_id: str, author: str, d
     keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    named = draft.message_id
+    message_id = draft.message_id
     looks: list[Callable[[], Any]] = [
         lambda: conversations.find(process, space_id, conversation_id),
         lambda: last_index(process, space_id, conversation_id),
-        lambda: find_floor(process, space_id, conversation_id, named) if named else None,
+        lambda: find_floor(process, space_id, conversation_id, message_id) if message_id else None,
     ]
-    found, tail, floor = process.store.map(lambda look: look(), looks)
-    if not found:
+    result, tail, floor = process.store.map(lambda look: look(), looks)
+    if not result:
         raise NotFound("conversation", conversation_id)
-    return _append(process, _At(space_id, found, author), draft, tail, floor)
+    return _append(process, _At(space_id, result, author), draft, tail, floor)
 
 
 def prepare(draft: Draft, where: str = "") -> Draft:
@@ -127,27 +127,27 @@ def append_all(
 def _append_some(process: Process, at: _At, drafts: Sequence[Draft], until: datetime | None) -> list[Appended]:
     tail = last_index(process, at.space_id, at.conversation_id)
     named = [draft.message_id or "" for draft in drafts]
-    floors = process.store.map(lambda one: find_floor(process, at.space_id, at.conversation_id, one), named)
+    floors = process.store.map(lambda item: find_floor(process, at.space_id, at.conversation_id, item), named)
     before = [floor for floor in floors if floor is not None]
     # Turns of earlier tries are behind the lowest floor: read them once, not once for each message.
     behind = range(min(before, default=tail) + 1, tail + 1)
-    there = {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
-    missing = [one for one, floor in zip(named, floors, strict=True) if floor is None]
-    claimed = process.store.map(lambda one: _claim(process, at, one, tail), list(dict.fromkeys(missing)))
+    by_message_id = {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
+    missing = [item for item, floor in zip(named, floors, strict=True) if floor is None]
+    claimed = process.store.map(lambda item: _claim(process, at, item, tail), list(dict.fromkeys(missing)))
     if any(floor < tail for floor in claimed):
         # Another worker imports the same right now: its turns may be anywhere behind their floor.
         behind = range(min(claimed) + 1, tail + 1)
-        there |= {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
+        by_message_id |= {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
     done: list[Appended] = []
     for draft, message_id in zip(drafts, named, strict=True):
         if until is not None and process.clock() >= until:
             break
-        mine = there.get(message_id) or there.get(turns.erased_name(message_id))
+        mine = by_message_id.get(message_id) or by_message_id.get(turns.erased_name(message_id))
         if mine:
             done.append(_repeated(process, at, draft, mine))
         else:
             # Turns that others write meanwhile may be of later lines, so the turns on the way are kept.
-            done.append(_write(process, at, draft, message_id, tail + 1, there))
+            done.append(_write(process, at, draft, message_id, tail + 1, by_message_id))
             tail = max(tail, done[-1].turn.turn_index)
     return done
 
@@ -187,17 +187,17 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
 
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
     """The turn behind which a message's own turn is, or None if the message never came: 1 GET."""
-    found = process.store.get(keys.message(space_id, conversation_id, message_id))
-    return conversations.parsed(process, Floor, found).floor if found else None
+    item = process.store.get(keys.message(space_id, conversation_id, message_id))
+    return conversations.parsed(process, Floor, item).floor if item else None
 
 
 def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> Turn | None:
     """The message's turn among these, or None."""
     for start in range(first, last + 1, AT_ONCE):
-        some = read(process, at.space_id, at.conversation_id, range(start, min(start + AT_ONCE, last + 1)))
-        if not some:
+        batch = read(process, at.space_id, at.conversation_id, range(start, min(start + AT_ONCE, last + 1)))
+        if not batch:
             return None
-        mine = next((turn for turn in some if turn.is_of(message_id)), None)
+        mine = next((turn for turn in batch if turn.is_of(message_id)), None)
         if mine:
             return mine
     return None
@@ -237,42 +237,42 @@ def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) 
     process.store.map(put, list(apart))
 
 
-def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
-    if there.erased_on:
+def _repeated(process: Process, at: _At, draft: Draft, turn: Turn) -> Appended:
+    if turn.erased_on:
         # The words are erased for good: a repeat, however late, brings nothing back.
-        return Appended(there.model_copy(update={"message_id": draft.message_id or there.message_id}), fresh=False)
-    wanted, apart = turns.made(draft, there.message_id, there.turn_index, at.author, process.clock())
-    if not turns.same(wanted, there):
+        return Appended(turn.model_copy(update={"message_id": draft.message_id or turn.message_id}), fresh=False)
+    wanted, apart = turns.made(draft, turn.message_id, turn.turn_index, at.author, process.clock())
+    if not turns.same(wanted, turn):
         raise InvalidRequest.of("message_id", OTHER)
-    _keep_apart(process, at, there.turn_index, apart)
-    return Appended(there, fresh=False, redacted=draft.redacted)
+    _keep_apart(process, at, turn.turn_index, apart)
+    return Appended(turn, fresh=False, redacted=draft.redacted)
 
 
 def newest(process: Process, space_id: str, conversation_id: str, most: int) -> list[Entry]:
     """The newest turns as a listing shows them, the newest first: 1 LIST for up to 1,000 of them."""
-    listed = process.store.scan(keys.turns_prefix(space_id, conversation_id), limit=most)
-    return [entry for entry in listed if keys.parse_turn(entry.key)]
+    entries = process.store.scan(keys.turns_prefix(space_id, conversation_id), limit=most)
+    return [entry for entry in entries if keys.parse_turn(entry.key)]
 
 
 def last_index(process: Process, space_id: str, conversation_id: str) -> int:
     """The number of the newest turn, or 0 where there is none: 1 LIST."""
-    found = newest(process, space_id, conversation_id, 1)
-    parsed = keys.parse_turn(found[0].key) if found else None
+    result = newest(process, space_id, conversation_id, 1)
+    parsed = keys.parse_turn(result[0].key) if result else None
     return parsed[2] if parsed else 0
 
 
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
     """Those of these turns that are there: 1 GET each, in parallel. Raises ConversationBroken."""
-    some = _there(process, space_id, conversation_id, indexes)
-    return [conversations.parsed(process, Turn, item) for item in some]
+    batch = _there(process, space_id, conversation_id, indexes)
+    return [conversations.parsed(process, Turn, item) for item in batch]
 
 
 def readable(
     process: Process, space_id: str, conversation_id: str, indexes: Sequence[int], missing: list[str] | None
 ) -> list[Turn]:
     """Those of the turns that are there and can be read. The keys of unreadable ones are added to `missing`."""
-    some = _there(process, space_id, conversation_id, indexes)
-    turns = [unreadable.tolerated(process, Turn, item, missing) for item in some]
+    batch = _there(process, space_id, conversation_id, indexes)
+    turns = [unreadable.tolerated(process, Turn, item, missing) for item in batch]
     return [turn for turn in turns if turn]
 
 
@@ -282,12 +282,12 @@ def _there(process: Process, space_id: str, conversation_id: str, indexes: Seque
     Turns have no gaps, so behind 256 missing ones there is none. A forged log with gaps can't make this loop long.
     """
     for start in range(0, len(indexes), READ_AT_ONCE):
-        some = indexes[start : start + READ_AT_ONCE]
-        found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in some])
-        there = [item for item in found if item]
-        if not there:
+        batch = indexes[start : start + READ_AT_ONCE]
+        items = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in batch])
+        existing = [item for item in items if item]
+        if not existing:
             return
-        yield from there
+        yield from existing
 
 
 @dataclass(frozen=True)

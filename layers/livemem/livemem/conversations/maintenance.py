@@ -41,49 +41,49 @@ LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further conversations."""
 
 
-def start_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
+def start_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done:
     """Look at the conversations whose time has come, and start their jobs. Returns how many, by space.
 
     One look at each conversation, and 1 DeleteObjects for the entries of those in which nothing is due any more.
     """
     started: dict[str, float] = {}
-    left = _in_turn(found)
-    while left and deadline - process.clock() > LAST_ROUND:
-        batch, left = left[:AT_ONCE], left[AT_ONCE:]
-        looks = process.store.map(lambda one: _start(process, deadline, one), batch)
-        for one, seen in zip(batch, looks, strict=True):
-            if seen == "started":
+    rest = _in_turn(due)
+    while rest and deadline - process.clock() > LAST_ROUND:
+        batch, rest = rest[:AT_ONCE], rest[AT_ONCE:]
+        looks = process.store.map(lambda item: _start(process, deadline, item), batch)
+        for one, look in zip(batch, looks, strict=True):
+            if look == "started":
                 started[one.space_id] = started.get(one.space_id, 0) + 1
-        at_rest = [one for one, seen in zip(batch, looks, strict=True) if seen == "at_rest"]
-        due_index.settle(process, at_rest, [one for one in batch if one not in at_rest])
+        at_rest = [item for item, current in zip(batch, looks, strict=True) if current == "at_rest"]
+        due_index.settle(process, at_rest, [item for item in batch if item not in at_rest])
     return {"conversations_started": started} if started else {}
 
 
-def _in_turn(found: Sequence[Due]) -> list[Due]:
+def _in_turn(due: Sequence[Due]) -> list[Due]:
     """The conversations in an order in which spaces take turns: first the oldest of each space, then its second."""
-    seen: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     placed = []
-    for place, one in enumerate(found):
-        placed.append((seen[one.space_id], place, one))
-        seen[one.space_id] += 1
-    return [one for *_, one in sorted(placed, key=lambda item: item[:2])]
+    for place, one in enumerate(due):
+        placed.append((counter[one.space_id], place, one))
+        counter[one.space_id] += 1
+    return [item for *_, item in sorted(placed, key=lambda item: item[:2])]
 
 
-def _start(process: Process, deadline: datetime, found: Due) -> Literal["started", "at_rest", "waits"]:
+def _start(process: Process, deadline: datetime, due: Due) -> Literal["started", "at_rest", "waits"]:
     """Look at one conversation. It stays in the due index until nothing is due, and nothing is left of a deletion."""
-    space_id, conversation_id = found.space_id, found.name
+    space_id, conversation_id = due.space_id, due.name
     share = process.within(min(process.clock() + SHARE, deadline))
     if not _is_id(conversation_id):
         return "at_rest"
     try:
         head = heads.find(share, space_id)
-        there = conversations.look(share, space_id, conversation_id) if head else None
-        if head and there and not head.meta.has_conversations:
+        existing = conversations.look(share, space_id, conversation_id) if head else None
+        if head and existing and not head.meta.has_conversations:
             _note_conversations(share, head)
-        if there and there.deleted_at:
+        if existing and existing.deleted_at:
             return "waits" if removal.go_on(share, space_id, conversation_id) else "at_rest"
-        dead = _dead_job(share, space_id, conversation_id) if there else None
-        if there and (dead or _is_due(share, space_id, there)):
+        dead = _dead_job(share, space_id, conversation_id) if existing else None
+        if existing and (dead or _is_due(share, space_id, existing)):
             if dead:
                 worker.queue(share, update.KIND, space_id, dead, conversation_id)
             else:
@@ -129,8 +129,8 @@ def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | No
     job_id = seen.waiting_owner() if seen else None
     if not job_id:
         return None
-    found = update.KIND.find(process, space_id, job_id, subject=conversation_id)
-    if found and not found.value.ended():
+    result = update.KIND.find(process, space_id, job_id, subject=conversation_id)
+    if result and not result.value.ended():
         return job_id
     lease.forget(process, place, job_id)
     return None
@@ -155,11 +155,11 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     if not ids:
         # A tombstone outlives all other objects of a conversation.
         return {}
-    found = dict(zip(ids, process.store.map(lambda one: _find(process, space.space_id, one), ids), strict=True))
-    there = [one for one in found.values() if isinstance(one, Conversation)]
-    removed = sum(process.store.map(lambda one: _tidy(process, space.space_id, one), there))
+    results = dict(zip(ids, process.store.map(lambda item: _find(process, space.space_id, item), ids), strict=True))
+    items = [item for item in results.values() if isinstance(item, Conversation)]
+    removed = sum(process.store.map(lambda item: _tidy(process, space.space_id, item), items))
     # A conversation that cannot be read exists, and stays.
-    cleared = removal.clear_orphans(process, space.space_id, ids, {name for name, one in found.items() if one})
+    cleared = removal.clear_orphans(process, space.space_id, ids, {name for name, item in results.items() if item})
     done = {"summary_versions_removed": float(removed), "conversations_cleaned": float(cleared)}
     return {name: count for name, count in done.items() if count}
 
@@ -190,15 +190,15 @@ def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
         return 0
     known = standing.known
     keep = {known.version, known.building.version if known.building else known.version}
-    recent = {one.version for one in known.retired if process.clock() - clock.parse(one.at) < summary_versions.KEPT}
+    recent = {item.version for item in known.retired if process.clock() - clock.parse(item.at) < summary_versions.KEPT}
     # The versions that a listing shows, not all numbers up to the highest: a forged document may hold any number.
-    listed = process.store.folders(keys.folder(space_id, conversation.conversation_id))
+    folders = process.store.folders(keys.folder(space_id, conversation.conversation_id))
     # Higher versions were begun after the document was read.
-    there = [number for name in listed if (number := keys.parse_version(name)) and number <= known.highest]
-    doomed = [number for number in there if number not in keep | recent]
+    parsed = [number for name in folders if (number := keys.parse_version(name)) and number <= known.highest]
+    doomed = [number for number in parsed if number not in keep | recent]
     for number in doomed:
         _remove(process, space_id, conversation.conversation_id, number)
-    gone = [one.version for one in known.retired if one.version not in keep | recent]
+    gone = [item.version for item in known.retired if item.version not in keep | recent]
     with suppress(PreconditionLost):
         summary_versions.forget(process, standing, gone)
     return len(doomed)
@@ -268,9 +268,9 @@ def _instead_of_floor(_: Process, __: Damaged) -> Floor:
 
 
 def _part_of(damaged: Damaged) -> tuple[str, str]:
-    found = keys.parse_part(damaged.name)
-    assert found
-    return found
+    parsed = keys.parse_part(damaged.name)
+    assert parsed
+    return parsed
 
 
 TURN_LOST = "[This turn could not be read and was set aside.]"

@@ -86,7 +86,7 @@ class Material:
 
     def verbatim(self) -> str:
         """The text of all turns, each side with its speaker."""
-        return labels.of_sides(side for _, *both in self._turns for side in zip(labels.SIDES, both, strict=True))
+        return labels.of_sides(side for _, *item in self._turns for side in zip(labels.SIDES, item, strict=True))
 
     @property
     def turns(self) -> list[Turn]:
@@ -102,11 +102,11 @@ class Material:
         """The only user who speaks in a block. None where that is not one user, and for a group."""
         return user_signals.speaker(self.turns)
 
-    def behind(self, shown: Summary, erased: Sequence[int]) -> "Material":
+    def behind(self, summary: Summary, erased: Sequence[int]) -> "Material":
         """The same block, whose prompt also shows the summary of the block before. `erased`: all turns that are."""
-        since = shown.first_shown
+        since = summary.first_shown
         gone = [index for index in erased if since <= index < self.covers.turns[0]]
-        before = "\n".join(filter(None, (block_context.excerpt(shown), self._before)))
+        before = "\n".join(filter(None, (block_context.excerpt(summary), self._before)))
         return replace(self, since=since, erased=sorted({*self.erased, *gone}), _before=before)
 
     def messages(self, target: int, *, captures: bool) -> Messages:
@@ -148,7 +148,7 @@ def material_of_block(process: Process, at: At, boundary: BlockBoundary, number:
         erased=[turn.turn_index for turn in turns if turn.erased_on],
         overlaps=first < boundary.start,
         written_by=_first(turn.token for turn in turns),
-        written_for=_first(one for turn in inside for one in _written_for(turn)),
+        written_for=_first(item for turn in inside for item in _written_for(turn)),
         _turns=parts,
         _before=_before(at, boundary, turns),
     )
@@ -168,7 +168,7 @@ def paths(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if str(name).lower() in FILE_ARGUMENTS:
-                yield from (one for one in _texts(inner) if len(one) <= 500 and PATH.fullmatch(one))
+                yield from (text for text in _texts(inner) if len(text) <= 500 and PATH.fullmatch(text))
             elif isinstance(inner, (Mapping, list)):
                 yield from paths(inner)
     elif isinstance(value, list):
@@ -193,8 +193,8 @@ def material_of_group(
     if source is None:
         raise Vanished(layers.at.conversation_id)
     first, last = boundary.children
-    children = load(process, layers, level - 1, {one: below[one] for one in range(first, last + 1)})
-    _take_back_erased(process, layers.at, children, [(level - 1, one, below[one]) for one in range(first, last + 1)])
+    children = load(process, layers, level - 1, {item: below[item] for item in range(first, last + 1)})
+    _take_back_erased(process, layers.at, children, [(level - 1, item, below[item]) for item in range(first, last + 1)])
     text = "\n".join(text for child in children for text in (child.summary, *child.key_findings))
     return Material(
         level=level,
@@ -212,15 +212,15 @@ def material_of_group(
         overlaps=children[0].overlaps,
         since=children[0].since,
         written_by=_first(token for child in children for token in child.written_by or ()),
-        written_for=_first(one for child in children for one in child.written_for),
+        written_for=_first(item for child in children for item in child.written_for),
         _children=children,
     )
 
 
 def _written_for(turn: Turn) -> Iterator[tuple[str, str]]:
-    for side, said in zip(("user", "assistant"), (turn.user_message, turn.assistant_message), strict=True):
+    for side, statement in zip(("user", "assistant"), (turn.user_message, turn.assistant_message), strict=True):
         speaker = turn.speaker(side)
-        if said.strip() and speaker != turn.token:
+        if statement.strip() and speaker != turn.token:
             yield turn.token, speaker[:SPEAKER_BYTES]
 
 
@@ -239,7 +239,7 @@ def _erased_in(children: Sequence[Summary]) -> Iterator[int]:
 
 
 def _take_back_erased(
-    process: Process, at: At, children: Sequence[Summary], named: Sequence[tuple[int, int, str]]
+    process: Process, at: At, children: Sequence[Summary], pairs: Sequence[tuple[int, int, str]]
 ) -> None:
     """Remove the children that may hold erased words, and raise Vanished if there are any. A late write has brought
     them back, and the prompt must not show them. They are missing then, and made again.
@@ -247,7 +247,7 @@ def _take_back_erased(
     gone = at.conversation.erased_turns
     late = [
         at.summary_key(*name)
-        for child, name in zip(children, named, strict=True)
+        for child, name in zip(children, pairs, strict=True)
         if any(child.says_of(index) for index in gone)
     ]
     if late:
@@ -334,7 +334,7 @@ def _verbatim(process: Process, material: Material, redo: int) -> Summary:
 def _summary(
     process: Process,
     material: Material,
-    found: SummaryAnswer,
+    summary_answer: SummaryAnswer,
     redo: int,
     *,
     model: str,
@@ -351,14 +351,14 @@ def _summary(
         range_end=material.range_end,
         created_at=material.range_end,
         generated_at=clock.iso_millis(process.clock()),
-        summary=found.summary,
-        key_findings=found.key_findings,
-        files_mentioned=answer.tidy([*found.files_mentioned, *material.files]),
-        topics=found.topics,
-        entities=answer.entities([found.entities, *(child.entities for child in material.below)]),
-        signals=found.signals,
+        summary=summary_answer.summary,
+        key_findings=summary_answer.key_findings,
+        files_mentioned=answer.tidy([*summary_answer.files_mentioned, *material.files]),
+        topics=summary_answer.topics,
+        entities=answer.entities([summary_answer.entities, *(child.entities for child in material.below)]),
+        signals=summary_answer.signals,
         tools_used=list(material.tools),
-        chars=len(found.summary),
+        chars=len(summary_answer.summary),
         source_chars=material.chars,
         model=model,
         prompt_version=prompt.version(),
@@ -404,9 +404,9 @@ def _make(
     summary = _summary(process, material, answered.value, redo, model=model, used=answered.used, flaws=flaws)
     # The model takes long: the conversation may be deleted meanwhile.
     _check_source(process, at, summary)
-    found = answered.value
-    if isinstance(found, CapturingAnswer):
-        note_ids = capture.append(process, at, number, material.source, material.turns, material.range_end, found.notes)
+    value = answered.value
+    if isinstance(value, CapturingAnswer):
+        note_ids = capture.append(process, at, number, material.source, material.turns, material.range_end, value.notes)
         summary = summary.model_copy(update={"notes": note_ids})
     _name_signals(process, at, material, summary, name)
     _store(process, at, summary, name)
@@ -429,8 +429,8 @@ def _captures(process: Process, at: At, material: Material) -> bool:
 
 def _check_source(process: Process, at: At, summary: Summary) -> None:
     """Raise Vanished if the conversation was deleted, or a turn of the summary's source was erased: 1 GET."""
-    there = conversations.find(process, at.space_id, at.conversation_id)
-    if not there or any(summary.says_of(index) for index in there.erased_turns):
+    existing = conversations.find(process, at.space_id, at.conversation_id)
+    if not existing or any(summary.says_of(index) for index in existing.erased_turns):
         raise Vanished(at.conversation_id)
 
 
@@ -464,15 +464,15 @@ def _copied(process: Process, layers: Layers, earlier: Layers | None, material: 
         return None
     wanted = names.source_of(name), names.maker_of(name)
     same = [
-        (names.redo_of(one), one, number)
-        for number, some in earlier.names[material.level].items()
-        for one in some
-        if (names.source_of(one), names.maker_of(one)) == wanted
+        (names.redo_of(item), item, number)
+        for number, batch in earlier.names[material.level].items()
+        for item in batch
+        if (names.source_of(item), names.maker_of(item)) == wanted
     ]
     if not same:
         return None
-    _, there, number = max(same)
-    found = process.store.get(earlier.at.summary_key(material.level, number, there))
+    _, existing, number = max(same)
+    found = process.store.get(earlier.at.summary_key(material.level, number, existing))
     if not found:
         return None
     copy = parsed(process, Summary, found).model_copy(
@@ -484,6 +484,6 @@ def _copied(process: Process, layers: Layers, earlier: Layers | None, material: 
             "written_for": list(material.written_for),
         }
     )
-    _name_signals(process, layers.at, material, copy, there)
-    _store(process, layers.at, copy, there)
-    return there
+    _name_signals(process, layers.at, material, copy, existing)
+    _store(process, layers.at, copy, existing)
+    return existing

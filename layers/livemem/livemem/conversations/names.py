@@ -22,8 +22,8 @@ def source(parts: Sequence[Any]) -> str:
 
 def maker(prompt_version: str, model: str, parameters: Parameters) -> str:
     """The part of the name that stands for the maker of the summary."""
-    told = json.dumps([prompt_version, model, parameters.ratio, parameters.ratio_only])
-    return hashlib.sha256(told.encode()).hexdigest()[: 64 - SOURCE - REDO]
+    dumps = json.dumps([prompt_version, model, parameters.ratio, parameters.ratio_only])
+    return hashlib.sha256(dumps.encode()).hexdigest()[: 64 - SOURCE - REDO]
 
 
 def name(source: str, redo: int, maker: str) -> str:
@@ -48,5 +48,5 @@ def maker_of(name: str) -> str:
 
 def current(names: Iterable[str], source: str | None = None) -> str | None:
     """The summary that counts: of those with this source, the one made again most often. None: there is one source."""
-    fitting = [one for one in names if source is None or source_of(one) == source]
-    return max(fitting, key=lambda one: (redo_of(one), one), default=None)
+    fitting = [name for name in names if source is None or source_of(name) == source]
+    return max(fitting, key=lambda item: (redo_of(item), item), default=None)

@@ -37,7 +37,7 @@ class Wish:
     @property
     def levels(self) -> Sequence[int]:
         """The levels that are brought up, the lowest first."""
-        return tuple(one for one in keys.LEVELS if self.level is None or one <= self.level)
+        return tuple(item for item in keys.LEVELS if self.level is None or item <= self.level)
 
     def check(self) -> None:
         """Raise InvalidRequest, which names the field, where two fields exclude each other."""
@@ -140,9 +140,9 @@ def redo(process: Process, space_id: str, conversation_id: str, level: int, numb
     standing = summary_versions.read(process, space_id, conversation)
     at = At(space_id, conversation, standing.current())
     layers = found.read(process, at)
-    there = found.current(process, layers, level).get(number)
-    if not there:
+    existing = found.current(process, layers, level).get(number)
+    if not existing:
         raise conversations.no_summary(level, number)
-    redone = Redo(level=level, number=number, count=names.redo_of(there) + 1)
+    redone = Redo(level=level, number=number, count=names.redo_of(existing) + 1)
     job = summaries_job.new(process, space_id, conversation, "redo", at.version, redo=redone)
     return worker.order(process, update.REDO, job).value

@@ -80,16 +80,16 @@ def page(
     """
     heads.load_recent(process, space_id)
     ids = _ids(process, space_id, cwd, host)
-    waiting = [one for one in ids if after is None or one < after]
-    shown: list[Listed] = []
+    waiting = [item for item in ids if after is None or item < after]
+    result: list[Listed] = []
     last = None
-    while waiting and len(shown) < limit:
-        some, waiting = waiting[: limit - len(shown)], waiting[limit - len(shown) :]
-        looked_at = process.store.map(lambda one: _listed(process, space_id, one, missing), some)
+    while waiting and len(result) < limit:
+        batch, waiting = waiting[: limit - len(result)], waiting[limit - len(result) :]
+        looked_at = process.store.map(lambda item: _listed(process, space_id, item, missing), batch)
         # Markers outlive a deletion that was interrupted.
-        shown += [one for one in looked_at if one]
-        last = some[-1]
-    return shown, last if waiting else None
+        result += [item for item in looked_at if item]
+        last = batch[-1]
+    return result, last if waiting else None
 
 
 def _ids(process: Process, space_id: str, cwd: str | None, host: str | None) -> list[str]:
@@ -97,9 +97,9 @@ def _ids(process: Process, space_id: str, cwd: str | None, host: str | None) -> 
         return sorted(process.store.folders(keys.prefix(space_id)), reverse=True)
     named = conversations.host_name(host) if host else "", conversations.folder_name(cwd)
     folder = keys.by_cwd_prefix(space_id, *named)
-    found = (keys.parse_by_cwd(entry.key) for entry in process.store.scan(folder))
+    entries = (keys.parse_by_cwd(entry.key) for entry in process.store.scan(folder))
     # By their ids, which hold the time too: a page continues behind one of them.
-    return sorted((one for one in found if one), reverse=True)
+    return sorted((entry for entry in entries if entry), reverse=True)
 
 
 def of_folder(process: Process, space_id: str, cwd: str, host: str | None) -> list[str]:
@@ -140,11 +140,11 @@ def standing(process: Process, space_id: str, conversation_id: str) -> tuple[sum
 def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
     """The conversation with the progress of its boundaries and summaries. Raises NotFound."""
     known, at = standing(process, space_id, conversation_id)
-    listed = with_last(process, space_id, at.conversation)
+    entries = with_last(process, space_id, at.conversation)
     layers = summaries.read(process, at)
     count = layers.boundaries[1]
     start = summaries.block_boundaries(process, layers, [count])[0].next if count else (1, 0)
-    last_index = listed.turn_count
+    last_index = entries.turn_count
     levels = [_level(process, layers, level, last_index, start) for level in keys.LEVELS]
     indexes = range(start[0], min(last_index, start[0] + MOST_OPEN - 1) + 1)
     turns = log.readable(process, space_id, conversation_id, indexes, None)
@@ -153,7 +153,7 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
     ungrouped = summaries.block_boundaries(process, layers, range(behind + 1, count + 1))
     building = known.known.building
     return Detail(
-        listed,
+        entries,
         at,
         building.version if building else None,
         levels,
@@ -167,15 +167,15 @@ def _level(process: Process, layers: Layers, level: int, last_turn: int, start: 
     """The progress of a level: 1 GET for each boundary without a summary that this process has not read before. From
     level 2 on 1 GET more for the last boundary.
     """
-    count, there = layers.boundaries[level], summaries.current(process, layers, level)
-    missing = [number for number in range(1, count + 1) if number not in there]
+    count, existing = layers.boundaries[level], summaries.current(process, layers, level)
+    missing = [number for number in range(1, count + 1) if number not in existing]
     if level == 1:
         blocks = [block.covers for block in summaries.block_boundaries(process, layers, missing)]
-        return Level(level, count, len(there), _numbers([*blocks, (start[0], last_turn)]))
-    last, *others = summaries.group_boundaries(process, layers, level, [count, *missing]) if count else [None]
+        return Level(level, count, len(existing), _numbers([*blocks, (start[0], last_turn)]))
+    last, *item = summaries.group_boundaries(process, layers, level, [count, *missing]) if count else [None]
     grouped = last.children[1] if last else 0
-    waiting_children = sum(group.children[1] - group.children[0] + 1 for group in others if group)
-    return Level(level, count, len(there), layers.boundaries[level - 1] - grouped + waiting_children)
+    waiting_children = sum(group.children[1] - group.children[0] + 1 for group in item if group)
+    return Level(level, count, len(existing), layers.boundaries[level - 1] - grouped + waiting_children)
 
 
 def _numbers(ranges: Iterable[tuple[int, int]]) -> int:
@@ -228,27 +228,27 @@ def turns(
     while wanted and len(chosen) < limit:
         count = min(log.AT_ONCE, limit - len(chosen))
         met = len(missing)
-        some = log.readable(process, space_id, conversation_id, wanted[:count], missing)
+        batch = log.readable(process, space_id, conversation_id, wanted[:count], missing)
         # Turns have no gaps: where a whole batch is missing, no further turn exists.
-        seen, wanted = wanted[:count][-1], wanted[count:] if some or len(missing) > met else range(0)
-        for one in some:
-            chars += one.char_count
+        seen, wanted = wanted[:count][-1], wanted[count:] if batch or len(missing) > met else range(0)
+        for item in batch:
+            chars += item.char_count
             # Arguments and results of tools do not count as characters.
-            size += len(one.to_bytes())
+            size += len(item.to_bytes())
             too_much = size > limits.PAGE_BYTES or (max_chars is not None and chars > max_chars)
             if too_much and chosen:
                 return Page(chosen, chosen[-1].turn_index, missing)
-            chosen.append(one)
+            chosen.append(item)
     return Page(chosen, seen if wanted and chosen else None, missing)
 
 
 def whole_turn(process: Process, space_id: str, conversation_id: str, index: int) -> Turn:
     """A turn with all results of its tools: 1 GET, and 1 for each large result. Raises NotFound."""
     conversations.load(process, space_id, conversation_id)
-    there = log.read(process, space_id, conversation_id, [index]) if 0 < index < keys.LAST_TURN else []
-    if not there:
+    existing = log.read(process, space_id, conversation_id, [index]) if 0 < index < keys.LAST_TURN else []
+    if not existing:
         raise NotFound("turn", str(index))
-    return turn.with_results(process, space_id, conversation_id, there[0])
+    return turn.with_results(process, space_id, conversation_id, existing[0])
 
 
 @dataclass(frozen=True)
@@ -287,23 +287,23 @@ def summary_page(
     """
     _, at = standing(process, space_id, conversation_id)
     layers = summaries.read(process, at)
-    wanted: list[tuple[int, int, str | None]] = []
-    for one in sorted(keys.LEVELS, reverse=True) if level is None else [level]:
-        there = summaries.current(process, layers, one)
-        for number in range(min(layers.boundaries[one], within[1]), within[0] - 1, -1):
-            fits = state is None or (number in there) == (state == "sealed")
-            if fits and (after is None or (-one, -number) > (-after[0], -after[1])):
-                wanted.append((one, number, there.get(number)))
-    some = wanted[:limit]
-    items = process.store.map(lambda one: _readable_item(process, layers, one, missing), some)
-    return [one for one in items if one], some[-1][:2] if len(wanted) > limit else None
+    pairs: list[tuple[int, int, str | None]] = []
+    for item in sorted(keys.LEVELS, reverse=True) if level is None else [level]:
+        existing = summaries.current(process, layers, item)
+        for number in range(min(layers.boundaries[item], within[1]), within[0] - 1, -1):
+            fits = state is None or (number in existing) == (state == "sealed")
+            if fits and (after is None or (-item, -number) > (-after[0], -after[1])):
+                pairs.append((item, number, existing.get(number)))
+    batch = pairs[:limit]
+    items = process.store.map(lambda entry: _readable_item(process, layers, entry, missing), batch)
+    return [one for one in items if one], batch[-1][:2] if len(pairs) > limit else None
 
 
 def _readable_item(
-    process: Process, layers: Layers, one: tuple[int, int, str | None], missing: list[str] | None
+    process: Process, layers: Layers, numbers: tuple[int, int, str | None], missing: list[str] | None
 ) -> Item | None:
     try:
-        return _item(process, layers, *one)
+        return _item(process, layers, *numbers)
     except ObjectUnreadable as error:
         if missing is not None and error.key:
             missing.append(error.key)
@@ -325,8 +325,8 @@ def _item(process: Process, layers: Layers, level: int, number: int, name: str |
 
 def waiting_summaries(process: Process, layers: Layers, most: int) -> list[Summary]:
     """The newest summaries of level 1 that are in no group of level 2, the newest first."""
-    there = summaries.current(process, layers, 1)
+    existing = summaries.current(process, layers, 1)
     grouped = layers.boundaries[2]
     behind = summaries.group_boundaries(process, layers, 2, [grouped])[0].children[1] if grouped else 0
-    numbers = [number for number in sorted(there, reverse=True) if number > behind][:most]
-    return summaries.load(process, layers, 1, {number: there[number] for number in numbers})
+    numbers = [number for number in sorted(existing, reverse=True) if number > behind][:most]
+    return summaries.load(process, layers, 1, {number: existing[number] for number in numbers})

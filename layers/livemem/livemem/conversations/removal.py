@@ -62,12 +62,12 @@ def _clear_below(process: Process, space_id: str, conversation_id: str) -> None:
 def clear(process: Process, space_id: str, conversation_id: str, but: Collection[str] = ()) -> None:
     """Remove all objects below a conversation except for the keys `but`, and order the search to forget it."""
     for _ in range(ROUNDS):
-        found = False
+        result = False
         below = (entry for entry in process.store.scan(keys.folder(space_id, conversation_id)) if entry.key not in but)
         for batch in _batches(below):
-            found = True
+            result = True
             process.store.delete_many([entry.key for entry in batch])
-        if not found:
+        if not result:
             break
     forget(process, space_id, process.new_id())
 
@@ -109,13 +109,13 @@ def _is_over(entries: Collection[Entry]) -> bool:
     return all(entry.age > REMAINS_AFTER for entry in entries)
 
 
-def clear_orphans(process: Process, space_id: str, names: Sequence[str], there: set[str]) -> int:
-    """Remove the folders and markers of those conversations with a folder (`names`) that are not `there`, an hour after
-    their last write. Returns how many folders.
+def clear_orphans(process: Process, space_id: str, names: Sequence[str], living: set[str]) -> int:
+    """Remove the folders and markers of those conversations with a folder (`names`) that are not among the `living`, an
+    hour after their last write. Returns how many folders.
     """
     count = 0
     for name in names:
-        if name in there:
+        if name in living:
             continue
         entries = list(process.store.scan(keys.folder(space_id, name)))
         if entries and _is_over(entries) and not conversations.find(process, space_id, name):
@@ -124,7 +124,7 @@ def clear_orphans(process: Process, space_id: str, names: Sequence[str], there: 
     stray = [
         entry.key
         for entry in process.store.scan(f"{space_id}/_by_cwd/")
-        if (found := keys.parse_by_cwd(entry.key)) and found not in there and entry.age > REMAINS_AFTER
+        if (parsed := keys.parse_by_cwd(entry.key)) and parsed not in living and entry.age > REMAINS_AFTER
     ]
     for start in range(0, len(stray), DELETE_BATCH):
         process.store.delete_many(stray[start : start + DELETE_BATCH])

@@ -129,9 +129,9 @@ class Layers:
 
     def add(self, level: int, number: int, name: str) -> None:
         """Add a summary that was made just now."""
-        there = self.names[level].setdefault(number, [])
-        if name not in there:
-            there.append(name)
+        existing = self.names[level].setdefault(number, [])
+        if name not in existing:
+            existing.append(name)
 
 
 class _Bounds:
@@ -172,8 +172,8 @@ def read(process: Process, at: At) -> Layers:
             numbers[boundary.level].add(boundary.number)
         elif summary:
             found[summary.level][summary.number].append(summary.name)
-    in_a_row = {level: _in_a_row(some) for level, some in numbers.items()}
-    return Layers(at, in_a_row, {level: dict(some) for level, some in found.items()}, etags)
+    in_a_row = {level: _in_a_row(number) for level, number in numbers.items()}
+    return Layers(at, in_a_row, {level: dict(batch) for level, batch in found.items()}, etags)
 
 
 def _in_a_row(numbers: set[int]) -> int:
@@ -195,22 +195,22 @@ def group_boundaries(process: Process, layers: Layers, level: int, numbers: Sequ
 
 def load(process: Process, layers: Layers, level: int, named: Mapping[int, str]) -> list[Summary]:
     """These summaries of a level. `named` holds their names by number. The same requests."""
-    return _read(process, layers, Summary, [layers.at.summary_key(level, *one) for one in named.items()])
+    return _read(process, layers, Summary, [layers.at.summary_key(level, *item) for item in named.items()])
 
 
-def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]) -> list[D]:
+def _read(process: Process, layers: Layers, kind: type[D], texts: Sequence[str]) -> list[D]:
     def one(key: str) -> D:
         etag = layers.etags.get(key, "")
         known = process.reads.get(kind, key, etag) if etag else None
         if known:
             return known
-        found = process.store.get(key)
-        if not found:
+        item = process.store.get(key)
+        if not item:
             raise Vanished(key)
-        document = parsed(process, kind, found)
-        return process.reads.put(key, found.etag, document, [found.body])
+        document = parsed(process, kind, item)
+        return process.reads.put(key, item.etag, document, [item.body])
 
-    return process.store.map(one, wanted)
+    return process.store.map(one, texts)
 
 
 class Vanished(LiveMemoryError):
@@ -230,20 +230,20 @@ class Vanished(LiveMemoryError):
 def current(process: Process, layers: Layers, level: int) -> dict[int, str]:
     """The names of the summaries of a level that count, by number. Numbers without one are missing."""
     numbers = range(1, layers.boundaries[level] + 1)
-    there = layers.names[level]
+    existing = layers.names[level]
     if level == 1:
         # A block's text never changes, so all its summaries have the same source.
-        found = {number: names.current(there.get(number, ())) for number in numbers}
+        by_number = {number: names.current(existing.get(number, ())) for number in numbers}
     else:
         below = current(process, layers, level - 1)
         groups = group_boundaries(process, layers, level, numbers)
         sources = [source_of_group(below, boundary) for boundary in groups]
-        found = {
-            number: names.current(there.get(number, ()), source)
+        by_number = {
+            number: names.current(existing.get(number, ()), source)
             for number, source in zip(numbers, sources, strict=True)
             if source
         }
-    return {number: name for number, name in found.items() if name}
+    return {number: name for number, name in by_number.items() if name}
 
 
 def source_of_group(below: Mapping[int, str], boundary: GroupBoundary) -> str | None:
@@ -258,8 +258,8 @@ def source_of_group(below: Mapping[int, str], boundary: GroupBoundary) -> str | 
 
 def missing(process: Process, layers: Layers, level: int) -> list[int]:
     """The numbers of a level whose summary is missing and can be made, because its whole source is there."""
-    there = current(process, layers, level)
-    numbers = [number for number in range(1, layers.boundaries[level] + 1) if number not in there]
+    existing = current(process, layers, level)
+    numbers = [number for number in range(1, layers.boundaries[level] + 1) if number not in existing]
     if level == 1 or not numbers:
         return numbers
     below = current(process, layers, level - 1)

@@ -92,21 +92,21 @@ def new(
 
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> SummariesJob | None:
     """The job, or None: 1 GET. Raises InvalidName, ObjectUnreadable."""
-    found = process.store.get(keys.job(space_id, conversation_id, job_id))
-    return _described(process, found) if found else None
+    item = process.store.get(keys.job(space_id, conversation_id, job_id))
+    return _described(process, item) if item else None
 
 
-def _described(process: Process, found: Object) -> SummariesJob:
-    return jobs.described(stored.of(found, lambda one: parsed(process, SummariesJob, one)))
+def _described(process: Process, item: Object) -> SummariesJob:
+    return jobs.described(stored.of(item, lambda entry: parsed(process, SummariesJob, entry)))
 
 
-def _tolerated(process: Process, found: Object, missing: list[str] | None) -> SummariesJob | None:
+def _tolerated(process: Process, item: Object, missing: list[str] | None) -> SummariesJob | None:
     """The job in an object, or None where it cannot be read. Its key is added to `missing` then."""
     try:
-        return _described(process, found)
+        return _described(process, item)
     except ObjectUnreadable:
         if missing is not None:
-            missing.append(found.key)
+            missing.append(item.key)
         return None
 
 
@@ -114,10 +114,10 @@ def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> 
     """The job: 2 GETs. Raises InvalidName, NotFound."""
     all_keys.check_ulid("job_id", job_id)
     conversations.load(process, space_id, conversation_id)
-    found = find(process, space_id, conversation_id, job_id)
-    if not found:
+    result = find(process, space_id, conversation_id, job_id)
+    if not result:
         raise NotFound("job", job_id)
-    return found
+    return result
 
 
 def page(
@@ -136,13 +136,13 @@ def page(
     Raises InvalidName, NotFound.
     """
     conversations.load(process, space_id, conversation_id)
-    listed = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
-    ids = sorted((found for entry in listed if (found := keys.parse_job(entry.key))), reverse=True)
-    ids = [one for one in ids if after is None or one < after]
-    some = ids[:limit]
-    items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
+    entries = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
+    ids = sorted((parsed for entry in entries if (parsed := keys.parse_job(entry.key))), reverse=True)
+    ids = [item for item in ids if after is None or item < after]
+    batch = ids[:limit]
+    items = process.store.get_many([keys.job(space_id, conversation_id, item) for item in batch])
     read = [_tolerated(process, item, missing) for item in items if item]
-    return [one for one in read if one], some[-1] if len(ids) > limit else None
+    return [item for item in read if item], batch[-1] if len(ids) > limit else None
 
 
 def name(conversation_id: str, job_id: str) -> str:
@@ -161,7 +161,7 @@ def listing(process: Process, space_id: str, conversation_id: str) -> Iterable[t
     """The jobs of one conversation, the newest first: 1 LIST per 1,000. No list covers all conversations."""
     keys.check_conversation_id(conversation_id)
     entries = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
-    ids = describable.by_moment(found for entry in entries if (found := keys.parse_job(entry.key)))
+    ids = describable.by_moment(parsed for entry in entries if (parsed := keys.parse_job(entry.key)))
     return ((moment, name(conversation_id, job_id)) for moment, job_id in ids)
 
 

@@ -82,12 +82,12 @@ class Standing:
 
     def current(self) -> SummaryVersion:
         """The version that counts."""
-        one = self.known
+        item = self.known
         return SummaryVersion(
-            version=one.version,
-            profile=one.profile or self.conversation.profile,
-            parameters=one.parameters or self.conversation.parameters,
-            captured_until=one.captured_until,
+            version=item.version,
+            profile=item.profile or self.conversation.profile,
+            parameters=item.parameters or self.conversation.parameters,
+            captured_until=item.captured_until,
         )
 
 
@@ -99,7 +99,7 @@ def read(process: Process, space_id: str, conversation: Conversation) -> Standin
 
 def reading(process: Process) -> Read[SummaryVersions]:
     """The function that reads the document. It raises ConversationBroken."""
-    return lambda found: parsed(process, SummaryVersions, found)
+    return lambda item: parsed(process, SummaryVersions, item)
 
 
 def begin(
@@ -110,16 +110,18 @@ def begin(
     Raises PreconditionLost, ConversationBroken.
     """
 
-    def wanted(known: SummaryVersions) -> SummaryVersions | None:
-        there = known.building
-        if there and (there.profile, there.parameters) == (profile, parameters):
+    def wanted(summary_versions: SummaryVersions) -> SummaryVersions | None:
+        existing = summary_versions.building
+        if existing and (existing.profile, existing.parameters) == (profile, parameters):
             return None
-        if known.highest == MOST:
+        if summary_versions.highest == MOST:
             # No service made so many versions: the document was forged.
             key = keys.summary_versions(standing.space_id, standing.conversation.conversation_id)
             raise unreadable.error(key, ConversationBroken)
-        fresh = SummaryVersion(version=known.highest + 1, profile=profile, parameters=parameters, job_id=job_id)
-        return known.model_copy(update={"building": fresh, "highest": fresh.version})
+        fresh = SummaryVersion(
+            version=summary_versions.highest + 1, profile=profile, parameters=parameters, job_id=job_id
+        )
+        return summary_versions.model_copy(update={"building": fresh, "highest": fresh.version})
 
     building = _update(process, standing, wanted).known.building
     assert building
@@ -131,18 +133,18 @@ def switch(process: Process, standing: Standing, built: SummaryVersion, captured
     which the version before has a block. Raises PreconditionLost.
     """
 
-    def wanted(known: SummaryVersions) -> SummaryVersions | None:
-        if not known.building or known.building.version != built.version:
+    def wanted(summary_versions: SummaryVersions) -> SummaryVersions | None:
+        if not summary_versions.building or summary_versions.building.version != built.version:
             return None
         now = clock.iso(process.clock())
-        return known.model_copy(
+        return summary_versions.model_copy(
             update={
                 "version": built.version,
                 "profile": built.profile,
                 "parameters": built.parameters,
-                "captured_until": max(captured_until, known.captured_until),
+                "captured_until": max(captured_until, summary_versions.captured_until),
                 "building": None,
-                "retired": [*known.retired, Retired(version=known.version, at=now)],
+                "retired": [*summary_versions.retired, Retired(version=summary_versions.version, at=now)],
             }
         )
 
@@ -152,15 +154,15 @@ def switch(process: Process, standing: Standing, built: SummaryVersion, captured
 def forget(process: Process, standing: Standing, removed: list[int]) -> None:
     """Remove replaced versions from the document, after their objects are gone. Raises PreconditionLost."""
 
-    def wanted(known: SummaryVersions) -> SummaryVersions | None:
-        left = [one for one in known.retired if one.version not in removed]
-        return known.model_copy(update={"retired": left}) if left != known.retired else None
+    def wanted(summary_versions: SummaryVersions) -> SummaryVersions | None:
+        items = [item for item in summary_versions.retired if item.version not in removed]
+        return summary_versions.model_copy(update={"retired": items}) if items != summary_versions.retired else None
 
     _update(process, standing, wanted)
 
 
 def _update(
-    process: Process, standing: Standing, wanted: Callable[[SummaryVersions], SummaryVersions | None]
+    process: Process, standing: Standing, change_of: Callable[[SummaryVersions], SummaryVersions | None]
 ) -> Standing:
     """Apply a change to the newest document, and again after each lost race: 1 PUT, none where nothing changes."""
     space_id, conversation = standing.space_id, standing.conversation
@@ -168,7 +170,7 @@ def _update(
     document = stored.update(
         process.store,
         key,
-        lambda known: wanted(known or SummaryVersions.first()),
+        lambda known: change_of(known or SummaryVersions.first()),
         process.new_id,
         read=reading(process),
         current=standing.document,

@@ -333,8 +333,8 @@ def with_results(process: Process, space_id: str, conversation_id: str, turn: Tu
         call = turn.tool_calls[place]
         if call.result_size is None:
             return call
-        found = process.store.get(keys.tool_result(space_id, conversation_id, turn.turn_index, place))
-        return call.model_copy(update={"result": parsed(process, ToolResult, found).value}) if found else call
+        item = process.store.get(keys.tool_result(space_id, conversation_id, turn.turn_index, place))
+        return call.model_copy(update={"result": parsed(process, ToolResult, item).value}) if item else call
 
     calls = process.store.map(whole, range(len(turn.tool_calls)))
     return turn.model_copy(update={"tool_calls": calls})

@@ -101,8 +101,8 @@ def _draft(where: str, text: str) -> Draft:
 
 def _call(told: dict[str, Any]) -> ToolCall:
     """The call without unknown fields. Only the log sets the size of a result that is stored apart."""
-    known = {name: told[name] for name in ToolCall.model_fields if name in told}
-    return ToolCall.model_validate({**known, "result_size": None})
+    by_name = {name: told[name] for name in ToolCall.model_fields if name in told}
+    return ToolCall.model_validate({**by_name, "result_size": None})
 
 
 def _loaded(text: str) -> Any:
@@ -143,11 +143,11 @@ def take_in(
     """
     drafts = [log.prepare(draft, f"{identifier(draft.message_id or '')}: ") for draft in drafts]
     appended = log.append_all(process, space_id, conversation_id, author, drafts, until)
-    fresh = sum(one.fresh for one in appended)
-    newest = max((one.turn.turn_index for one in appended), default=0)
+    fresh = sum(item.fresh for item in appended)
+    newest = max((item.turn.turn_index for item in appended), default=0)
     if fresh >= MANY:
         # Without this the first search asks for it.
         with suppress(StoreUnavailable):
             process.enqueue("indexer", {"space_id": space_id})
-    redacted = sum((Counter(one.redacted) for one in appended), Counter())
+    redacted = sum((Counter(item.redacted) for item in appended), Counter())
     return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended), dict(sorted(redacted.items())))

@@ -55,8 +55,8 @@ def carry_out(
     space_id = all_keys.check_space_id(payload["space_id"])
     if "kind" not in payload:
         conversation_id = keys.check_conversation_id(payload["conversation_id"])
-        found = Waited(waited, in_line=bool(payload.get(shares.IN_LINE)))
-        return [_look_in_turn(process, space_id, conversation_id, deadline, delivery, found)]
+        result = Waited(waited, in_line=bool(payload.get(shares.IN_LINE)))
+        return [_look_in_turn(process, space_id, conversation_id, deadline, delivery, result)]
     kind, conversation_id = KINDS[payload["kind"]], keys.check_conversation_id(payload["subject"])
     worked = worker.work(
         process,
@@ -106,11 +106,11 @@ def hear(
     Raises as carry_out. StillAtWork is raised after all of them were looked at.
     """
     parsed = (keys.parse_turn(key) for key in event_keys)
-    wanted = dict.fromkeys(one[:2] for one in parsed if one)
+    fromkeys = dict.fromkeys(item[:2] for item in parsed if item)
     done, waits = [], None
-    for one in wanted:
+    for fromkey in fromkeys:
         try:
-            done.append(_look_in_turn(process, *one, deadline, delivery, Waited(waited)))
+            done.append(_look_in_turn(process, *fromkey, deadline, delivery, Waited(waited)))
         except StillAtWork as error:
             waits = error
     if waits:
@@ -181,8 +181,8 @@ def _rebuild_at_work(process: Process, standing: Standing) -> Stored[SummariesJo
     if not building or not building.job_id:
         return None
     conversation_id = standing.conversation.conversation_id
-    found = KIND.find(process, standing.space_id, building.job_id, subject=conversation_id)
-    return found if found and not found.value.ended() else None
+    result = KIND.find(process, standing.space_id, building.job_id, subject=conversation_id)
+    return result if result and not result.value.ended() else None
 
 
 def _looked_once_more(
@@ -203,8 +203,8 @@ def _looked_once_more(
 def _is_behind(process: Process, space_id: str, conversation_id: str, job: SummariesJob) -> bool:
     if job.leaves_rebuild or log.last_index(process, space_id, conversation_id) > job.last_turn:
         return True
-    there = conversations.find(process, space_id, conversation_id)
-    return there is not None and len(there.closings) > job.closings
+    existing = conversations.find(process, space_id, conversation_id)
+    return existing is not None and len(existing.closings) > job.closings
 
 
 def _at(standing: Standing) -> At:
@@ -212,7 +212,7 @@ def _at(standing: Standing) -> At:
 
 
 def _up_to(level: int | None) -> Sequence[int]:
-    return [one for one in keys.LEVELS if level is None or one <= level]
+    return [item for item in keys.LEVELS if level is None or item <= level]
 
 
 def _bring_up(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
@@ -253,10 +253,10 @@ def _rebuild(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
 def _vanished(work: Work[SummariesJob], done: Done) -> End:
     """End the job: the conversation was removed, or its version replaced, while the job worked on it."""
     process, job = work.process, work.job
-    there = conversations.find(process, job.space_id, job.subject or "")
+    existing = conversations.find(process, job.space_id, job.subject or "")
     # Where the conversation is gone, the job's document is an orphan beside the tombstone by now.
-    work.kind.look_again(work, due.LOST_AFTER if there else timedelta())
-    return End("failed" if there else "cancelled", {**_counted(job, done), "error": INTERRUPTED})
+    work.kind.look_again(work, due.LOST_AFTER if existing else timedelta())
+    return End("failed" if existing else "cancelled", {**_counted(job, done), "error": INTERRUPTED})
 
 
 def _redo(work: Work[SummariesJob], at: At, redo: Redo) -> Made | None:
@@ -267,31 +267,31 @@ def _redo(work: Work[SummariesJob], at: At, redo: Redo) -> Made | None:
     if redo.number > layers.boundaries[redo.level]:
         return None
     below = found.current(process, layers, redo.level - 1) if redo.level > 1 else {}
-    there = found.current(process, layers, redo.level).get(redo.number)
-    if there and names.redo_of(there) >= redo.count:
+    existing = found.current(process, layers, redo.level).get(redo.number)
+    if existing and names.redo_of(existing) >= redo.count:
         return None
-    if not there and redo.number not in found.missing(process, layers, redo.level):
+    if not existing and redo.number not in found.missing(process, layers, redo.level):
         return None
     material = making.gather(process, layers, redo.level, redo.number, below)
     return making.make(process, layers, material, work.deadline, redo=redo.count)
 
 
 def _report(work: Work[SummariesJob], done: Done) -> None:
-    work.used += sum((one.usage for one in done.made), Usage())
-    work.counts.update(made=len(done.generated), failed=len([one for one in done.made if one.error]))
+    work.used += sum((item.usage for item in done.made), Usage())
+    work.counts.update(made=len(done.generated), failed=len([item for item in done.made if item.error]))
 
 
 def _counted(job: SummariesJob, done: Done) -> dict[str, Any]:
     """The fields of the job's document: the stored values plus the work of this worker."""
     generated, sealed = dict(job.generated), dict(job.sealed)
-    for one in done.generated:
-        generated[str(one.level)] = generated.get(str(one.level), 0) + 1
+    for item in done.generated:
+        generated[str(item.level)] = generated.get(str(item.level), 0) + 1
     for level, count in done.boundaries.items():
         sealed[str(level)] = sealed.get(str(level), 0) + count
     millis = [one.seconds * 1_000 for one in done.generated]
     latency = {"mean": round(sum(millis) / len(millis), 1), "max": round(max(millis), 1)} if millis else {}
     whole, reused = done.missing + done.present, job.reused + sum(one.reused for one in done.made)
-    made, left = sum(generated.values()) + reused, max(0, done.missing - len([one for one in done.made if one.name]))
+    made, rest = sum(generated.values()) + reused, max(0, done.missing - len([one for one in done.made if one.name]))
     return {
         "generated": generated,
         "sealed": sealed,
@@ -299,8 +299,8 @@ def _counted(job: SummariesJob, done: Done) -> dict[str, Any]:
         "usage": sum((one.usage for one in done.made), job.usage),
         "latency_ms": latency or job.latency_ms,
         "dirty_share": round(done.missing / whole, 4) if whole and job.dirty_share is None else job.dirty_share,
-        "queue_length": left,
-        "progress": Progress(done=made, total=made + left),
+        "queue_length": rest,
+        "progress": Progress(done=made, total=made + rest),
         "last_turn": done.last_turn,
         "closings": done.closings,
         "leaves_rebuild": done.leaves_rebuild,

@@ -90,16 +90,16 @@ def speaker(turns: Sequence[Turn]) -> str | None:
     return next(iter(users)) if len(users) == 1 else None
 
 
-def own_first(some: Iterable[T], most: int, is_own: Callable[[T], bool]) -> list[T]:
+def own_first(ts: Iterable[T], most: int, is_own: Callable[[T], bool]) -> list[T]:
     """Up to `most` of them: the user's own ones, then those of others, for which one place is kept.
 
     So a token that writes in a user's name, however often, takes none of the user's own words away.
     """
     own: list[T] = []
-    others: list[T] = []
-    for one in some:
-        (own if is_own(one) else others).append(one)
-    return [*own[: most - bool(others)], *others][:most]
+    result: list[T] = []
+    for item in ts:
+        (own if is_own(item) else result).append(item)
+    return [*own[: most - bool(result)], *result][:most]
 
 
 def note(process: Process, at: At, user: str, number: int, name: str, until: str, *, own: bool) -> None:
@@ -111,12 +111,12 @@ def note(process: Process, at: At, user: str, number: int, name: str, until: str
         conversation_id=at.conversation_id, version=at.version, number=number, name=name, until=until, own=own
     )
 
-    def named(known: UserSignals | None) -> UserSignals | None:
-        there = known.newest if known else []
-        if fresh in there:
+    def named(user_signals: UserSignals | None) -> UserSignals | None:
+        existing = user_signals.newest if user_signals else []
+        if fresh in existing:
             return None
-        others = [one for one in there if one.place() != fresh.place()]
-        return (known or UserSignals()).model_copy(update={"newest": newest([fresh, *others]).newest})
+        items = [result for result in existing if result.place() != fresh.place()]
+        return (user_signals or UserSignals()).model_copy(update={"newest": newest([fresh, *items]).newest})
 
     try:
         stored.update(
@@ -124,21 +124,21 @@ def note(process: Process, at: At, user: str, number: int, name: str, until: str
             keys.user_signals(at.space_id, user),
             named,
             process.new_id,
-            read=lambda found: _readable(process, found),
+            read=lambda user_signal: _readable(process, user_signal),
         )
     except PreconditionLost:
         logger.warning("signals were not named", extra={"space_id": at.space_id})
 
 
-def newest(named: Sequence[NamedSummary]) -> UserSignals:
+def newest(named_summaries: Sequence[NamedSummary]) -> UserSignals:
     """The document that names the newest of these summaries, the user's own ones first."""
-    ordered = sorted(named, key=lambda one: (clock.parse(one.until), one.place()), reverse=True)
-    return UserSignals(newest=own_first(ordered, MOST, lambda one: one.own))
+    ordered = sorted(named_summaries, key=lambda summary: (clock.parse(summary.until), summary.place()), reverse=True)
+    return UserSignals(newest=own_first(ordered, MOST, lambda item: item.own))
 
 
-def _readable(process: Process, found: Object) -> UserSignals:
+def _readable(process: Process, item: Object) -> UserSignals:
     # It only names summaries. An unreadable one is written anew.
-    return unreadable.tolerated(process, UserSignals, found) or UserSignals()
+    return unreadable.tolerated(process, UserSignals, item) or UserSignals()
 
 
 def heard(process: Process, space_id: str, user: str) -> list[Heard]:
@@ -148,24 +148,28 @@ def heard(process: Process, space_id: str, user: str) -> list[Heard]:
     1 GET. Where there is a document, 2 GETs more for each conversation that it names, and 1 GET for each of up to SHOWN
     summaries that this process has not read before. Raises StoreUnavailable.
     """
-    found = process.store.get(keys.user_signals(space_id, user))
-    known = _readable(process, found).newest if found else []
-    ids = list(dict.fromkeys(one.conversation_id for one in known))
-    there = dict(zip(ids, process.store.map(lambda one: _current(process, space_id, one), ids), strict=True))
-    standing = [(one, at) for one in known if (at := there[one.conversation_id]) and at.version == one.version]
-    some = own_first(standing, SHOWN, lambda pair: pair[0].own)
-    read = process.store.map(lambda pair: _summary(process, *pair), some)
+    item = process.store.get(keys.user_signals(space_id, user))
+    known = _readable(process, item).newest if item else []
+    ids = list(dict.fromkeys(user_signal.conversation_id for user_signal in known))
+    results = dict(zip(ids, process.store.map(lambda entry: _current(process, space_id, entry), ids), strict=True))
+    standing = [
+        (user_signal, at)
+        for user_signal in known
+        if (at := results[user_signal.conversation_id]) and at.version == user_signal.version
+    ]
+    batch = own_first(standing, SHOWN, lambda pair: pair[0].own)
+    read = process.store.map(lambda pair: _summary(process, *pair), batch)
     # The summary is the truth of who wrote it.
-    told = [(one, summary, _others(summary, user)) for (one, _), summary in zip(some, read, strict=True) if summary]
-    seen: set[str] = set()
+    told = [(one, summary, _others(summary, user)) for (one, _), summary in zip(batch, read, strict=True) if summary]
+    texts: set[str] = set()
     result = []
-    for one, summary, others in own_first(told, SHOWN, lambda one: not one[2]):
-        fresh = [text for text in summary.signals if text.strip() and text.casefold() not in seen]
+    for one, summary, neighbours in own_first(told, SHOWN, lambda entry: not entry[2]):
+        fresh = [text for text in summary.signals if text.strip() and text.casefold() not in texts]
         signals = tuple(dict.fromkeys(fresh))[:SIGNALS]
-        seen.update(text.casefold() for text in signals)
+        texts.update(text.casefold() for text in signals)
         if signals:
             summary_id = f"conversations/{one.conversation_id}/summaries/1/{one.number}"
-            result.append(Heard(summary_id, one.until, signals, said_by(user, others) if others else ""))
+            result.append(Heard(summary_id, one.until, signals, said_by(user, neighbours) if neighbours else ""))
     return result
 
 
@@ -173,8 +177,8 @@ def _others(summary: Summary, user: str) -> str:
     """The tokens that wrote of a summary's turns and are not the user's own, empty if there are none."""
     if summary.written_by is None:
         return "an unrecorded token"
-    others = [token for token in summary.written_by if token != user]
-    return ", ".join(others[:NAMED]) + ", …" * (len(others) > NAMED)
+    tokens = [token for token in summary.written_by if token != user]
+    return ", ".join(tokens[:NAMED]) + ", …" * (len(tokens) > NAMED)
 
 
 def _current(process: Process, space_id: str, conversation_id: str) -> At | None:
@@ -190,19 +194,19 @@ def _current(process: Process, space_id: str, conversation_id: str) -> At | None
     return None
 
 
-def _summary(process: Process, named: NamedSummary, at: At) -> Summary | None:
+def _summary(process: Process, named_summary: NamedSummary, at: At) -> Summary | None:
     """The summary: 1 GET, none where this process has read it. None where it is gone or may hold an erased turn."""
-    key = at.summary_key(1, named.number, named.name)
-    summary = process.reads.get(Summary, key, named.name)
+    key = at.summary_key(1, named_summary.number, named_summary.name)
+    summary = process.reads.get(Summary, key, named_summary.name)
     if not summary:
-        found = process.store.get(key)
+        item = process.store.get(key)
         try:
-            summary = parsed(process, Summary, found) if found else None
+            summary = parsed(process, Summary, item) if item else None
         except LiveMemoryError:
             return None
-        if found and summary:
+        if item and summary:
             # The hash of its input stands for it: a summary is written once.
-            process.reads.put(key, named.name, summary, [found.body])
+            process.reads.put(key, named_summary.name, summary, [item.body])
     if not summary or any(summary.says_of(index) for index in at.conversation.erased_turns):
         return None
     return summary

@@ -28,13 +28,13 @@ has, to know it again.
 """
 
 
-def contents_of(one: str, body: bytes) -> list[str]:
+def contents_of(item: str, body: bytes) -> list[str]:
     """The texts of a note's object, of an operation of a memory, or of a turn, by the id of either."""
-    if conversation_keys.parse_turn_id(one):
-        return of_conversations.contents_of(one, body)
-    if keys.RUN_ID.fullmatch(one):
-        return of_memories.contents_of(one, body)
-    return [notes.parse_note("", keys.parse_note_id(one), body).content]
+    if conversation_keys.parse_turn_id(item):
+        return of_conversations.contents_of(item, body)
+    if keys.RUN_ID.fullmatch(item):
+        return of_memories.contents_of(item, body)
+    return [notes.parse_note("", keys.parse_note_id(item), body).content]
 
 
 def turns_of(note_id: str, body: bytes) -> Iterator[str]:
@@ -62,12 +62,12 @@ def held_in(name: str, body: bytes) -> Mapping[str, bytes | None]:
     live = keys.parse_note(f"x/{name}")
     if live:
         return {live[1].note_id: _unless_stub(live[1].note_id, body)}
-    found: dict[str, bytes | None] = {}
+    result: dict[str, bytes | None] = {}
     for source in _sources(_json(body)):
         note = _source(source)
         if note:
-            found[note.note_id] = _unless_stub(note.note_id, note.body())
-    return found
+            result[note.note_id] = _unless_stub(note.note_id, note.body())
+    return result
 
 
 def _unless_stub(note_id: str, body: bytes) -> bytes | None:
@@ -150,8 +150,8 @@ def _of_source(source: Any, task: ErasureTask, quoting: set[str]) -> Any:
 
 
 def _sources(parsed: Any) -> list[Any]:
-    found = parsed.get("notes") if isinstance(parsed, dict) else None
-    return found if isinstance(found, list) and any(_source(item) for item in found) else []
+    result = parsed.get("notes") if isinstance(parsed, dict) else None
+    return result if isinstance(result, list) and any(_source(item) for item in result) else []
 
 
 def _source(item: Any) -> NoteSource | None:

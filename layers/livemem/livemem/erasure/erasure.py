@@ -84,8 +84,8 @@ def erase_turn(
     stay; the summaries that were made of it go, and are made again without it.
     """
     conversation_keys.check_conversation_id(conversation_id)
-    one = conversation_keys.turn_id(conversation_id, index)
-    return order(process, principal, space_id, ErasureTarget(turns=frozenset({one})), deadline)
+    item = conversation_keys.turn_id(conversation_id, index)
+    return order(process, principal, space_id, ErasureTarget(turns=frozenset({item})), deadline)
 
 
 def check_meant(*, erase: bool) -> None:
@@ -98,7 +98,7 @@ def order(
     process: Process,
     principal: Principal,
     space_id: str,
-    wanted: ErasureTarget,
+    target: ErasureTarget,
     deadline: datetime,
     *,
     each: frozenset[str] = frozenset(),
@@ -108,69 +108,69 @@ def order(
     require_conditional_writes(process.store)
     uid = heads.load(process, space_id).meta.uid
     due_index.leave(process, space_id)
-    work = Work(process, KIND, Stored("", new_receipt(process, principal, space_id, uid, wanted), ""), deadline)
+    work = Work(process, KIND, Stored("", new_receipt(process, principal, space_id, uid, target), ""), deadline)
     with _leased(work) as head:
         # Raises where it can't be continued: then nothing is begun.
         named = head.meta.erasing_now()
         at_work = receipts.find_readable(process, space_id, named) if named else None
         if at_work:
-            if not at_work.value.is_for(wanted.agent, wanted.ids):
+            if not at_work.value.is_for(target.agent, target.ids):
                 raise Busy(ANOTHER)
             work.stored = at_work
             return _resume(work, head).job or work.job
-        has_memory = any(erasing.is_known(process, space_id, one) for one in wanted.memory_ids)
-        found = None
+        has_memory = any(erasing.is_known(process, space_id, memory_id) for memory_id in target.memory_ids)
+        result = None
         with suppress(OutOfTime):
             # The worker that continues looks for them again.
-            found = occurrences.find(work, wanted)
-        if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
+            result = occurrences.find(work, target)
+        if result and not result.bodies and (earlier := _earlier(process, head, target)):
             return earlier
-        if found and not found.known and not has_memory:
-            for note_id in wanted.note_ids:
+        if result and not result.known and not has_memory:
+            for note_id in target.note_ids:
                 # Raises where it may be in a record that was set aside: nobody could promise that it is gone.
                 records.find_note(process, space_id, keys.parse_note_id(note_id))
-            raise _unknown(wanted)
-        if found:
-            _check_each(process, space_id, found, each)
-        begun = _begin(work, principal, head, wanted, found)
+            raise _unknown(target)
+        if result:
+            _check_each(process, space_id, result, each)
+        begun = _begin(work, principal, head, target, result)
         # A worker without its lease may have committed before the swap of the head: then the notes are elsewhere now.
         # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
-        same = begun.meta.changes == head.meta.changes and not wanted.memory_ids
-        return _go_on(work, found if same else None, taken=True).job or work.job
+        same = begun.meta.changes == head.meta.changes and not target.memory_ids
+        return _go_on(work, result if same else None, taken=True).job or work.job
 
 
-def _check_each(process: Process, space_id: str, found: Occurrences, each: frozenset[str]) -> None:
+def _check_each(process: Process, space_id: str, occurrences: Occurrences, each: frozenset[str]) -> None:
     """Raise NotFound for one that is nowhere: nothing is erased before the caller knows."""
-    for one in sorted(each - found.known):
-        if keys.RUN_ID.fullmatch(one):
-            if not erasing.is_known(process, space_id, one):
-                raise NotFound("memory", one)
-        elif conversation_keys.parse_turn_id(one):
-            raise NotFound("turn", one)
+    for item in sorted(each - occurrences.known):
+        if keys.RUN_ID.fullmatch(item):
+            if not erasing.is_known(process, space_id, item):
+                raise NotFound("memory", item)
+        elif conversation_keys.parse_turn_id(item):
+            raise NotFound("turn", item)
         else:
             # As above.
-            records.find_note(process, space_id, keys.parse_note_id(one))
-            raise NotFound("note", one)
+            records.find_note(process, space_id, keys.parse_note_id(item))
+            raise NotFound("note", item)
 
 
-def _unknown(wanted: ErasureTarget) -> NotFound:
-    if wanted.memory_ids:
-        return NotFound("memory", next(iter(wanted.memory_ids)))
-    if wanted.turns:
-        return NotFound("turn", next(iter(wanted.turns)))
-    if wanted.agent is None:
-        return NotFound("note", next(iter(wanted.note_ids)))
-    error = NotFound("note of agent", wanted.agent)
+def _unknown(target: ErasureTarget) -> NotFound:
+    if target.memory_ids:
+        return NotFound("memory", next(iter(target.memory_ids)))
+    if target.turns:
+        return NotFound("turn", next(iter(target.turns)))
+    if target.agent is None:
+        return NotFound("note", next(iter(target.note_ids)))
+    error = NotFound("note of agent", target.agent)
     error.code = "note_not_found"
     return error
 
 
-def _earlier(process: Process, head: Head, wanted: ErasureTarget) -> Receipt | None:
+def _earlier(process: Process, head: Head, target: ErasureTarget) -> Receipt | None:
     """The receipt of the same request, if it was done a short time ago: perhaps its answer was lost."""
     watched = head.meta.erasing.watched if head.meta.erasing else {}
     for erasure_id in sorted(watched, reverse=True):
         saved = receipts.find(process, head.meta.space_id, erasure_id)
-        if saved and saved.value.status == "done" and saved.value.is_for(wanted.agent, wanted.ids):
+        if saved and saved.value.status == "done" and saved.value.is_for(target.agent, target.ids):
             return saved.value
     return None
 
@@ -180,12 +180,12 @@ def _leased(work: Work[Receipt]) -> Iterator[Head]:
     """The space's head under the lease, which is the work's: as before any change of the bank."""
     process, space_id, owner = work.process, work.job.space_id, work.job.job_id
     place = places.of_space(space_id)
-    held = lease.acquire_in_turn(process, place, owner, KIND.name, worker=process.new_id())
-    work.hold = held
-    with direct.freed_after_error(process, held), lease.renewal(process, held):
-        yield direct.settled(process, space_id, held.lease.abandoned)
-    if work.hold is held:
-        lease.quietly_release(process, held)
+    hold = lease.acquire_in_turn(process, place, owner, KIND.name, worker=process.new_id())
+    work.hold = hold
+    with direct.freed_after_error(process, hold), lease.renewal(process, hold):
+        yield direct.settled(process, space_id, hold.lease.abandoned)
+    if work.hold is hold:
+        lease.quietly_release(process, hold)
     # A put event that came meanwhile found the space busy.
     counter.start_if_possible(process, space_id)
 
@@ -196,19 +196,19 @@ def _fence(process: Process, head: Head) -> None:
     recovery.recover(process, swapped)
 
 
-def new_receipt(process: Process, principal: Principal, space_id: str, uid: str, wanted: ErasureTarget) -> Receipt:
+def new_receipt(process: Process, principal: Principal, space_id: str, uid: str, target: ErasureTarget) -> Receipt:
     """The receipt of an erasure that begins now. It is not stored yet."""
     now = clock.iso_millis(process.clock())
     return Receipt(
         job_id=process.new_id(),
         space_id=space_id,
         uid=uid,
-        subject=wanted.agent or (next(iter(wanted.ids)) if len(wanted.ids) == 1 else None),
+        subject=target.agent or (next(iter(target.ids)) if len(target.ids) == 1 else None),
         requested_by=principal.name,
-        agent=wanted.agent,
-        note_ids=sorted(wanted.note_ids),
-        memory_ids=sorted(wanted.memory_ids),
-        turns=sorted(wanted.turns),
+        agent=target.agent,
+        note_ids=sorted(target.note_ids),
+        memory_ids=sorted(target.memory_ids),
+        turns=sorted(target.turns),
         status="running",
         attempt=1,
         created_at=now,
@@ -217,16 +217,16 @@ def new_receipt(process: Process, principal: Principal, space_id: str, uid: str,
 
 
 def _begin(
-    work: Work[Receipt], principal: Principal, head: Head, wanted: ErasureTarget, found: Occurrences | None
+    work: Work[Receipt], principal: Principal, head: Head, target: ErasureTarget, occurrences: Occurrences | None
 ) -> Head:
     """Write the receipt, and say in the head that the erasure is under way: 2 PUT. Returns the head after it.
 
     A receipt that the head has never named does not count: nothing was erased for it.
     """
     process, receipt = work.process, work.job
-    told: dict[str, object] = {"not_reached": not_reached(process, principal, receipt.space_id, wanted)}
-    if found and wanted.has_notes:
-        told["note_ids"] = sorted(found.known - wanted.memory_ids - wanted.turns)
+    told: dict[str, object] = {"not_reached": not_reached(process, principal, receipt.space_id, target)}
+    if occurrences and target.has_notes:
+        told["note_ids"] = sorted(occurrences.known - target.memory_ids - target.turns)
     key = KIND.key(receipt.space_id, receipt.job_id)
     work.stored = jobs.create(process, key, receipt.changed(told))
     swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, head, receipt.job_id), head=head)
@@ -249,16 +249,16 @@ def _at_work(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
     return {"erasing": (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})}
 
 
-def not_reached(process: Process, principal: Principal, space_id: str, wanted: ErasureTarget) -> list[str]:
+def not_reached(process: Process, principal: Principal, space_id: str, target: ErasureTarget) -> list[str]:
     """The places that an erasure does not reach, as sentences: the requests of _copies."""
-    return [*NOT_REACHED, *([TOOLS] if wanted.turns else []), *_copies(process, principal, space_id)]
+    return [*NOT_REACHED, *([TOOLS] if target.turns else []), *_copies(process, principal, space_id)]
 
 
 def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:
     """The spaces, of those that the caller may see, that came from this one: 1 LIST, 1 GET each."""
-    others = (other for other in directory.ids(process) if other != space_id and principal.may_see(other))
-    found = process.store.map(lambda other: _came_from(process, other), list(islice(others, OTHER_SPACES)))
-    named = [other for other, source in found if source == space_id]
+    ids = (other for other in directory.ids(process) if other != space_id and principal.may_see(other))
+    results = process.store.map(lambda other: _came_from(process, other), list(islice(ids, OTHER_SPACES)))
+    named = [other for other, source in results if source == space_id]
     return [f"The space {other!r} came from this one: erase there as well." for other in named]
 
 
@@ -279,9 +279,9 @@ def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     return _go_on(work)
 
 
-def _go_on(work: Work[Receipt], found: Occurrences | None = None, *, taken: bool = False) -> Worked[Receipt]:
+def _go_on(work: Work[Receipt], occurrences: Occurrences | None = None, *, taken: bool = False) -> Worked[Receipt]:
     """Erase in the time that there is, after the head was swapped under the lease; the rest is queued."""
-    work.kind = _Erasures(head_is_read=True, found=found)
+    work.kind = _Erasures(head_is_read=True, occurrences=occurrences)
     return worker.go_on(work, taken=taken)
 
 
@@ -327,14 +327,14 @@ def carry_out(
     """
     require_conditional_writes(process.store)
     try:
-        found = receipts.find_readable(process, space_id, erasure_id)
-        if not found:
+        result = receipts.find_readable(process, space_id, erasure_id)
+        if not result:
             # It is written before the head names it: so somebody has removed it.
             receipts.forget(process, space_id, erasure_id)
             return Worked("gone")
-        if found.value.ended():
-            return _go_on_after_end(Work(process, kind, found, deadline))
-        worked = worker.work(process, kind, space_id, erasure_id, deadline, by_hand=True, current=found)
+        if result.value.ended():
+            return _go_on_after_end(Work(process, kind, result, deadline))
+        worked = worker.work(process, kind, space_id, erasure_id, deadline, by_hand=True, current=result)
     except NotFound:
         # The space was deleted meanwhile, which it can't be while an erasure is under way.
         return Worked("gone")
@@ -371,13 +371,13 @@ def _look_once_more(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     process, space_id, erasure_id = work.process, work.job.space_id, work.job.job_id
     _fence(process, head)
     try:
-        found = occurrences.find(work, _wanted(work.job))
-        if found.bodies:
+        result = occurrences.find(work, _wanted(work.job))
+        if result.bodies:
             logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
             heads.update(process, space_id, lambda meta: _at_work(meta, head, erasure_id))
             work.stored = jobs.change(process, work.stored, status="running", ended_at=None)
-            return _go_on(work, found, taken=True)
-        steps.erase(work, found)
+            return _go_on(work, result, taken=True)
+        steps.erase(work, result)
     except OutOfTime:
         worker.queue(process, KIND, space_id, erasure_id)
         return Worked("unfinished", work.stored)
@@ -386,8 +386,8 @@ def _look_once_more(work: Work[Receipt], head: Head) -> Worked[Receipt]:
 
 
 class _Erasures(Kind[Receipt]):
-    """An erasure. `head_is_read`: the worker has just read and settled the head under the lease. `found`: what it saw
-    there that is to be erased.
+    """An erasure. `head_is_read`: the worker has just read and settled the head under the lease. `occurrences`: what
+    it saw there that is to be erased.
     """
 
     name = "erasure"
@@ -398,8 +398,8 @@ class _Erasures(Kind[Receipt]):
     keeps_place = False
     swept = True
 
-    def __init__(self, *, head_is_read: bool = False, found: Occurrences | None = None) -> None:
-        self._head_is_read, self._found = head_is_read, found
+    def __init__(self, *, head_is_read: bool = False, occurrences: Occurrences | None = None) -> None:
+        self._head_is_read, self._found = head_is_read, occurrences
 
     def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
         return keys.erasure(space_id, job_id)

@@ -113,13 +113,13 @@ def clear_former(work: Work[Receipt]) -> Cleared:
     former: list[Version] = []
     markers: list[Version] = []
     kept = False
-    for prefix, some in by_prefix.items():
+    for prefix, batch in by_prefix.items():
         check_time(work)
         for version in versions.below(store, prefix):
             kept = kept or version.version_id != versions.NO_ID
-            if version.key in some and not version.latest:
+            if version.key in batch and not version.latest:
                 former.append(version)
-            elif version.key in some and version.marker:
+            elif version.key in batch and version.marker:
                 markers.append(version)
     versions.remove(store, former)
     # Last: without it the version before would be there again.

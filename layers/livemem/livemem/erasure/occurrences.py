@@ -133,58 +133,58 @@ def check_time(work: Work[Receipt]) -> None:
         raise OutOfTime("The rest is done later.")
 
 
-def find(work: Work[Receipt], wanted: ErasureTarget) -> Occurrences:
+def find(work: Work[Receipt], target: ErasureTarget) -> Occurrences:
     """Look for the notes: of the space and of each backup 1 LIST per 1,000 live notes of their time and 1 per 1,000
     records, of the space 1 of its runs; 1 GET for each of the notes that is live, each record that can hold one and
     each plan, once for all that are the same. For memories: 1 LIST per 1,000 operations of each kind, 1 GET for each.
     For a turn: 2 LISTs, 2 GETs, and 1 for each large result of its tools; where notes are captured from its
     conversation, all live notes, records and plans. Raises OutOfTime.
     """
-    process, found = work.process, Occurrences()
-    wanted = replace(wanted, captured=_captured(process, work.job.space_id, wanted))
+    process, result = work.process, Occurrences()
+    target = replace(target, captured=_captured(process, work.job.space_id, target))
     read: dict[Known, Mapping[str, bytes | None]] = {}
     for place in places(process, work.job.space_id):
         check_time(work)
-        listed = [(name, entry) for name, entry in _candidates(process, place, wanted) if _may_hold(name, wanted)]
-        for start in range(0, len(listed), AT_ONCE):
+        entries = [(name, entry) for name, entry in _candidates(process, place, target) if _may_hold(name, target)]
+        for start in range(0, len(entries), AT_ONCE):
             check_time(work)
-            batch = listed[start : start + AT_ONCE]
+            batch = entries[start : start + AT_ONCE]
             unread = [(name, entry) for name, entry in batch if (name, entry.etag, entry.size) not in read]
-            held = process.store.map(lambda item: _held(process, item[0], item[1], wanted), unread)
-            for (name, entry), notes in zip(unread, held, strict=True):
+            results = process.store.map(lambda item: _held(process, item[0], item[1], target), unread)
+            for (name, entry), notes in zip(unread, results, strict=True):
                 read[name, entry.etag, entry.size] = notes
             for name, entry in batch:
-                _take_in(found, place, name, read[name, entry.etag, entry.size])
-    return found
+                _take_in(result, place, name, read[name, entry.etag, entry.size])
+    return result
 
 
-def _captured(process: Process, space_id: str, wanted: ErasureTarget) -> frozenset[str]:
+def _captured(process: Process, space_id: str, target: ErasureTarget) -> frozenset[str]:
     """Those of the turns whose conversation notes are captured from, or is gone, so that nobody can tell."""
 
-    def captures(one: str) -> bool:
-        parsed = conversation_keys.parse_turn_id(one)
+    def captures(item: str) -> bool:
+        parsed = conversation_keys.parse_turn_id(item)
         try:
-            found = conversations.find(process, space_id, parsed[0]) if parsed else None
+            result = conversations.find(process, space_id, parsed[0]) if parsed else None
         except ObjectUnreadable:
             return True
-        return found is None or found.capture != "off"
+        return result is None or result.capture != "off"
 
-    return frozenset(one for one in wanted.turns if captures(one))
+    return frozenset(turn for turn in target.turns if captures(turn))
 
 
-def _candidates(process: Process, place: ErasurePlace, wanted: ErasureTarget) -> Iterator[tuple[str, Entry]]:
-    for kind in KINDS if wanted.memory_ids else ():
+def _candidates(process: Process, place: ErasurePlace, target: ErasureTarget) -> Iterator[tuple[str, Entry]]:
+    for kind in KINDS if target.memory_ids else ():
         log = place.prefix + memory_keys.log_prefix("x", kind).removeprefix("x/")
         for entry in process.store.scan(log):
             yield entry.key.removeprefix(place.prefix), entry
-    for one in wanted.turns:
-        for prefix in _objects_of(one):
+    for turn in target.turns:
+        for prefix in _objects_of(turn):
             for entry in process.store.scan(place.prefix + prefix):
                 yield entry.key.removeprefix(place.prefix), entry
-    if not (wanted.has_notes or wanted.captured):
+    if not (target.has_notes or target.captured):
         return
     live, records, runs = f"{place.prefix}live/", f"{place.prefix}_consolidations/", f"{place.prefix}_runs/"
-    first, last = wanted.times() if not wanted.captured else ("", "")
+    first, last = target.times() if not target.captured else ("", "")
     # `~` sorts behind all that a note's name can hold.
     ranges = [(live, f"{live}{first}" if first else "", f"{live}{last}~" if last else ""), (records, "", "")]
     if not place.backup_id:
@@ -195,9 +195,9 @@ def _candidates(process: Process, place: ErasurePlace, wanted: ErasureTarget) ->
             yield entry.key.removeprefix(place.prefix), entry
 
 
-def _objects_of(one: str) -> list[str]:
+def _objects_of(item: str) -> list[str]:
     """The beginnings of the names of a turn's objects."""
-    parsed = conversation_keys.parse_turn_id(one)
+    parsed = conversation_keys.parse_turn_id(item)
     assert parsed
     return [
         conversation_keys.turn("x", *parsed).removeprefix("x/"),
@@ -205,42 +205,42 @@ def _objects_of(one: str) -> list[str]:
     ]
 
 
-def _may_hold(name: str, wanted: ErasureTarget) -> bool:
+def _may_hold(name: str, target: ErasureTarget) -> bool:
     turn = of_conversations.turn_of(name)
     if turn:
-        return turn in wanted.turns
+        return turn in target.turns
     live = keys.parse_note(f"x/{name}")
     if live:
-        return bool(wanted.captured) or wanted.admits(live[1].note_id)
+        return bool(target.captured) or target.admits(live[1].note_id)
     if memory_keys.parse_operation(f"x/{name}"):
-        return bool(wanted.memory_ids)
+        return bool(target.memory_ids)
     record = keys.parse_record(f"x/{name}")
-    return wanted.may_be_in(record) if record else keys.is_plan(name)
+    return target.may_be_in(record) if record else keys.is_plan(name)
 
 
-def _held(process: Process, name: str, entry: Entry, wanted: ErasureTarget) -> Mapping[str, bytes | None]:
+def _held(process: Process, name: str, entry: Entry, target: ErasureTarget) -> Mapping[str, bytes | None]:
     item = process.store.get(entry.key)
     if item and keys.parse_record(entry.key) and not entry.key.startswith(keys.BACKUPS):
         # Nobody could promise that the note is gone.
         unreadable.parsed(process, Record, item)
-    held = erased.held_in(name, item.body) if item else {}
-    return {one: body for one, body in held.items() if wanted.admits(one) or _is_captured(one, body, wanted)}
+    holding = erased.held_in(name, item.body) if item else {}
+    return {one: body for one, body in holding.items() if target.admits(one) or _is_captured(one, body, target)}
 
 
-def _is_captured(note_id: str, body: bytes | None, wanted: ErasureTarget) -> bool:
+def _is_captured(note_id: str, body: bytes | None, target: ErasureTarget) -> bool:
     """Whether it is a note that was captured from one of the turns."""
-    return bool(wanted.captured and body) and any(
-        one in wanted.captured for one in erased.turns_of(note_id, body or b"")
+    return bool(target.captured and body) and any(
+        item in target.captured for item in erased.turns_of(note_id, body or b"")
     )
 
 
-def _take_in(found: Occurrences, place: ErasurePlace, name: str, notes: Mapping[str, bytes | None]) -> None:
+def _take_in(occurrences: Occurrences, place: ErasurePlace, name: str, notes: Mapping[str, bytes | None]) -> None:
     for note_id, body in notes.items():
-        found.known.add(note_id)
+        occurrences.known.add(note_id)
         if keys.parse_record(f"x/{name}"):
-            found.held[place].add(note_id)
+            occurrences.held[place].add(note_id)
         if body is not None:
-            found.bodies[note_id].add(body)
-            found.keys[place].add(name)
+            occurrences.bodies[note_id].add(body)
+            occurrences.keys[place].add(name)
             if not place.backup_id:
-                found.own.add(note_id)
+                occurrences.own.add(note_id)

@@ -17,8 +17,8 @@ from livemem.store import conversation_keys as keys
 def turn_of(name: str) -> str | None:
     """The id of the turn that the object of this name is, or is a tool's result of; None for every other one."""
     key = f"x/{name}"
-    found = keys.parse_turn(key) or keys.parse_tool_result(key)
-    return keys.turn_id(*found[1:]) if found else None
+    parsed = keys.parse_turn(key) or keys.parse_tool_result(key)
+    return keys.turn_id(*parsed[1:]) if parsed else None
 
 
 def kind(name: str) -> str | None:
@@ -34,18 +34,18 @@ def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
     """The turn that the object is of: its bytes by its id, None where nothing is left of it; None for every other
     object.
     """
-    one = turn_of(name)
-    if not one:
+    item = turn_of(name)
+    if not item:
         return None
     turn = _turn(name, body)
-    return {one: None if turn and turn.erased_on else body}
+    return {item: None if turn and turn.erased_on else body}
 
 
-def contents_of(one: str, body: bytes) -> list[str]:
+def contents_of(item: str, body: bytes) -> list[str]:
     """The texts of both sides of a turn. Arguments and results of its tools are other people's text, a file or a page:
     they go with the turn, and are not looked for elsewhere.
     """
-    parsed = keys.parse_turn_id(one)
+    parsed = keys.parse_turn_id(item)
     turn = read(Turn, body)
     # A result of a tool can be any JSON.
     if not turn or not parsed or turn.turn_index != parsed[1]:
@@ -55,9 +55,9 @@ def contents_of(one: str, body: bytes) -> list[str]:
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """The object's fate. None for one that belongs to no erased turn, or can't be read."""
-    one = turn_of(name)
-    if one in task.ids:
-        if one in task.kept:
+    item = turn_of(name)
+    if item in task.ids:
+        if item in task.kept:
             return Fate(body)
         turn = _turn(name, body)
         return Fate(turns.erased(turn, task.day).to_bytes() if turn else None)
@@ -71,21 +71,21 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
 
 def _indexes(task: ErasureTask, conversation_id: str) -> list[int]:
     """The numbers of the erased turns of a conversation."""
-    parsed = (keys.parse_turn_id(one) for one in task.ids)
-    return [one[1] for one in parsed if one and one[0] == conversation_id]
+    parsed = (keys.parse_turn_id(item) for item in task.ids)
+    return [item[1] for item in parsed if item and item[0] == conversation_id]
 
 
 def _of_capture(body: bytes, indexes: list[int], task: ErasureTask) -> Fate | None:
     """What a block names, without what it names of an erased turn, and without erased notes. It stays: the block must
     not name anything again.
     """
-    found = read(BlockCapture, body)
-    if not found:
+    result = read(BlockCapture, body)
+    if not result:
         return Fate(None) if indexes else None
-    first, last = found.turns
+    first, last = result.turns
     within = any(first <= index <= last for index in indexes)
-    left = [] if within else [one for one in found.notes if one.note_id not in task.ids]
-    return Fate(found.model_copy(update={"notes": left}).to_bytes()) if left != found.notes else None
+    rest = [] if within else [note for note in result.notes if note.note_id not in task.ids]
+    return Fate(result.model_copy(update={"notes": rest}).to_bytes()) if rest != result.notes else None
 
 
 def _says_of(body: bytes, indexes: list[int]) -> bool:

@@ -19,11 +19,11 @@ def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
     """The memories that an operation is of: its bytes by their ids, None where they have no words of one; None for
     every other object.
     """
-    one = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
-    if not one:
+    parsed = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
+    if not parsed:
         return None
-    ids = [part.memory.memory_id for part in one.parts()]
-    return {memory_id: None if erasing.is_blank(one, memory_id) else body for memory_id in ids}
+    ids = [part.memory.memory_id for part in parsed.parts()]
+    return {memory_id: None if erasing.is_blank(parsed, memory_id) else body for memory_id in ids}
 
 
 def contents_of(memory_id: str, body: bytes) -> list[str]:
@@ -35,40 +35,42 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """The object's fate. None for one that is not of memories, or can't be read."""
     if keys.parse_vectors(f"x/{name}"):
         return Fate(_vectors_without(body, task))
-    one = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
-    if one:
-        return _of_operation(one, body, task)
+    parsed = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
+    if parsed:
+        return _of_operation(parsed, body, task)
     known = read(Snapshot, body) if keys.parse_snapshot(f"x/{name}") else None
     return _of_snapshot(known, body, task) if known else None
 
 
-def _of_operation(one: Operation, body: bytes, task: ErasureTask) -> Fate:
-    ids = {part.memory.memory_id for part in one.parts()}
-    doomed = {one_id for one_id in ids & task.ids - task.kept if not erasing.is_blank(one, one_id)}
-    wanted = erasing.blank(one, erasing.reason_of(task.day), doomed) if doomed else one
-    if task.texts and one.memory.memory_id not in task.ids:
+def _of_operation(operation: Operation, body: bytes, task: ErasureTask) -> Fate:
+    ids = {part.memory.memory_id for part in operation.parts()}
+    doomed = {one_id for one_id in ids & task.ids - task.kept if not erasing.is_blank(operation, one_id)}
+    wanted = erasing.blank(operation, erasing.reason_of(task.day), doomed) if doomed else operation
+    if task.texts and operation.memory.memory_id not in task.ids:
         wanted = erasing.without(wanted, task.ids, task.texts)
     quoting = {one_id for one_id in ids - task.ids if _quote(erasing.texts(wanted, one_id), task)}
-    return Fate(body if wanted == one else wanted.to_bytes(), frozenset(quoting))
+    return Fate(body if wanted == operation else wanted.to_bytes(), frozenset(quoting))
 
 
-def _of_snapshot(known: Snapshot, body: bytes, task: ErasureTask) -> Fate:
-    others = [
-        erasing.cleaned(memory, task.ids, task.texts) for memory in known.memories if memory.memory_id not in task.ids
+def _of_snapshot(snapshot: Snapshot, body: bytes, task: ErasureTask) -> Fate:
+    rest = [
+        erasing.cleaned(memory, task.ids, task.texts)
+        for memory in snapshot.memories
+        if memory.memory_id not in task.ids
     ]
-    quoting = frozenset(memory.memory_id for memory in others if _quote(_texts(memory), task))
-    if others == known.memories:
+    quoting = frozenset(memory.memory_id for memory in rest if _quote(_texts(memory), task))
+    if rest == snapshot.memories:
         return Fate(body, quoting)
-    return Fate(known.model_copy(update={"memories": others}).to_bytes(), quoting)
+    return Fate(snapshot.model_copy(update={"memories": rest}).to_bytes(), quoting)
 
 
 def _vectors_without(body: bytes, task: ErasureTask) -> bytes:
     if not task.vectors:
         return body
     try:
-        shape, there = vector_file.shape_of(body), vector_file.read(body)
-        left = {name: row for name, row in there.items() if name not in task.vectors}
-        return body if len(left) == len(there) else vector_file.write(left, shape.dimensions)
+        shape, existing = vector_file.shape_of(body), vector_file.read(body)
+        by_name = {name: row for name, row in existing.items() if name not in task.vectors}
+        return body if len(by_name) == len(existing) else vector_file.write(by_name, shape.dimensions)
     except ValueError:
         return body
 

@@ -52,10 +52,10 @@ def forget(process: Process, space_id: str, erasure_id: str) -> None:
 
 
 def _without(erasing: Erasing, erasure_id: str) -> dict[str, object]:
-    watched = {known: until for known, until in erasing.watched.items() if known != erasure_id}
+    watched = {existing: until for existing, until in erasing.watched.items() if existing != erasure_id}
     at_work = erasing.at_work if erasing.at_work != erasure_id else None
-    left = Erasing(at_work=at_work, watched=watched)
-    return {} if left == erasing else {"erasing": left if at_work or watched else None}
+    rest = Erasing(at_work=at_work, watched=watched)
+    return {} if rest == erasing else {"erasing": rest if at_work or watched else None}
 
 
 def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | None = None) -> Stored[Receipt] | None:
@@ -97,8 +97,8 @@ def page(
     names = [entry.key.removeprefix(prefix).removesuffix(".json") for entry in process.store.scan(prefix)]
     ids = [name for name in reversed(names) if keys.RUN_ID.fullmatch(name) and (before is None or name < before)]
     shown = ids[:limit]
-    found = process.store.map(lambda erasure_id: find(process, space_id, erasure_id, missing), shown)
-    visible = [saved.value for saved in found if saved and _began(saved.value, at_work)]
+    results = process.store.map(lambda erasure_id: find(process, space_id, erasure_id, missing), shown)
+    visible = [saved.value for saved in results if saved and _began(saved.value, at_work)]
     return visible, shown[-1] if len(ids) > limit else None
 
 
@@ -111,10 +111,14 @@ def of_note(process: Process, space_id: str, note_id: str) -> list[Receipt]:
     prefix = keys.erasures_prefix(space_id)
     # Another machine made the id of the receipt: its clock may be behind.
     since = keys.run_moment(max(int((written - timing.APART).timestamp() * 1_000), 0))
-    listed = process.store.scan(prefix, start_after=f"{prefix}{since}")
-    ids = [parsed for entry in listed if (parsed := keys.parse_erasure(entry.key))]
-    found = process.store.map(lambda one: find(process, space_id, one), ids[-MOST_OF_NOTE:])
-    return [one.value for one in found if one and note_id in one.value.note_ids and _began(one.value, at_work)]
+    entries = process.store.scan(prefix, start_after=f"{prefix}{since}")
+    ids = [parsed for entry in entries if (parsed := keys.parse_erasure(entry.key))]
+    results = process.store.map(lambda item: find(process, space_id, item), ids[-MOST_OF_NOTE:])
+    return [
+        result.value
+        for result in results
+        if result and note_id in result.value.note_ids and _began(result.value, at_work)
+    ]
 
 
 def _began(receipt: Receipt, at_work: str | None) -> bool:
@@ -136,7 +140,7 @@ def listing(process: Process, caller: Principal, space_id: str, _: int | None) -
     if "admin" not in caller.permissions:
         return []
     ids = (keys.parse_erasure(entry.key) for entry in process.store.scan(keys.erasures_prefix(space_id)))
-    return describable.by_moment(one for one in ids if one)
+    return describable.by_moment(item for item in ids if item)
 
 
 DESCRIBABLE = Describable("erasure", described, listing)

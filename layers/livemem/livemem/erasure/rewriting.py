@@ -92,18 +92,18 @@ def concerns(name: str, task: ErasureTask) -> bool:
     """Whether the object can hold or name an erased item; or quote it, where there are pieces to look for."""
     if task.pieces.all:
         return True
-    found = kind(name)
+    result = kind(name)
     if of_conversations.kind(name):
         return name.split("/", 2)[1] in task.conversations
-    named = {"live", "records", "plans", "idempotency"}
-    return found in named or (found == "memories" and task.is_of_memories)
+    ids = {"live", "records", "plans", "idempotency"}
+    return result in ids or (result == "memories" and task.is_of_memories)
 
 
 def clear_unfinished(process: Process, space_id: str) -> None:
     """Remove the backups that are not complete: 1 LIST, 1 GET each. Nobody takes one while notes are erased."""
     for backup_id in catalog.ids(process, space_id):
-        found = manifests.summary(process, space_id, backup_id)
-        if found and not found.value.complete:
+        result = manifests.summary(process, space_id, backup_id)
+        if result and not result.value.complete:
             with suppress(NotFound):
                 catalog.remove(process, space_id, backup_id)
 
@@ -113,51 +113,51 @@ def clear_strays(process: Process, space_id: str) -> None:
     without: 1 LIST, 1 GET each.
     """
     for backup_id in catalog.ids(process, space_id):
-        found = manifests.peek(process, space_id, backup_id)
-        if not found or (found.value and found.value.removed):
+        result = manifests.peek(process, space_id, backup_id)
+        if not result or (result.value and result.value.removed):
             catalog.clear(process, space_id, backup_id)
 
 
 def look(
-    work: Work[Receipt], found: Occurrences, task: ErasureTask, skip: str, seen: Rewrites | None = None
+    work: Work[Receipt], occurrences: Occurrences, task: ErasureTask, skip: str, rewrites: Rewrites | None = None
 ) -> Rewrites:
     """Find the objects to change, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is not
     the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
 
-    Without pieces to look for it reads only the objects that can hold or name the erased ones. `seen`: where they are
-    entered, for a caller that wants to know what was found before the time ran out.
+    Without pieces to look for it reads only the objects that can hold or name the erased ones. `rewrites`: where they
+    are entered, for a caller that wants to know what was found before the time ran out.
     """
-    process, seen = work.process, Rewrites() if seen is None else seen
+    process, rewrites = work.process, Rewrites() if rewrites is None else rewrites
     for place in places(process, task.space_id):
-        here = replace(task, held=frozenset(found.held[place]))
-        listed = [(name, entry) for name, entry in place.entries(process) if name != skip and concerns(name, task)]
+        here = replace(task, held=frozenset(occurrences.held[place]))
+        entries = [(name, entry) for name, entry in place.entries(process) if name != skip and concerns(name, task)]
         items = _items(process, place)
-        seen.changes[place] |= {name for name, entry in listed if _differs(items.get(name), entry)}
-        unread = [(name, entry) for name, entry in listed if (name, entry.etag, entry.size) not in seen.clean]
+        rewrites.changes[place] |= {name for name, entry in entries if _differs(items.get(name), entry)}
+        unread = [(name, entry) for name, entry in entries if (name, entry.etag, entry.size) not in rewrites.clean]
         for start in range(0, len(unread), AT_ONCE):
             check_time(work)
-            _look_at(process, place, here, seen, unread[start : start + AT_ONCE])
-    return seen
+            _look_at(process, place, here, rewrites, unread[start : start + AT_ONCE])
+    return rewrites
 
 
 def _look_at(
-    process: Process, place: ErasurePlace, task: ErasureTask, seen: Rewrites, batch: Sequence[tuple[str, Entry]]
+    process: Process, place: ErasurePlace, task: ErasureTask, rewrites: Rewrites, batch: Sequence[tuple[str, Entry]]
 ) -> None:
-    found = process.store.get_many([entry.key for _, entry in batch])
-    for (name, _), item in zip(batch, found, strict=True):
+    items = process.store.get_many([entry.key for _, entry in batch])
+    for (name, _), item in zip(batch, items, strict=True):
         if not item:
             continue
         fate = erased.fate(name, item.body, task)
-        seen.quoted_in |= fate.quoted_in
+        rewrites.quoted_in |= fate.quoted_in
         if fate.body == item.body:
-            seen.clean.add((name, item.etag, len(item.body)))
+            rewrites.clean.add((name, item.etag, len(item.body)))
         else:
-            seen.changes[place].add(name)
+            rewrites.changes[place].add(name)
 
 
 def _items(process: Process, place: ErasurePlace) -> Mapping[str, BackupObject]:
-    found = manifests.find(process, place.space_id, place.backup_id) if place.backup_id else None
-    return {item.name: item for item in (found.value.items or () if found else ())}
+    result = manifests.find(process, place.space_id, place.backup_id) if place.backup_id else None
+    return {item.name: item for item in (result.value.items or () if result else ())}
 
 
 def _differs(item: BackupObject | None, entry: Entry) -> bool:
@@ -189,26 +189,26 @@ def _rewrite_one(
 ) -> RewrittenObject | Doomed | None:
     key = place.prefix + name
     for _ in range(TRIES):
-        found = process.store.get(key)
-        if not found:
+        item = process.store.get(key)
+        if not item:
             return None
-        body = erased.fate(name, found.body, task).body
+        body = erased.fate(name, item.body, task).body
         if body is None:
-            return Doomed(key, found.etag)
-        if body == found.body:
-            own = mark and found.metadata.get(WRITTEN_BY) == mark
-            return _as_written(found.etag, body) if own else None
-        written = _put(process, found, body, mark)
+            return Doomed(key, item.etag)
+        if body == item.body:
+            own = mark and item.metadata.get(WRITTEN_BY) == mark
+            return _as_written(item.etag, body) if own else None
+        written = _put(process, item, body, mark)
         if written.says_so:
             return _as_written(written.etag, body)
     raise PreconditionLost("An object was changed too often at the same time. Try again.")
 
 
-def _put(process: Process, found: Object, body: bytes, mark: str | None) -> WriteOutcome:
-    content_type = stored_documents.JSON if found.key.endswith(".json") else found.content_type or MARKDOWN
-    metadata = {**found.metadata, **({WRITTEN_BY: mark} if mark else {})}
+def _put(process: Process, item: Object, body: bytes, mark: str | None) -> WriteOutcome:
+    content_type = stored_documents.JSON if item.key.endswith(".json") else item.content_type or MARKDOWN
+    metadata = {**item.metadata, **({WRITTEN_BY: mark} if mark else {})}
     return stored.write_once(
-        process.store, found.key, body, over=found.etag, content_type=content_type, metadata=metadata
+        process.store, item.key, body, over=item.etag, content_type=content_type, metadata=metadata
     )
 
 
@@ -220,16 +220,16 @@ def _tell_manifest(
     process: Process, space_id: str, backup_id: str, written: Mapping[str, RewrittenObject | Doomed | None]
 ) -> None:
     for _ in range(TRIES):
-        found = manifests.find(process, space_id, backup_id)
-        if not found or not found.value.complete:
+        result = manifests.find(process, space_id, backup_id)
+        if not result or not result.value.complete:
             # Removed meanwhile, or nobody can restore it.
             return
-        before = found.value.items or ()
+        before = result.value.items or ()
         items = tuple(item for one in before if (item := _item(one, written.get(one.name))))
         if items == before:
             return
         with suppress(PreconditionLost):
-            _replace(process, found, before, items)
+            _replace(process, result, before, items)
             return
     raise PreconditionLost("The backup was changed too often at the same time. Try again.")
 
@@ -249,15 +249,15 @@ def _item(before: BackupObject, outcome: RewrittenObject | Doomed | None) -> Bac
 
 
 def _replace(
-    process: Process, found: Stored[Manifest], before: Sequence[BackupObject], items: Sequence[BackupObject]
+    process: Process, current: Stored[Manifest], before: Sequence[BackupObject], items: Sequence[BackupObject]
 ) -> None:
-    counts = dict(found.value.counts)
+    counts = dict(current.value.counts)
     for gone in {item.name for item in before} - {item.name for item in items}:
         name = "notes" if keys.parse_note(f"x/{gone}") else "other"
         counts[name] = counts.get(name, 1) - 1
     jobs.change(
         process,
-        found,
+        current,
         items=items,
         objects_count=len(items),
         bytes=sum(item.size for item in items),

@@ -45,12 +45,12 @@ def pieces_of(contents: Iterable[str]) -> Pieces:
     enough. A line is taken without the Markdown around it and without the full stop, which a quotation leaves out.
     Headings and lines that are a URL alone say nothing of their own.
     """
-    found = {piece for content in contents for piece in _pieces(content)}
-    longest_first = tuple(sorted(found, key=lambda piece: (-len(piece), piece)))
+    ids = {piece for content in contents for piece in _pieces(content)}
+    longest_first = tuple(sorted(ids, key=lambda piece: (-len(piece), piece)))
     by_start: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for piece in longest_first:
         by_start[piece[:WHOLE_CHARACTERS]][len(piece)].add(piece)
-    lengths = {start: {size: frozenset(some) for size, some in sizes.items()} for start, sizes in by_start.items()}
+    lengths = {start: {size: frozenset(batch) for size, batch in sizes.items()} for start, sizes in by_start.items()}
     return Pieces(lengths, longest_first)
 
 
@@ -97,9 +97,9 @@ def _spans(text: str, pieces: Pieces) -> Iterator[tuple[int, int]]:
     if len(pieces.all) <= FEW and not any(piece in text for piece in pieces.all):
         return
     for start in range(len(text) - WHOLE_CHARACTERS + 1):
-        for size, some in pieces.by_start.get(text[start : start + WHOLE_CHARACTERS], {}).items():
+        for size, batch in pieces.by_start.get(text[start : start + WHOLE_CHARACTERS], {}).items():
             stop = start + size
-            if text[start:stop] in some and not _cuts(text, start) and not _cuts(text, stop):
+            if text[start:stop] in batch and not _cuts(text, start) and not _cuts(text, stop):
                 yield start, stop
                 break
 

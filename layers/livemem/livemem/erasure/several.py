@@ -40,9 +40,9 @@ class Selection:
         if count > limits.ERASED_AT_ONCE:
             raise TooLarge.of("note_ids", count, limits.ERASED_AT_ONCE, "notes, memories and turns together")
         return Selection(
-            _once(keys.parse_note_id(one).note_id for one in self.note_ids),
-            _once(memory_keys.check_memory_id(one) for one in self.memory_ids),
-            _once(_turn(one) for one in self.turns),
+            _once(keys.parse_note_id(note_id).note_id for note_id in self.note_ids),
+            _once(memory_keys.check_memory_id(memory_id) for memory_id in self.memory_ids),
+            _once(_turn(turn) for turn in self.turns),
         )
 
     @property
@@ -51,7 +51,7 @@ class Selection:
 
     def target(self, process: Process, space_id: str) -> ErasureTarget:
         """With the memories that were merged into these, or into which they were: the requests of erasing.joined."""
-        joined = [erasing.joined(process, space_id, one) for one in self.memory_ids]
+        joined = [erasing.joined(process, space_id, memory_id) for memory_id in self.memory_ids]
         return ErasureTarget(
             frozenset(self.note_ids), memory_ids=frozenset().union(*joined), turns=frozenset(self.turns)
         )
@@ -89,7 +89,7 @@ class ErasurePreview:
 
 
 def erase_several(
-    process: Process, principal: Principal, space_id: str, wanted: Selection, deadline: datetime, *, erase: bool
+    process: Process, principal: Principal, space_id: str, selection: Selection, deadline: datetime, *, erase: bool
 ) -> Receipt:
     """Erase all of them as erasure.erase_note does, with one receipt: the requests of one erasure. Unless each of them
     is known, nothing is erased, as far as the time suffices to look for them.
@@ -98,37 +98,37 @@ def erase_several(
     """
     keys.check_space_id(space_id)
     erasure.check_meant(erase=erase)
-    chosen = wanted.checked()
+    chosen = selection.checked()
     heads.load(process, space_id)
     return erasure.order(process, principal, space_id, chosen.target(process, space_id), deadline, each=chosen.ids)
 
 
 def preview(
-    process: Process, principal: Principal, space_id: str, wanted: Selection, deadline: datetime
+    process: Process, principal: Principal, space_id: str, selection: Selection, deadline: datetime
 ) -> ErasurePreview:
     """Look for all that an erasure of them would change, as far as the time suffices, and write nothing.
 
     The requests of occurrences.find, rewriting.look and steps.sections; 1 GET for each of up to 200
     spaces. Raises InvalidName, InvalidRequest, TooLarge, NotFound, MemoriesBroken, ObjectUnreadable.
     """
-    chosen = wanted.checked()
+    chosen = selection.checked()
     meta = heads.load(process, space_id).meta
     target = chosen.target(process, space_id)
     receipt = erasure.new_receipt(process, principal, space_id, meta.uid, target)
     work = Work(process, erasure.KIND, Stored("", receipt, ""), deadline)
-    seen, found, complete = Rewrites(), None, False
+    seen, result, complete = Rewrites(), None, False
     sections: list[ReceiptSection] = []
     with suppress(OutOfTime):
-        found = occurrences.find(work, target)
+        result = occurrences.find(work, target)
         # Notes that were captured from the turns go with them.
-        noted = found.known - target.memory_ids - target.turns
+        noted = result.known - target.memory_ids - target.turns
         work.stored = Stored("", receipt.changed({"note_ids": sorted(noted)}), "")
         sections = list(steps.sections(process, work.job))
-        rewriting.look(work, found, steps.task_of(process, work.job, found), skip="", seen=seen)
+        rewriting.look(work, result, steps.task_of(process, work.job, result), skip="", rewrites=seen)
         complete = True
     return ErasurePreview(
         complete,
-        _items(process, space_id, chosen, work.job, found),
+        _items(process, space_id, chosen, work.job, result),
         [_place(place.backup_id, names) for place, names in seen.changes.items() if names],
         sorted(seen.files()),
         sections,
@@ -138,9 +138,9 @@ def preview(
 
 
 def _items(
-    process: Process, space_id: str, chosen: Selection, receipt: Receipt, found: Occurrences | None
+    process: Process, space_id: str, chosen: Selection, receipt: Receipt, occurrences: Occurrences | None
 ) -> list[PreviewItem]:
-    if not found:
+    if not occurrences:
         return []
     kinds: list[tuple[Literal["note", "memory", "turn"], Sequence[str]]] = [
         ("note", sorted({*receipt.note_ids, *chosen.note_ids})),
@@ -148,19 +148,19 @@ def _items(
         ("turn", receipt.turns),
     ]
     return [
-        PreviewItem(one, kind, _state(process, space_id, one, found), also=one not in chosen.ids)
+        PreviewItem(item, kind, _state(process, space_id, item, occurrences), also=item not in chosen.ids)
         for kind, ids in kinds
-        for one in ids
+        for item in ids
     ]
 
 
-def _state(process: Process, space_id: str, one: str, found: Occurrences) -> State:
-    if one in found.own:
+def _state(process: Process, space_id: str, item: str, occurrences: Occurrences) -> State:
+    if item in occurrences.own:
         return "in_space"
-    if one in found.bodies:
+    if item in occurrences.bodies:
         return "in_backups"
-    known = one in found.known or (keys.RUN_ID.fullmatch(one) and erasing.is_known(process, space_id, one))
-    return "erased" if known else "unknown"
+    match = item in occurrences.known or (keys.RUN_ID.fullmatch(item) and erasing.is_known(process, space_id, item))
+    return "erased" if match else "unknown"
 
 
 def _place(backup_id: str | None, names: set[str]) -> PreviewPlace:
@@ -171,8 +171,8 @@ def _once(ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def _turn(one: str) -> str:
-    parsed = conversation_keys.parse_turn_id(one)
+def _turn(item: str) -> str:
+    parsed = conversation_keys.parse_turn_id(item)
     if not parsed:
         raise InvalidRequest.of("turns", "must be ids of turns: the conversation's id, a slash, and the turn's number")
     return conversation_keys.turn_id(*parsed)

@@ -27,8 +27,8 @@ from livemem.spaces import head as heads
 from livemem.store import conversation_keys, keys, vector_file
 
 
-def erase(work: Work[Receipt], found: Occurrences) -> None:
-    """Erase the receipt's notes, memories or turns from the places in which they were `found`. Nobody else changes the
+def erase(work: Work[Receipt], occurrences: Occurrences) -> None:
+    """Erase the receipt's notes, memories or turns from the places of their occurrences. Nobody else changes the
     space meanwhile: a swap of the head has shut out the worker that held the lease before.
 
     For A objects in the space and its backups that are not the same, C of them to be changed, and B backups: A + 2C GET
@@ -37,25 +37,25 @@ def erase(work: Work[Receipt], found: Occurrences) -> None:
     and what the store raises.
     """
     process, receipt = work.process, work.job
-    if found.bodies:
+    if occurrences.bodies:
         rewriting.clear_unfinished(process, receipt.space_id)
     for memory_id in receipt.memory_ids:
         erasing.renew_snapshots(process, receipt.space_id, memory_id)
-    task = task_of(process, receipt, found)
+    task = task_of(process, receipt, occurrences)
     own = f"_erasures/{receipt.job_id}.json"
-    seen = rewriting.look(work, found, task, own)
+    seen = rewriting.look(work, occurrences, task, own)
     # Before anything is changed: else nobody would know later what a worker changed that died.
     _note_look(work, seen)
-    _rewrite_others(work, task, found, seen)
+    _rewrite_others(work, task, occurrences, seen)
     rewriting.clear_strays(process, receipt.space_id)
     if not receipt.ended():
         archives = former_versions.clear_archives(process, receipt.space_id)
         _save(work, counts=_counted(work.job, "archives", archives))
     _clear_versions(work, lambda: former_versions.clear_quoting(work, task, seen.clean, own))
-    _note_sources(work, found)
-    _remove_sources(work, task, found, seen)
-    for one in receipt.turns:
-        _tell_conversation(work, task, one, seen)
+    _note_sources(work, occurrences)
+    _remove_sources(work, task, occurrences, seen)
+    for turn in receipt.turns:
+        _tell_conversation(work, task, turn, seen)
     rewriting.clear_strays(process, receipt.space_id)
     # An indexer that has read the space before this looks at the head once more (recall/indexing.py); one that dies
     # before it does meets the second look.
@@ -63,10 +63,13 @@ def erase(work: Work[Receipt], found: Occurrences) -> None:
     _clear_versions(work, lambda: former_versions.clear_former(work))
 
 
-def task_of(process: Process, receipt: Receipt, found: Occurrences) -> ErasureTask:
+def task_of(process: Process, receipt: Receipt, occurrences: Occurrences) -> ErasureTask:
     """The erasure of what was found, with the pieces of its texts. No request."""
     contents = {
-        text for one, bodies in found.bodies.items() for body in bodies for text in erased.contents_of(one, body)
+        text
+        for item, bodies in occurrences.bodies.items()
+        for body in bodies
+        for text in erased.contents_of(item, body)
     }
     prefix = process.settings.embeddings_text_prefix
     return ErasureTask(
@@ -79,43 +82,43 @@ def task_of(process: Process, receipt: Receipt, found: Occurrences) -> ErasureTa
     )
 
 
-def _note_look(work: Work[Receipt], seen: Rewrites) -> None:
+def _note_look(work: Work[Receipt], rewrites: Rewrites) -> None:
     """Enter the objects to change. The objects that a worker changed before it died are entered already."""
     receipt = work.job
     counts = dict(receipt.counts)
-    for kind, number in seen.counts().items():
+    for kind, number in rewrites.counts().items():
         counts[kind] = max(counts.get(kind, 0), number)
     _save(
         work,
         counts=counts,
-        files=sorted({*receipt.files, *seen.files()}),
-        quoted_in=sorted({*receipt.quoted_in, *seen.quoted_in}),
+        files=sorted({*receipt.files, *rewrites.files()}),
+        quoted_in=sorted({*receipt.quoted_in, *rewrites.quoted_in}),
     )
 
 
-def _rewrite_others(work: Work[Receipt], task: ErasureTask, found: Occurrences, seen: Rewrites) -> None:
+def _rewrite_others(work: Work[Receipt], task: ErasureTask, occurrences: Occurrences, rewrites: Rewrites) -> None:
     """Take the words out of all but the notes or memories themselves, of which the space's copy stays until all is
     done.
     """
-    for place, names in seen.changes.items():
-        kept = task.ids - found.own if place.backup_id else task.ids
-        here = replace(task, kept=kept, held=frozenset(found.held[place]))
+    for place, names in rewrites.changes.items():
+        kept = task.ids - occurrences.own if place.backup_id else task.ids
+        here = replace(task, kept=kept, held=frozenset(occurrences.held[place]))
         rewriting.rewrite(work, place, names, here)
 
 
-def _remove_sources(work: Work[Receipt], task: ErasureTask, found: Occurrences, seen: Rewrites) -> None:
-    for place in seen.changes:
-        if place.backup_id and task.ids <= found.own:
+def _remove_sources(work: Work[Receipt], task: ErasureTask, occurrences: Occurrences, rewrites: Rewrites) -> None:
+    for place in rewrites.changes:
+        if place.backup_id and task.ids <= occurrences.own:
             continue
-        here = replace(task, held=frozenset(found.held[place]))
-        rewriting.rewrite(work, place, found.keys[place], here)
+        here = replace(task, held=frozenset(occurrences.held[place]))
+        rewriting.rewrite(work, place, occurrences.keys[place], here)
 
 
 def _is_made_of_turns(key: str) -> bool:
     return bool(conversation_keys.parse_summary(key) or conversation_keys.parse_capture(key))
 
 
-def _tell_conversation(work: Work[Receipt], task: ErasureTask, one: str, seen: Rewrites) -> None:
+def _tell_conversation(work: Work[Receipt], task: ErasureTask, item: str, rewrites: Rewrites) -> None:
     """Tell the workers that make summaries of the conversation right now that the turn is erased, remove the summaries
     that they made of it since the look, and have them made again: 2 PUTs, 1 LIST per 1,000 summaries, 1 GET for each
     new one.
@@ -123,31 +126,31 @@ def _tell_conversation(work: Work[Receipt], task: ErasureTask, one: str, seen: R
     A worker that looks after this takes back its own (conversations/making.py). One that looked before has written
     before.
     """
-    parsed = conversation_keys.parse_turn_id(one)
+    parsed = conversation_keys.parse_turn_id(item)
     assert parsed
     process, space_id, conversation_id = work.process, task.space_id, parsed[0]
     conversations.note_erased(process, space_id, *parsed)
     place = ErasurePlace(space_id)
-    listed = process.store.scan(conversation_keys.versions_prefix(space_id, conversation_id))
-    named = ((entry.key.removeprefix(place.prefix), entry) for entry in listed)
+    entries = process.store.scan(conversation_keys.versions_prefix(space_id, conversation_id))
+    named = ((entry.key.removeprefix(place.prefix), entry) for entry in entries)
     fresh = [
         name
         for name, entry in named
-        if _is_made_of_turns(entry.key) and (name, entry.etag, entry.size) not in seen.clean
+        if _is_made_of_turns(entry.key) and (name, entry.etag, entry.size) not in rewrites.clean
     ]
     rewriting.rewrite(work, place, fresh, task)
     due.mark_at(process, space_id, conversation_id, process.clock())
 
 
-def _note_sources(work: Work[Receipt], found: Occurrences) -> None:
+def _note_sources(work: Work[Receipt], occurrences: Occurrences) -> None:
     """Enter the keys of the objects that hold them, or did: afterwards nothing shows them any more. And those of files
     that a late request may bring back for a moment, which leaves a version (changes/late_write_repair.py): 1 GET.
     """
     receipt = work.job
     space_id = receipt.space_id
-    now = {place.prefix + name for place, names in found.keys.items() for name in names}
+    now = {place.prefix + name for place, names in occurrences.keys.items() for name in names}
     now |= {keys.note(space_id, note_id) for note_id in receipt.note_ids}
-    turns = (conversation_keys.parse_turn_id(one) for one in receipt.turns)
+    turns = (conversation_keys.parse_turn_id(turn) for turn in receipt.turns)
     now |= {conversation_keys.turn(space_id, *parsed) for parsed in turns if parsed}
     head = heads.load(work.process, space_id)
     if head.meta.late_write_repair and not receipt.ended():

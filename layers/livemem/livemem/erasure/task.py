@@ -33,13 +33,13 @@ class ErasureTask:
     @cached_property
     def is_of_memories(self) -> bool:
         """Whether memories are erased."""
-        return any(keys.RUN_ID.fullmatch(one) for one in self.ids)
+        return any(keys.RUN_ID.fullmatch(item) for item in self.ids)
 
     @cached_property
     def conversations(self) -> frozenset[str]:
         """The conversations of the turns that are erased."""
-        parsed = (conversation_keys.parse_turn_id(one) for one in self.ids)
-        return frozenset(one[0] for one in parsed if one)
+        parsed = (conversation_keys.parse_turn_id(item) for item in self.ids)
+        return frozenset(item[0] for item in parsed if item)
 
 
 @dataclass(frozen=True)

@@ -94,15 +94,15 @@ class _Undoing:
         self.consolidated |= record.folds()
 
 
-def check(known: Collection[int], number: int, newest: int) -> None:
-    """Raise NotFound if no record of this number is `known`, Conflict if too many changes follow it, or their records
+def check(numbers: Collection[int], number: int, newest: int) -> None:
+    """Raise NotFound if none of the `numbers` is this one, Conflict if too many changes follow it, or their records
     were removed.
     """
-    if number not in known:
+    if number not in numbers:
         raise NotFound("consolidation", str(number))
     if newest - number > MOST_CHANGES:
         raise Conflict(f"More than {MOST_CHANGES} changes were made after change {number}. Fork at a later change.")
-    removed = set(range(number + 1, newest + 1)).difference(known)
+    removed = set(range(number + 1, newest + 1)).difference(numbers)
     if removed:
         raise Conflict(
             f"The record of change {min(removed)} was removed, so the state before it is unknown. Fork "
@@ -164,9 +164,9 @@ def _last_consolidation(
     for number in range(record.number, max(record.number - MOST_CHANGES, 0), -1):
         if number not in earlier:
             return None
-        found = record if number == record.number else _read(process, source, earlier[number])
-        if found.folds():
-            return found
+        result = record if number == record.number else _read(process, source, earlier[number])
+        if result.folds():
+            return result
     return None
 
 
@@ -206,14 +206,14 @@ def _rules_changed_at(record: Record) -> str | None:
 
 def _undone(ranges: Sequence[tuple[int, int]], number: int, undone_later: set[int]) -> list[tuple[int, int]]:
     """The ranges of changes that did not stand right after change `number`: today's without what was undone later."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for first, last in ranges:
         start, end = first, min(last, number)
-        for one in sorted(one for one in undone_later if start <= one <= end):
-            found.append((start, one - 1))
-            start = one + 1
-        found.append((start, end))
-    return [(first, last) for first, last in found if first <= last]
+        for item in sorted(one for one in undone_later if start <= one <= end):
+            pairs.append((start, item - 1))
+            start = item + 1
+        pairs.append((start, end))
+    return [(first, last) for first, last in pairs if first <= last]
 
 
 def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -> bool:
@@ -237,8 +237,8 @@ def _memories_of_later(process: Process, source: SourceBackup, moment: datetime)
     """The operations on memories after a moment, and the snapshots that rest on them: a few GETs a kind."""
     logs: dict[Kind, dict[int, BackupObject]] = {}
     for item in source.items:
-        if one := memory_keys.parse_operation(f"x/{item.name}"):
-            logs.setdefault(one.kind, {})[one.number] = item
+        if parsed := memory_keys.parse_operation(f"x/{item.name}"):
+            logs.setdefault(parsed.kind, {})[parsed.number] = item
 
     def is_later(item: BackupObject) -> bool:
         written = _field(sources.read(process, source, item).body, "at")
@@ -251,8 +251,8 @@ def _memories_of_later(process: Process, source: SourceBackup, moment: datetime)
     for log in logs.values():
         ordered = [log[number] for number in sorted(log)]
         gone |= {item.name for item in ordered[bisect_left(ordered, True, key=is_later) :]}
-    left = (item.name for item in source.items if item.name not in gone)
-    return gone | memory_keys.beyond_log(left)
+    names = (item.name for item in source.items if item.name not in gone)
+    return gone | memory_keys.beyond_log(names)
 
 
 def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iterator[tuple[str, EarlierObject]]:

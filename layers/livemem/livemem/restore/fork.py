@@ -40,9 +40,9 @@ def order(
     keys.check_space_id(target)
     meta = heads.load(process, space_id).meta
     if at is not None:
-        known = {name.number for name in records.names(process, space_id, since=at)}
+        ids = {name.number for name in records.names(process, space_id, since=at)}
         # The backup writes out changes that are committed and not written out yet.
-        earlier.check(known | ({meta.changes} if meta.committed_run else set()), at, meta.changes)
+        earlier.check(ids | ({meta.changes} if meta.committed_run else set()), at, meta.changes)
     provisioning = ProvisioningState(
         provisioning_id=process.new_id(),
         kind="fork",
@@ -51,13 +51,13 @@ def order(
         requested_by=principal.name,
         started_at=clock.iso(process.clock()),
     )
-    there = new_space.going_on(process, target, provisioning)
-    if there:
-        return there
+    existing = new_space.going_on(process, target, provisioning)
+    if existing:
+        return existing
     # Before a backup is taken for it.
     new_space.check_free(process, principal, target)
-    wanted = taking.BackupRequest("fork", requested_by=principal.name)
-    taken = taking.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
+    request = taking.BackupRequest("fork", requested_by=principal.name)
+    taken = taking.take(process, space_id, request, deadline=deadline, wait=True, nested=True)
     provisioning = provisioning.model_copy(update={"backup_id": taken.manifest.job_id})
     return new_space.begin(process, principal, target, provisioning)
 
@@ -83,8 +83,8 @@ def _backup(process: Process, provisioning: ProvisioningState, deadline: datetim
     """Continue the backup if it is not complete: 1 GET if it is complete. False if time runs out."""
     assert provisioning.space_id
     assert provisioning.backup_id
-    found = manifests.summary(process, provisioning.space_id, provisioning.backup_id)
-    if not found or found.value.ended():
+    result = manifests.summary(process, provisioning.space_id, provisioning.backup_id)
+    if not result or result.value.ended():
         # A missing backup raises its error when it is opened.
         return True
     if deadline - process.clock() < 2 * restore.MARGIN:
@@ -97,7 +97,7 @@ def _backup(process: Process, provisioning: ProvisioningState, deadline: datetim
 
 def _provision_then(process: Process, source: SourceBackup, then: EarlierSpace, deadline: datetime) -> Provisioned:
     restore.provision_items(process, source, then.items, deadline, then.keep)
-    restore.in_batches(process, list(then.written.items()), lambda one: _write(process, source, *one), deadline)
+    restore.in_batches(process, list(then.written.items()), lambda item: _write(process, source, *item), deadline)
     wanted = {item.name for item in then.items} | then.written.keys()
     restore.clear_strays(process, source, wanted)
     # Some of the wanted objects did not exist then.
@@ -106,8 +106,8 @@ def _provision_then(process: Process, source: SourceBackup, then: EarlierSpace, 
 
 def _write(process: Process, source: SourceBackup, name: str, written: EarlierObject) -> None:
     body = relabel(name, written.body, source.names) if follows(name, source.names) else written.body
-    there = source.there.get(name)
-    if there and there.size == len(body) and follows(name, source.names):
+    existing = source.there.get(name)
+    if existing and existing.size == len(body) and follows(name, source.names):
         # A note, which an earlier worker has written.
         return
     restore.write(process, source.target(name), body, written.metadata)

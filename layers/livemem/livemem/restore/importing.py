@@ -76,8 +76,8 @@ class NewImport:
     rules_template: str | None = None
 
     def options(self) -> dict[str, str]:
-        wanted = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
-        return {name: value for name, value in wanted.items() if value is not None}
+        fields = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 def begin_upload(process: Process, principal: Principal, size: int, content: bytes | None = None) -> Upload:
@@ -103,7 +103,7 @@ def begin_upload(process: Process, principal: Principal, size: int, content: byt
         return Upload(upload_id, presigned.put_url(process.store, keys.upload(upload_id), size), expires_at)
 
 
-def order(process: Process, principal: Principal, wanted: NewImport, deadline: datetime) -> Head:
+def order(process: Process, principal: Principal, new_import: NewImport, deadline: datetime) -> Head:
     """Check the archive and claim the space for what `provision` then writes: 1 HEAD, 1 GET, and the requests of
     new_space.begin. If the archive is too large to be checked now, the worker checks it before it writes any of it, and
     the job shows a failure.
@@ -111,39 +111,39 @@ def order(process: Process, principal: Principal, wanted: NewImport, deadline: d
     Raises InvalidName, InvalidRequest, NotFound (no such upload), TooLarge, InvalidArchive, SpaceExists, Conflict,
     Forbidden.
     """
-    keys.check_space_id(wanted.space_id)
-    found = copying.look(process.store, keys.upload(wanted.upload_id))
-    _check_options(wanted)
+    keys.check_space_id(new_import.space_id)
+    result = copying.look(process.store, keys.upload(new_import.upload_id))
+    _check_options(new_import)
     on = process.settings.redact_secrets
-    wanted = replace(wanted, description=when(on, wanted.description), rules=when(on, wanted.rules))
-    if not found:
-        raise NotFound("upload", wanted.upload_id)
-    if found.size > unpacking.ARCHIVE_BYTES:
-        raise TooLarge.of("upload_id", found.size, unpacking.ARCHIVE_BYTES)
+    new_import = replace(new_import, description=when(on, new_import.description), rules=when(on, new_import.rules))
+    if not result:
+        raise NotFound("upload", new_import.upload_id)
+    if result.size > unpacking.ARCHIVE_BYTES:
+        raise TooLarge.of("upload_id", result.size, unpacking.ARCHIVE_BYTES)
     source = None
-    if found.size <= CHECKED_AT_ONCE:
+    if result.size <= CHECKED_AT_ONCE:
         try:
-            with _opened(process, wanted.upload_id, found.etag) as stream:
-                checked = _checked(_inspect(process, stream, deadline), wanted.options())
+            with _opened(process, new_import.upload_id, result.etag) as stream:
+                checked = _checked(_inspect(process, stream, deadline), new_import.options())
             source = checked.space_id if isinstance(checked, ArchivedSpace) else None
         except OutOfTime:
-            logger.info("archive is checked later", extra={"bytes": found.size})
+            logger.info("archive is checked later", extra={"bytes": result.size})
     provisioning = ProvisioningState(
         provisioning_id=process.new_id(),
         kind="import",
         space_id=source,
-        upload_id=wanted.upload_id,
-        upload_etag=found.etag,
+        upload_id=new_import.upload_id,
+        upload_etag=result.etag,
         requested_by=principal.name,
-        options=wanted.options(),
+        options=new_import.options(),
         started_at=clock.iso(process.clock()),
     )
-    return new_space.begin(process, principal, wanted.space_id, provisioning)
+    return new_space.begin(process, principal, new_import.space_id, provisioning)
 
 
-def _check_options(wanted: NewImport) -> None:
-    limits.check_text("description", wanted.description or "", limits.DESCRIPTION_BYTES, blank=True)
-    rules.chosen(wanted.rules, wanted.rules_template)
+def _check_options(new_import: NewImport) -> None:
+    limits.check_text("description", new_import.description or "", limits.DESCRIPTION_BYTES, blank=True)
+    rules.chosen(new_import.rules, new_import.rules_template)
 
 
 def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
@@ -220,24 +220,24 @@ class _Object:
 def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream: Stream, deadline: datetime) -> None:
     names = Names(space.space_id, head.meta.space_id, head.meta.uid)
     prefix = keys.prefix(names.target)
-    there = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+    entries = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
     replays: dict[memory_keys.Kind, Replay] = defaultdict(Replay)
     for window in _windows(space, stream, _timer(process, deadline)):
-        process.store.map(lambda item: _write(process, space, item, names, there.get(item.name)), window)
+        process.store.map(lambda item: _write(process, space, item, names, entries.get(item.name)), window)
         for kind, logged in _logged(window).items():
             replays[kind].add(logged)
     for kind, replay in replays.items():
         _keep_snapshot(process, names.target, kind, replay.state)
-    for user, found in space.documents.user_signals().items():
-        restore.write(process, conversation_keys.user_signals(names.target, user), found.to_bytes())
+    for user, user_signal in space.documents.user_signals().items():
+        restore.write(process, conversation_keys.user_signals(names.target, user), user_signal.to_bytes())
 
 
 def _logged(window: Sequence[_Object]) -> Mapping[memory_keys.Kind, Sequence[Operation]]:
     """The operations on memories among these objects, by kind."""
     found: dict[memory_keys.Kind, list[Operation]] = defaultdict(list)
     for item in window:
-        if one := memory_keys.parse_operation(f"x/{item.name}"):
-            found[one.kind].append(Operation.from_bytes(item.body))
+        if parsed := memory_keys.parse_operation(f"x/{item.name}"):
+            found[parsed.kind].append(Operation.from_bytes(item.body))
     return found
 
 
@@ -267,9 +267,9 @@ def _windows(space: ArchivedSpace, stream: Stream, check: Callable[[], None]) ->
         yield window
 
 
-def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, there: Entry | None) -> None:
+def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, entry: Entry | None) -> None:
     body = relabel(item.name, item.body, names) if follows(item.name, names) else item.body
-    if there and there.size == len(body) and there.etag == f'"{md5(body, usedforsecurity=False).hexdigest()}"':
+    if entry and entry.size == len(body) and entry.etag == f'"{md5(body, usedforsecurity=False).hexdigest()}"':
         return
     restore.write(process, keys.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
 

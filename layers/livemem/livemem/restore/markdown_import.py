@@ -41,22 +41,22 @@ class Folder:
 
 def check_folder(contents: Contents) -> Folder:
     """The bank that an archive of Markdown files makes. Raises InvalidArchive, TooLarge, which name the member."""
-    wanted = [path for path in contents.files if not _is_ignored(path)]
-    if not any(path.endswith(".md") for path in wanted):
+    paths = [path for path in contents.files if not _is_ignored(path)]
+    if not any(path.endswith(".md") for path in paths):
         raise InvalidArchive(inspection.NONE)
-    for path in wanted:
+    for path in paths:
         if not path.endswith(".md"):
             raise refused(path, "is not a Markdown file (.md): remove it from the archive")
-    if len(wanted) > FILES:
-        raise TooLarge.of("upload_id", len(wanted), FILES, "Markdown files")
+    if len(paths) > FILES:
+        raise TooLarge.of("upload_id", len(paths), FILES, "Markdown files")
     if contents.text_bytes > inspection.TEXT_BYTES:
         raise TooLarge.of("upload_id", contents.text_bytes, inspection.TEXT_BYTES)
-    tops = {path.partition("/")[0] for path in wanted}
-    top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in path for path in wanted) else ""
+    tops = {path.partition("/")[0] for path in paths}
+    top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in path for path in paths) else ""
     texts: dict[str, str] = {}
     sources: dict[str, str] = {}
     warnings: list[str] = []
-    for path in sorted(wanted):
+    for path in sorted(paths):
         name = _name(path, path.removeprefix(top))
         if name in sources:
             raise refused(path, f"would have the same name in the bank as {unpacking.shown(sources[name])}")

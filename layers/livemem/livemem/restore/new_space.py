@@ -39,10 +39,10 @@ class Provisioned:
 
 def going_on(process: Process, space_id: str, provisioning: ProvisioningState) -> Head | None:
     """The head of the space if the same restore, fork or import is already under way there: 1 GET."""
-    there = heads.find_any(process, keys.check_space_id(space_id))
-    if not there or not there.meta.is_being_provisioned():
+    head = heads.find_any(process, keys.check_space_id(space_id))
+    if not head or not head.meta.is_being_provisioned():
         return None
-    return there if _is_same(there.meta.provisioning, provisioning) else None
+    return head if _is_same(head.meta.provisioning, provisioning) else None
 
 
 def check_free(process: Process, principal: Principal, space_id: str) -> None:
@@ -74,9 +74,9 @@ def begin(process: Process, principal: Principal, space_id: str, provisioning: P
 
 
 def _claim(process: Process, space_id: str, provisioning: ProvisioningState) -> Head:
-    there = going_on(process, space_id, provisioning)
-    if there:
-        return there
+    existing = going_on(process, space_id, provisioning)
+    if existing:
+        return existing
     tombstone = _find_room(process, space_id)
     if tombstone:
         # The deletion may have died before it did this.
@@ -113,7 +113,7 @@ def _find_room(process: Process, space_id: str) -> Head | None:
     return tombstone
 
 
-def _is_same(there: ProvisioningState | None, wanted: ProvisioningState) -> bool:
+def _is_same(provisioning_state: ProvisioningState | None, wanted: ProvisioningState) -> bool:
     fields = {"kind", "at", "upload_id", "requested_by", "options"}
     if wanted.kind != "import":
         # The archive of an import names its source space, and may not be read yet.
@@ -121,17 +121,18 @@ def _is_same(there: ProvisioningState | None, wanted: ProvisioningState) -> bool
     if wanted.kind != "fork":
         # A fork takes a backup of its own.
         fields.add("backup_id")
-    return bool(there) and there.model_dump(include=fields) == wanted.model_dump(include=fields)  # type: ignore[union-attr]
+    current = provisioning_state and provisioning_state.model_dump(include=fields)
+    return current == wanted.model_dump(include=fields)
 
 
-def activated(process: Process, head: Head, there: Provisioned) -> Meta:
+def activated(process: Process, head: Head, provisioned: Provisioned) -> Meta:
     """The head that makes the space visible."""
     provisioning = head.meta.provisioning
     assert provisioning
-    return there.meta.model_copy(
+    return provisioned.meta.model_copy(
         update={
             # The options are in the space by now, and its head is read often.
-            "provisioning": provisioning.model_copy(update={"objects": there.objects, "options": {}}),
+            "provisioning": provisioning.model_copy(update={"objects": provisioned.objects, "options": {}}),
             "deleted_at": None,
             "committed_run": None,
             "late_duplicates": [],
@@ -153,5 +154,5 @@ def clear(process: Process, space_id: str) -> None:
     """
     registries.forget_space(process, space_id)
     # The cost of copied runs counts for the space in which they ran.
-    listed = process.store.scan(keys.prefix(space_id), limit=MOST_REMOVED)
-    process.store.delete_many([entry.key for entry in listed if entry.key != keys.meta(space_id)])
+    entries = process.store.scan(keys.prefix(space_id), limit=MOST_REMOVED)
+    process.store.delete_many([entry.key for entry in entries if entry.key != keys.meta(space_id)])

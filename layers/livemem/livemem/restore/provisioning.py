@@ -93,10 +93,10 @@ def carry_out(
     job_id: str,
     deadline: datetime,
     *,
-    found: Stored[ProvisioningJob] | None = None,
+    current: Stored[ProvisioningJob] | None = None,
 ) -> Worked[ProvisioningJob]:
     """Carry the job out in an invocation: the requests and errors of `worker.work`."""
-    return _after(process, worker.work(process, kind, space_id, job_id, deadline, current=found))
+    return _after(process, worker.work(process, kind, space_id, job_id, deadline, current=current))
 
 
 def _after(process: Process, worked: Worked[ProvisioningJob]) -> Worked[ProvisioningJob]:
@@ -116,13 +116,13 @@ def maintain(process: Process, head: Head) -> Mapping[str, float]:
     """The sweep's look at a restore, fork or import: hand it to an invocation if no worker works on it any more,
     without a request of its own, and give it up after a day. Returns the counts that packages report.
     """
-    found = provisioning_job.of_head(head)
-    job = found.value
-    if jobs.is_held(found):
+    result = provisioning_job.of_head(head)
+    job = result.value
+    if jobs.is_held(result):
         return {MORE_WORK: 1}
     if process.clock() - clock.parse(job.created_at) > LASTS:
         # Also if no invocation comes any more: the worker sees by itself that it is too late.
-        carry_out(process, KINDS[job.kind], job.space_id, job.job_id, process.clock(), found=found)
+        carry_out(process, KINDS[job.kind], job.space_id, job.job_id, process.clock(), current=result)
         return {"given_up": 1, MORE_WORK: 1}
     worker.queue(process, KINDS[job.kind], job.space_id, job.job_id)
     return {"handed_over": 1, MORE_WORK: 1}

@@ -110,9 +110,9 @@ def of_head(head: Head) -> Stored[ProvisioningJob]:
     return Stored(head.key, ProvisioningJob.of(head.meta), head.etag, head.age, head.seen_at)
 
 
-def head_of(found: Stored[ProvisioningJob]) -> Head:
+def head_of(current: Stored[ProvisioningJob]) -> Head:
     """The head that holds the job."""
-    return Head(found.key, found.value.meta, found.etag, found.age, found.seen_at)
+    return Head(current.key, current.value.meta, current.etag, current.age, current.seen_at)
 
 
 def load(process: Process, space_id: str) -> ProvisioningJob:

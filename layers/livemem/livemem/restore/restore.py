@@ -102,10 +102,10 @@ def _provision_item(process: Process, source: SourceBackup, item: BackupObject, 
     if not moved and (keys.is_immutable(item.name) or item.size > LARGEST_READ):
         sources.copy(process, source, item)
         return
-    found = sources.read(process, source, item)
-    if keep is None or keep(item.name, found.body):
-        body = relabel(item.name, found.body, source.names) if moved else found.body
-        write(process, source.target(item.name), body, found.metadata, found.content_type)
+    result = sources.read(process, source, item)
+    if keep is None or keep(item.name, result.body):
+        body = relabel(item.name, result.body, source.names) if moved else result.body
+        write(process, source.target(item.name), body, result.metadata, result.content_type)
 
 
 def write(
@@ -135,12 +135,12 @@ def write(
     raise PreconditionLost("Another worker provisions this space, or has done so.")
 
 
-def clear_strays(process: Process, source: SourceBackup, wanted: Collection[str]) -> None:
+def clear_strays(process: Process, source: SourceBackup, texts: Collection[str]) -> None:
     """Remove objects from the space that do not belong into it. A creation that lost the race may have left them.
 
     1 GET and 1 DELETE each if there are any. Raises PreconditionLost if the space is visible by now.
     """
-    strays = [entry for name, entry in source.there.items() if name not in wanted and name != keys.META]
+    strays = [entry for name, entry in source.there.items() if name not in texts and name != keys.META]
     # As long as nobody sees the space, nothing of what was listed before is a user's.
     if strays and heads.find(process, source.names.target):
         raise PreconditionLost("Another worker provisions this space, or has done so.")

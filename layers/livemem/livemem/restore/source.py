@@ -48,11 +48,11 @@ class SourceBackup:
 
     def has(self, item: BackupObject) -> bool:
         """Whether the space holds the object already, as the backup has it."""
-        there = self.there.get(item.name)
-        if not there or there.size != item.size:
+        existing = self.there.get(item.name)
+        if not existing or existing.size != item.size:
             return False
         # If each copy has an ETag of its own: only this job's workers write notes and records into the space.
-        return there.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
+        return existing.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
 
 
 def checked_items(manifest: Manifest) -> tuple[BackupObject, ...]:
@@ -116,13 +116,13 @@ def _source(process: Process, manifest: Manifest, head: Head) -> SourceBackup:
         raise BackupDamaged(DAMAGED.format(keys.META))
     kept = _listed(process, keys.backup_prefix(manifest.space_id, manifest.job_id))
     for item in items:
-        found = kept.get(item.name)
+        result = kept.get(item.name)
         # If the store gives a SHA-256, the copy is compared with that.
-        if not found or found.size != item.size or not (_is_same(found.etag, item) or item.sha256):
+        if not result or result.size != item.size or not (_is_same(result.etag, item) or item.sha256):
             raise BackupDamaged(DAMAGED.format(item.name))
     names = Names(manifest.space_id, space_id, head.meta.uid)
-    others = tuple(item for item in items if item is not own)
-    return SourceBackup(manifest, names, others, own, _listed(process, keys.prefix(space_id)))
+    rest = tuple(item for item in items if item is not own)
+    return SourceBackup(manifest, names, rest, own, _listed(process, keys.prefix(space_id)))
 
 
 def _listed(process: Process, prefix: str) -> dict[str, Entry]:
@@ -135,12 +135,12 @@ def _is_same(etag: str, item: BackupObject) -> bool:
 
 def read(process: Process, source: SourceBackup, item: BackupObject) -> Object:
     """One object of the backup: 1 GET. Raises BackupDamaged if it differs from the manifest."""
-    found = process.store.get(source.key(item))
-    if not found or len(found.body) != item.size:
+    result = process.store.get(source.key(item))
+    if not result or len(result.body) != item.size:
         raise BackupDamaged(DAMAGED.format(item.name))
-    if not _is_same(found.etag, item) and sha256(found.body).hexdigest() != item.sha256:
+    if not _is_same(result.etag, item) and sha256(result.body).hexdigest() != item.sha256:
         raise BackupDamaged(DAMAGED.format(item.name))
-    return found
+    return result
 
 
 def copy(process: Process, source: SourceBackup, item: BackupObject) -> None:
@@ -158,8 +158,8 @@ def _is_whole(process: Process, source: SourceBackup, item: BackupObject, copied
         return item.sha256 == copied.sha256
     if copied.etag == item.etag:
         return True
-    found = copying.look(process.store, source.key(item)) if item.copy_etag else None
-    return bool(found and (found.etag, found.size) == (item.copy_etag, item.size))
+    result = copying.look(process.store, source.key(item)) if item.copy_etag else None
+    return bool(result and (result.etag, result.size) == (item.copy_etag, item.size))
 
 
 def read_head(process: Process, source: SourceBackup) -> Meta:

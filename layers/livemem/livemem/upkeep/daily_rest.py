@@ -14,13 +14,13 @@ from livemem.spaces import due_index
 from livemem.spaces.due_index import Due
 
 
-def leave(process: Process, left: Sequence[str], first: str) -> None:
+def leave(process: Process, texts: Sequence[str], first: str) -> None:
     """Note that these spaces are left, in this order, of a daily sweep that began with the space `first`: 1 PUT.
 
     Never fails: the next daily sweep begins with them.
     """
     with suppress(LiveMemoryError):
-        due_index.leave_at(process, left[0], "daily", first, process.clock())
+        due_index.leave_at(process, texts[0], "daily", first, process.clock())
 
 
 def end(rest: Sequence[Due]) -> str:
@@ -32,14 +32,14 @@ def spaces(rest: Sequence[Due], ids: Sequence[str]) -> list[str]:
     """Which of all spaces (sorted) are left: from the entry's space on, up to the one with which the sweep began."""
     begin, stop = _latest(rest).space_id, end(rest)
     if begin < stop:
-        return [one for one in ids if begin <= one < stop]
-    return [*(one for one in ids if one >= begin), *(one for one in ids if one < stop)]
+        return [item for item in ids if begin <= item < stop]
+    return [*(item for item in ids if item >= begin), *(item for item in ids if item < stop)]
 
 
 def _latest(rest: Sequence[Due]) -> Due:
-    return max(rest, key=lambda one: one.entries[-1].moment)
+    return max(rest, key=lambda item: item.entries[-1].moment)
 
 
 def settle(process: Process, rest: Sequence[Due]) -> None:
     """Remove the entries, whose spaces were looked at or are in a later entry: 1 DeleteObjects, none without a rest."""
-    due_index.remove(process, [key for one in rest for key in one.written])
+    due_index.remove(process, [key for item in rest for key in item.written])

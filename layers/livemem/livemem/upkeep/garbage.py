@@ -30,7 +30,7 @@ MOVING_AT_ONCE = 4
 """Spaces whose notes are moved at the same time. Each move that was begun must end within the margin."""
 
 
-def collect(process: Process, principal: Principal, wanted: GarbageRequest, deadline: datetime) -> CollectedGarbage:
+def collect(process: Process, principal: Principal, request: GarbageRequest, deadline: datetime) -> CollectedGarbage:
     """Look at the spaces, and clear up in them unless it is a dry run, which writes nothing.
 
     For each space 2 GET, 3 where it is held, 1 for each backup, and at most 6 LIST where little is there: live notes,
@@ -38,26 +38,26 @@ def collect(process: Process, principal: Principal, wanted: GarbageRequest, dead
     itself. A failure in one space does not stop the others. Raises InvalidRequest, InvalidName, TooLarge, Forbidden and
     NotFound (for a space that is named) before anything is done.
     """
-    age = _check_age(wanted.max_age_days)
-    candidates = _candidates(process, principal, wanted)
-    if not wanted.dry_run:
+    age = _check_age(request.max_age_days)
+    candidates = _candidates(process, principal, request)
+    if not request.dry_run:
         require_conditional_writes(process.store)
     until = keys.compact_time(process.clock() - age)
-    job = GarbageCall(process, principal.name, wanted, until, deadline)
+    job = GarbageCall(process, principal.name, request, until, deadline)
     looks: list[_Look] = []
-    everywhere = not (wanted.space_ids or principal.space_ids or wanted.after)
+    everywhere = not (request.space_ids or principal.space_ids or request.after)
     archives = _clear_archives(job) if everywhere else _Archives()
-    at_once = MOVING_AT_ONCE if wanted.delete_only and not wanted.dry_run else SPACES_AT_ONCE
-    left = next(candidates, None)
-    while left is not None and job.has_time():
-        some = [left, *islice(candidates, at_once - 1)]
-        looks += process.store.map(lambda space_id: _look_after(job, space_id), some)
-        left = next(candidates, None)
-    report = _report(wanted, looks, archives, more=left is not None)
+    at_once = MOVING_AT_ONCE if request.delete_only and not request.dry_run else SPACES_AT_ONCE
+    rest = next(candidates, None)
+    while rest is not None and job.has_time():
+        batch = [rest, *islice(candidates, at_once - 1)]
+        looks += process.store.map(lambda space_id: _look_after(job, space_id), batch)
+        rest = next(candidates, None)
+    report = _report(request, looks, archives, more=rest is not None)
     logger.info(
         "garbage collected",
         extra={
-            "dry_run": wanted.dry_run,
+            "dry_run": request.dry_run,
             "spaces": report.looked_at,
             "old_notes": report.old_notes,
             "notes_moved": report.moved,
@@ -76,27 +76,27 @@ def _check_age(days: int) -> timedelta:
     return timedelta(days=days)
 
 
-def _candidates(process: Process, principal: Principal, wanted: GarbageRequest) -> Iterator[str]:
+def _candidates(process: Process, principal: Principal, request: GarbageRequest) -> Iterator[str]:
     """The ids of the spaces to look at, in order: 1 GET for each that is named, else 1 LIST per 1,000."""
-    if wanted.after is not None:
-        keys.check_space_id(wanted.after)
-    if not wanted.space_ids and not principal.space_ids:
-        return directory.ids(process, start_after=wanted.after or "")
-    named = sorted(set(wanted.space_ids or principal.space_ids))
-    if wanted.space_ids:
+    if request.after is not None:
+        keys.check_space_id(request.after)
+    if not request.space_ids and not principal.space_ids:
+        return directory.ids(process, start_after=request.after or "")
+    named = sorted(set(request.space_ids or principal.space_ids))
+    if request.space_ids:
         _check_named(process, principal, named)
     # What the registry lists may be of anybody's making.
     possible = (space_id for space_id in named if keys.SPACE_ID.fullmatch(space_id))
-    return (space_id for space_id in possible if wanted.after is None or space_id > wanted.after)
+    return (space_id for space_id in possible if request.after is None or space_id > request.after)
 
 
-def _check_named(process: Process, principal: Principal, named: list[str]) -> None:
-    if len(named) > limits.TOKEN_SPACES:
-        raise TooLarge.of("space_ids", len(named), limits.TOKEN_SPACES, "spaces")
-    for space_id in named:
+def _check_named(process: Process, principal: Principal, texts: list[str]) -> None:
+    if len(texts) > limits.TOKEN_SPACES:
+        raise TooLarge.of("space_ids", len(texts), limits.TOKEN_SPACES, "spaces")
+    for space_id in texts:
         decision.check_space(process, principal, keys.check_space_id(space_id))
-    for space_id, there in zip(named, process.store.map(lambda name: _exists(process, name), named), strict=True):
-        if not there:
+    for space_id, existing in zip(texts, process.store.map(lambda name: _exists(process, name), texts), strict=True):
+        if not existing:
             raise NotFound("space", space_id)
 
 
@@ -153,15 +153,15 @@ def _clear_archives(job: GarbageCall) -> _Archives:
     return _Archives(len(over.exports) + len(over.uploads))
 
 
-def _report(wanted: GarbageRequest, looks: list[_Look], archives: _Archives, *, more: bool) -> CollectedGarbage:
-    done = wanted.after
+def _report(request: GarbageRequest, looks: list[_Look], archives: _Archives, *, more: bool) -> CollectedGarbage:
+    done = request.after
     for look in looks:
         if look.found.unfinished:
             more = True
             break
         done = look.found.space_id
     return CollectedGarbage(
-        dry_run=wanted.dry_run,
+        dry_run=request.dry_run,
         looked_at=len(looks),
         spaces=[look.found for look in looks if not look.found.is_empty()],
         failed=[*archives.failures, *(look.failure for look in looks if look.failure)],

@@ -77,29 +77,29 @@ class CollectedGarbage:
     @property
     def old_notes(self) -> int:
         """Of all spaces."""
-        return sum(found.old_notes for found in self.spaces)
+        return sum(space.old_notes for space in self.spaces)
 
     @property
     def runs_started(self) -> int:
         """Consolidations that were queued."""
-        return sum(found.run_id is not None for found in self.spaces)
+        return sum(space.run_id is not None for space in self.spaces)
 
     @property
     def moved(self) -> int:
         """Notes that were moved to records."""
-        return sum(found.moved for found in self.spaces)
+        return sum(space.moved for space in self.spaces)
 
     @property
     def runs_removed(self) -> int:
         """Documents of runs that were removed, or would be."""
-        return sum(found.runs_removed for found in self.spaces)
+        return sum(space.runs_removed for space in self.spaces)
 
     @property
     def backups_removed(self) -> int:
         """Unfinished backups that were removed, or would be."""
-        return sum(found.backups_removed for found in self.spaces)
+        return sum(space.backups_removed for space in self.spaces)
 
     @property
     def orphans(self) -> int:
         """Objects that interrupted work has left."""
-        return sum(found.orphans for found in self.spaces)
+        return sum(space.orphans for space in self.spaces)

@@ -38,99 +38,99 @@ class GarbageCall:
         return self.deadline - self.process.clock() > MARGIN
 
 
-def clear_up(job: GarbageCall, found: GarbageOfSpace) -> None:
-    """Look at the space that `found` names, clear up in it unless it is a dry run, and write the outcome into it.
+def clear_up(job: GarbageCall, garbage: GarbageOfSpace) -> None:
+    """Look at the space that `garbage` names, clear up in it unless it is a dry run, and write the outcome into it.
 
     Raises NotFound if it is deleted meanwhile, and any error of the steps.
     """
-    space = maintainable.find(job.process, found.space_id)
+    space = maintainable.find(job.process, garbage.space_id)
     if not space:
         return
-    found.orphans = changes.left_undone(job.process, space)
-    if found.orphans and not job.wanted.dry_run:
+    garbage.orphans = changes.left_undone(job.process, space)
+    if garbage.orphans and not job.wanted.dry_run:
         changes.maintain(job.process, space)
-        space = maintainable.find(job.process, found.space_id)
+        space = maintainable.find(job.process, garbage.space_id)
         if not space:
             return
-    _clear_notes(job, space, found)
-    _clear_runs(job, space, found)
-    _clear_backups(job, found)
+    _clear_notes(job, space, garbage)
+    _clear_runs(job, space, garbage)
+    _clear_backups(job, garbage)
 
 
-def _clear_notes(job: GarbageCall, space: Space, found: GarbageOfSpace) -> None:
+def _clear_notes(job: GarbageCall, space: Space, garbage: GarbageOfSpace) -> None:
     old = list(islice(archive_notes.old_notes(job.process, space.head, job.until), MOST_COUNTED))
     if not old:
         return
-    found.old_notes = len(old)
-    found.oldest = clocks.iso(contents.note_name(old[0]).timestamp)
+    garbage.old_notes = len(old)
+    garbage.oldest = clocks.iso(contents.note_name(old[0]).timestamp)
     if job.wanted.delete_only:
-        _move(job, found)
+        _move(job, garbage)
     else:
-        _consolidate(job, space, found, old)
+        _consolidate(job, space, garbage, old)
 
 
-def _consolidate(job: GarbageCall, space: Space, found: GarbageOfSpace, old: list[Entry]) -> None:
+def _consolidate(job: GarbageCall, space: Space, garbage: GarbageOfSpace, old: list[Entry]) -> None:
     """Queue a run; also where the space does not consolidate by itself, is paused, or waits after a failure."""
     process, meta = job.process, space.head.meta
     aside = meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
     if all(contents.note_name(entry).note_id in aside for entry in old):
-        found.action = "oversized_notes"
+        garbage.action = "oversized_notes"
     elif space.busy and space.lease and space.lease.lease.kind != "backoff":
-        found.action = "busy"
+        garbage.action = "busy"
     elif job.wanted.dry_run:
-        found.action = "consolidate"
+        garbage.action = "consolidate"
     else:
-        due_index.leave(process, found.space_id)
+        due_index.leave(process, garbage.space_id)
         outcome = counter.start(process, space.head, RunOrder("gc", requested_by=job.author), by_hand=True)
-        found.action, found.run_id = "busy" if outcome.result == "busy" else "consolidate", outcome.run_id
+        garbage.action, garbage.run_id = "busy" if outcome.result == "busy" else "consolidate", outcome.run_id
 
 
-def _move(job: GarbageCall, found: GarbageOfSpace) -> None:
+def _move(job: GarbageCall, garbage: GarbageOfSpace) -> None:
     """Move the notes to records until none is left, or the time is over."""
-    found.action = "move"
+    garbage.action = "move"
     if job.wanted.dry_run:
         return
     reason = f"older than {job.wanted.max_age_days} days; moved here by garbage collection"
-    left = found.old_notes
-    while left > 0 or found.old_notes == MOST_COUNTED:
+    old_notes = garbage.old_notes
+    while old_notes > 0 or garbage.old_notes == MOST_COUNTED:
         if not job.has_time():
-            found.unfinished = True
+            garbage.unfinished = True
             return
         try:
-            record = archive_notes.move(job.process, job.author, found.space_id, until=job.until, reason=reason)
+            record = archive_notes.move(job.process, job.author, garbage.space_id, until=job.until, reason=reason)
         except archive_notes.NothingToMove:
             return
         except Busy:
-            found.action = "busy"
+            garbage.action = "busy"
             return
-        found.moved += len(record.notes)
-        found.records.append(record.number)
-        left -= len(record.notes)
+        garbage.moved += len(record.notes)
+        garbage.records.append(record.number)
+        old_notes -= len(record.notes)
 
 
-def _clear_runs(job: GarbageCall, space: Space, found: GarbageOfSpace) -> None:
+def _clear_runs(job: GarbageCall, space: Space, garbage: GarbageOfSpace) -> None:
     """Remove the documents of old runs until none is left, or the time is over."""
     process = job.process
     if job.wanted.dry_run:
-        found.runs_removed = len(run_retention.removable(process, space.head))
+        garbage.runs_removed = len(run_retention.removable(process, space.head))
         return
     while removed := run_retention.remove(process, space.head):
-        found.runs_removed += removed
+        garbage.runs_removed += removed
         if removed < run_retention.AT_ONCE:
             return
         if not job.has_time():
-            found.unfinished = True
+            garbage.unfinished = True
             return
 
 
-def _clear_backups(job: GarbageCall, found: GarbageOfSpace) -> None:
+def _clear_backups(job: GarbageCall, garbage: GarbageOfSpace) -> None:
     """Remove backups that nobody finished: 1 LIST, and 1 GET for each backup."""
-    process, space_id = job.process, found.space_id
+    process, space_id = job.process, garbage.space_id
     ids = catalog.ids(process, space_id)
-    for backup_id, seen in zip(ids, catalog.looks(process, space_id, ids), strict=True):
-        left = incomplete_backups.find(process, space_id, backup_id, seen)
-        if not left:
+    for backup_id, look in zip(ids, catalog.looks(process, space_id, ids), strict=True):
+        rest = incomplete_backups.find(process, space_id, backup_id, look)
+        if not rest:
             continue
-        cleared = job.wanted.dry_run or incomplete_backups.clear(process, space_id, backup_id, seen)
+        cleared = job.wanted.dry_run or incomplete_backups.clear(process, space_id, backup_id, look)
         # The tombstone of one that was removed has its time to stay.
-        found.backups_removed += cleared and left != "removed"
+        garbage.backups_removed += cleared and rest != "removed"

@@ -66,18 +66,18 @@ def shallow(process: Process) -> Health:
 def deep(process: Process, principal: Principal) -> Health:
     """The same, with what the models answer and the state of each space that the principal may see."""
     checks = _store_checks(process) | _model_checks(process.settings)
-    for seen in process.store.map(lambda look: look(process.settings), (_look_at_llm, _look_at_embeddings)):
-        checks |= seen
+    for current in process.store.map(lambda look: look(process.settings), (_look_at_llm, _look_at_embeddings)):
+        checks |= current
     problems: list[HealthProblem] = []
     oldest = 0.0
     if checks["store"] == "ok":
         checks |= _look_at_last_call(process, checks) | _look_at_budget(process)
         visible = islice((space for space in directory.ids(process) if principal.may_see(space)), SPACES_LOOKED_AT)
-        for age, found in process.store.map(lambda space_id: _look(process, space_id), visible):
+        for age, match in process.store.map(lambda space_id: _look(process, space_id), visible):
             oldest = max(oldest, age)
-            problems.extend(found)
-        told = {problem.detail for problem in problems}
-        problems += [one for one in _unreadable(process, principal) if one.detail not in told]
+            problems.extend(match)
+        ids = {problem.detail for problem in problems}
+        problems += [item for item in _unreadable(process, principal) if item.detail not in ids]
     checks["oldest_pending_note_seconds"] = round(oldest, 1)
     checks["llm_model"] = process.settings.llmaas_model
     if process.settings.embeddings_api_url:
@@ -138,10 +138,10 @@ def _look_at_embeddings(settings: Settings) -> Checks:
     return _seen("embeddings", seen, offline=_are_offline_embeddings(settings))
 
 
-def _seen(name: str, seen: ApiState, *, offline: bool) -> Checks:
+def _seen(name: str, api_state: ApiState, *, offline: bool) -> Checks:
     """What `look` saw of a model that is set; offline models are called so where they answer."""
-    checks: Checks = {} if offline and seen.status == "ok" else {name: seen.status}
-    return checks | ({f"{name}_detail": seen.detail} if seen.detail else {})
+    checks: Checks = {} if offline and api_state.status == "ok" else {name: api_state.status}
+    return checks | ({f"{name}_detail": api_state.detail} if api_state.detail else {})
 
 
 def _look_at_last_call(process: Process, checks: Checks) -> Checks:
@@ -190,24 +190,24 @@ def _worst(checks: Checks) -> Status:
 def _unreadable(process: Process, principal: Principal) -> list[HealthProblem]:
     """The objects that somebody could not read, of the spaces that the principal may see: 1 LIST for all of them."""
     problems = []
-    for space_id, found in unreadable.names(process).items():
+    for space_id, names in unreadable.names(process).items():
         if not principal.may_see(space_id):
             continue
         # What is wrong with a head is told already.
-        some = [key for key in found if key != keys.meta(space_id)]
+        broken = [key for key in names if key != keys.meta(space_id)]
         problems += [
-            HealthProblem(space_id, ObjectUnreadable.code, unreadable.error(key).detail) for key in some[:SHOWN]
+            HealthProblem(space_id, ObjectUnreadable.code, unreadable.error(key).detail) for key in broken[:SHOWN]
         ]
-        if len(some) > SHOWN:
-            detail = f"{len(some) - SHOWN} more objects cannot be read; `livemem repair {space_id}` lists them."
+        if len(broken) > SHOWN:
+            detail = f"{len(broken) - SHOWN} more objects cannot be read; `livemem repair {space_id}` lists them."
             problems.append(HealthProblem(space_id, ObjectUnreadable.code, detail))
     return problems
 
 
-def _of_package(process: Process, space: Space, one: Maintainable) -> list[HealthProblem]:
+def _of_package(process: Process, space: Space, maintainable: Maintainable) -> list[HealthProblem]:
     """The package's problems. An object that it cannot read is reported, and hides no other package's problems."""
     try:
-        return one.problems(process, space)
+        return maintainable.problems(process, space)
     except ObjectUnreadable as error:
         return [HealthProblem(space.space_id, error.code, error.detail)]
 
@@ -218,7 +218,7 @@ def _look(process: Process, space_id: str) -> tuple[float, list[HealthProblem]]:
         space = maintainable.find(process, space_id)
         if not space:
             return 0.0, []
-        problems = [problem for one in packages.PACKAGES for problem in _of_package(process, space, one)]
+        problems = [problem for package in packages.PACKAGES for problem in _of_package(process, space, package)]
         return space.waiting_seconds(), problems
     except LiveMemoryError as error:
         return 0.0, [HealthProblem(space_id, error.code, error.detail)]

@@ -22,8 +22,8 @@ from livemem.spaces import head as heads
 from livemem.store import keys
 
 KINDS: Mapping[str, Describable] = {
-    one.kind: one
-    for one in (
+    item.kind: item
+    for item in (
         run_progress.DESCRIBABLE,
         summaries_job.DESCRIBABLE,
         reading.DESCRIBABLE,
@@ -101,19 +101,21 @@ def page(
     if head and not head.meta.deleted_at:
         offered = KINDS.values() if kind is None else [KINDS[kind]]
         before = after[0] if after else None
-        each += [_places(one.kind, one.listing(process, caller, space_id, before)) for one in offered if one.listing]
+        each += [
+            _places(item.kind, item.listing(process, caller, space_id, before)) for item in offered if item.listing
+        ]
         if conversation_id is not None:
             each.append(_places(SUMMARIES, summaries_job.listing(process, space_id, conversation_id)))
     elif not provisioning_job.listing(head):
         raise NotFound("space", space_id)
     merged = (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
     places = list(islice(merged, limit + 1))
-    found = process.store.map(lambda place: _one(process, caller, space_id, place, missing), places[:limit])
-    return [one for one in found if one], places[limit - 1] if len(places) > limit else None
+    results = process.store.map(lambda place: _one(process, caller, space_id, place, missing), places[:limit])
+    return [result for result in results if result], places[limit - 1] if len(places) > limit else None
 
 
-def _places(kind: str, listed: Iterable[tuple[int, str]]) -> Iterator[Place]:
-    return ((moment, kind, name) for moment, name in listed)
+def _places(kind: str, pairs: Iterable[tuple[int, str]]) -> Iterator[Place]:
+    return ((moment, kind, name) for moment, name in pairs)
 
 
 def _one(

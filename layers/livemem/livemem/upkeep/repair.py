@@ -45,36 +45,36 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
     head = heads.load(process, space_id)
     require_conditional_writes(process.store)
     name = name_of(space_id, key)
-    found = process.store.get(key)
-    if not found:
+    item = process.store.get(key)
+    if not item:
         raise NotFound("object", key)
-    if unreadable_objects.is_readable(name, found.body):
+    if unreadable_objects.is_readable(name, item.body):
         marks.remove(process, key)
         raise Conflict(f"The object {key!r} can be read. Only unreadable objects can be set aside.")
-    quarantine_id = keys.quarantine_id(key, found.etag)
+    quarantine_id = keys.quarantine_id(key, item.etag)
     # Whoever could not go on without it is looked after now, or after a death on the way.
     due_index.leave(process, space_id)
-    process.store.put(keys.quarantined_bytes(space_id, quarantine_id), found.body, content_type=BYTES)
-    body = _instead(process, head, name, found, quarantine_id, principal.name)
-    kept = Quarantined(
+    process.store.put(keys.quarantined_bytes(space_id, quarantine_id), item.body, content_type=BYTES)
+    body = _instead(process, head, name, item, quarantine_id, principal.name)
+    quarantined = Quarantined(
         quarantine_id=quarantine_id,
         name=name,
-        size=len(found.body),
-        etag=found.etag,
-        sha256=_sha256(found.body),
-        written_at=clock.iso_millis(found.last_modified),
-        content_type=found.content_type,
-        metadata=dict(found.metadata),
+        size=len(item.body),
+        etag=item.etag,
+        sha256=_sha256(item.body),
+        written_at=clock.iso_millis(item.last_modified),
+        content_type=item.content_type,
+        metadata=dict(item.metadata),
         by=principal.name,
         at=clock.iso_millis(process.clock()),
         reason=reason,
         instead=_sha256(body) if body is not None else None,
     )
-    _keep(process, space_id, kept)
-    _replace(process, key, found, body)
+    _keep(process, space_id, quarantined)
+    _replace(process, key, item, body)
     marks.remove(process, key)
     logger.warning("object set aside", extra={"space_id": space_id, "key": key, "quarantine_id": quarantine_id})
-    return kept
+    return quarantined
 
 
 def put_back(process: Process, principal: Principal, space_id: str, quarantine_id: str) -> Quarantined:
@@ -92,13 +92,13 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
     # It may have come with an archive, from anybody.
     key = keys.prefix(space_id) + kept.name
     name = name_of(space_id, key)
-    there = process.store.get(key)
+    item = process.store.get(key)
     whole = process.store.get(keys.quarantined_bytes(space_id, quarantine_id))
     if not whole:
         raise NotFound("object", keys.quarantined_bytes(space_id, quarantine_id))
-    if not there or there.body != whole.body:
-        _check_place(kept, key, there)
-        _replace(process, key, there, whole.body, kept.content_type or BYTES, kept.metadata)
+    if not item or item.body != whole.body:
+        _check_place(kept, key, item)
+        _replace(process, key, item, whole.body, kept.content_type or BYTES, kept.metadata)
     if not unreadable_objects.is_readable(name, whole.body):
         marks.leave(process, key)
     due_index.leave(process, space_id)
@@ -108,17 +108,17 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
     return done
 
 
-def _check_place(kept: Quarantined, key: str, there: Object | None) -> None:
-    if (_sha256(there.body) if there else None) != kept.instead:
+def _check_place(quarantined: Quarantined, key: str, item: Object | None) -> None:
+    if (_sha256(item.body) if item else None) != quarantined.instead:
         raise Conflict(f"Another object has the key {key!r} by now. Nothing was changed.")
 
 
 def load(process: Process, space_id: str, quarantine_id: str) -> Quarantined:
     """The record of an object that was set aside: 1 GET. Raises NotFound, ObjectUnreadable."""
-    found = process.store.get(keys.quarantined(space_id, quarantine_id))
-    if not found:
+    item = process.store.get(keys.quarantined(space_id, quarantine_id))
+    if not item:
         raise NotFound("quarantined object", quarantine_id)
-    return marks.parsed(process, Quarantined, found)
+    return marks.parsed(process, Quarantined, item)
 
 
 def page(
@@ -130,12 +130,12 @@ def page(
     if after is not None:
         keys.check_ulid("after", after)
     heads.load(process, space_id)
-    listed = process.store.scan(keys.quarantine_prefix(space_id))
-    ids = [found for entry in listed if (found := keys.parse_quarantined(entry.key)) and found > (after or "")]
-    some = ids[:limit]
-    items = process.store.get_many([keys.quarantined(space_id, one) for one in some])
+    entries = process.store.scan(keys.quarantine_prefix(space_id))
+    ids = [parsed for entry in entries if (parsed := keys.parse_quarantined(entry.key)) and parsed > (after or "")]
+    batch = ids[:limit]
+    items = process.store.get_many([keys.quarantined(space_id, item) for item in batch])
     known = [marks.tolerated(process, Quarantined, item, missing) for item in items if item]
-    return [one for one in known if one], some[-1] if len(ids) > limit else None
+    return [item for item in known if item], batch[-1] if len(ids) > limit else None
 
 
 def name_of(space_id: str, key: str) -> str:
@@ -149,15 +149,15 @@ def name_of(space_id: str, key: str) -> str:
     return name
 
 
-def _instead(process: Process, head: Head, name: str, found: Object, quarantine_id: str, author: str) -> bytes | None:
+def _instead(process: Process, head: Head, name: str, item: Object, quarantine_id: str, author: str) -> bytes | None:
     kind = unreadable_objects.kind_of(name)
     assert kind
     entry = Entry(
-        key=found.key,
-        size=len(found.body),
-        etag=found.etag,
-        last_modified=found.last_modified,
-        seen_at=found.seen_at,
+        key=item.key,
+        size=len(item.body),
+        etag=item.etag,
+        last_modified=item.last_modified,
+        seen_at=item.seen_at,
     )
     made = kind.instead(process, Damaged(head, name, entry, quarantine_id, author))
     return made.to_bytes() if made else None
@@ -166,13 +166,13 @@ def _instead(process: Process, head: Head, name: str, found: Object, quarantine_
 def _replace(
     process: Process,
     key: str,
-    there: Object | None,
+    item: Object | None,
     body: bytes | None,
     content_type: str = stored_documents.JSON,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Put `body` in the place of exactly the stored object, None: of nothing. Raises Conflict."""
-    over = there.etag if there else None
+    over = item.etag if item else None
     done = (
         process.store.delete(key, if_match=over)
         if body is None
@@ -188,7 +188,9 @@ def _sha256(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def _keep(process: Process, space_id: str, kept: Quarantined) -> None:
+def _keep(process: Process, space_id: str, quarantined: Quarantined) -> None:
     process.store.put(
-        keys.quarantined(space_id, kept.quarantine_id), kept.to_bytes(), content_type=stored_documents.JSON
+        keys.quarantined(space_id, quarantined.quarantine_id),
+        quarantined.to_bytes(),
+        content_type=stored_documents.JSON,
     )

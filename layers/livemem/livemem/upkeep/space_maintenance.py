@@ -39,13 +39,13 @@ def problems(_: Process, space: Space) -> list[HealthProblem]:
     """A prompt that the provider cut; a bank that stays too long; and pauses, which are somebody's decision: they are
     shown, but nothing is wrong.
     """
-    found = []
+    result = []
     if space.head.meta.prompt_cut:
-        found.append(HealthProblem(space.space_id, "prompt_cut", PROMPT_CUT))
+        result.append(HealthProblem(space.space_id, "prompt_cut", PROMPT_CUT))
     if space.head.meta.auto_paused:
         why = space.head.meta.pause_reason or "a change was undone or a plan refused"
-        found.append(HealthProblem(space.space_id, "auto_paused", PAUSED.format(why, space.space_id), wrong=False))
-    return [*found, *_of_the_length(space)]
+        result.append(HealthProblem(space.space_id, "auto_paused", PAUSED.format(why, space.space_id), wrong=False))
+    return [*result, *_of_the_length(space)]
 
 
 def _of_the_length(space: Space) -> list[HealthProblem]:
@@ -53,8 +53,8 @@ def _of_the_length(space: Space) -> list[HealthProblem]:
     if meta.bank_chars and meta.tidy_paused:
         return [HealthProblem(space_id, "tidy_paused", TIDY_PAUSED.format(space_id), wrong=False)]
     # A run at work has said already what it found, and has not shortened it yet.
-    left = None if space.busy else meta.tidied and min(meta.tidied.chars, meta.bank_length or 0)
-    if not left or left <= tidy_due.TIDY_ABOVE * meta.bank_chars or not meta.bank_chars:
+    rest = None if space.busy else meta.tidied and min(meta.tidied.chars, meta.bank_length or 0)
+    if not rest or rest <= tidy_due.TIDY_ABOVE * meta.bank_chars or not meta.bank_chars:
         return []
     detail = TOO_LONG.format(meta.bank_length, meta.bank_chars, space_id)
     return [HealthProblem(space_id, "bank_too_long", detail, wrong=False)]

@@ -49,7 +49,7 @@ class Entered:
 
     def moments(self) -> list[datetime]:
         """Since when."""
-        return [moment for one in self.waiting if (moment := due_index.waits_since(one))]
+        return [moment for item in self.waiting if (moment := due_index.waits_since(item))]
 
 
 @dataclass
@@ -90,7 +90,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     everything = everything or not process.settings.put_events
     rest = due.get("daily", [])
     known = sorted({*directory.ids(process), *entered}) if everything or rest else []
-    left = known if everything else sorted(space_id for space_id, there in entered.items() if there.space)
+    left = known if everything else sorted(space_id for space_id, existing in entered.items() if existing.space)
     if left or rest:
         require_conditional_writes(process.store)
     # Before the spaces: neither waits for what lies in them, and each has its share.
@@ -127,12 +127,12 @@ def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequen
     next sweep. `end`: the space with which that daily sweep began; None: this is a new one.
     """
     process = look.process
-    left = _look_at_spaces(look, space_ids, "all")
-    if end and left and left == space_ids:
+    look_at_spaces = _look_at_spaces(look, space_ids, "all")
+    if end and look_at_spaces and look_at_spaces == space_ids:
         # Without progress the entry stays as it is.
         return
-    if left:
-        daily_rest.leave(process, left, end or space_ids[0])
+    if look_at_spaces:
+        daily_rest.leave(process, look_at_spaces, end or space_ids[0])
     else:
         _remove_old(process)
     daily_rest.settle(process, rest)
@@ -143,18 +143,18 @@ def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
     many notes how far it is.
     """
     process, many = look.process, len(space_ids) > SPACES_AT_ONCE
-    left, end = space_ids, look.deadline - LAST_ROUND
-    while left and look.deadline - process.clock() > SHORTEST_ROUND:
-        some, left = left[:SPACES_AT_ONCE], left[SPACES_AT_ONCE:]
+    rest, end = space_ids, look.deadline - LAST_ROUND
+    while rest and look.deadline - process.clock() > SHORTEST_ROUND:
+        batch, rest = rest[:SPACES_AT_ONCE], rest[SPACES_AT_ONCE:]
         if many:
-            sweep_order.begin(process, kind, some)
+            sweep_order.begin(process, kind, batch)
         looks = process.store.map(
             lambda space_id: _look_after(
                 process, space_id, look.entered.get(space_id, Entered()), end, daily=kind == "all"
             ),
-            some,
+            batch,
         )
-        for space_id, (done, _) in zip(some, looks, strict=True):
+        for space_id, (done, _) in zip(batch, looks, strict=True):
             look.report.spaces += 1
             if done is None:
                 look.report.failed.append(space_id)
@@ -162,20 +162,20 @@ def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
                 look.report.add(space_id, done)
                 look.resting.pop(space_id, None)
         due_index.remove(process, [key for _, doomed in looks for key in doomed])
-    if left:
-        logger.warning("sweep ran out of time", extra={"spaces": look.report.spaces, "left": len(left)})
+    if rest:
+        logger.warning("sweep ran out of time", extra={"spaces": look.report.spaces, "left": len(rest)})
     elif many:
         sweep_order.end(process, kind)
-    return left
+    return rest
 
 
 def _entered(due: Mapping[due_keys.Kind, Sequence[Due]]) -> dict[str, Entered]:
     """What the index says of spaces themselves."""
-    found = {one.space_id: Entered(one) for one in due.get("space", ())}
+    by_space_id = {item.space_id: Entered(item) for item in due.get("space", ())}
     for one in due.get("notes", ()):
-        before = found.get(one.space_id, Entered())
-        found[one.space_id] = Entered(before.space, (*before.waiting, one))
-    return found
+        before = by_space_id.get(one.space_id, Entered())
+        by_space_id[one.space_id] = Entered(before.space, (*before.waiting, one))
+    return by_space_id
 
 
 def _look_at_due(
@@ -236,14 +236,14 @@ def _remove_old(process: Process) -> None:
 
 def _add_oldest(report: SweepReport, resting: Mapping[str, Entered], now: datetime) -> None:
     """Take in how long a note waits in the spaces that were not looked at: that of the oldest is enough."""
-    waiting = [(moment, space_id) for space_id, there in resting.items() for moment in there.moments()]
+    waiting = [(moment, space_id) for space_id, existing in resting.items() for moment in existing.moments()]
     if waiting:
         moment, space_id = min(waiting)
         report.add(space_id, {OLDEST: pending.age(moment, now)})
 
 
 def _look_after(
-    process: Process, space_id: str, there: Entered, end: datetime, *, daily: bool
+    process: Process, space_id: str, entered: Entered, end: datetime, *, daily: bool
 ) -> tuple[Mapping[str, float] | None, list[str]]:
     """The work done for the space in its share of the time, None if it failed; and the index entries that may go."""
     try:
@@ -256,25 +256,25 @@ def _look_after(
         logger.error("sweep of a space failed", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
         done = None
     if done is not None and MORE_WORK not in done:
-        return done, _at_rest(process, space_id, there, oldest)
-    if not there.space:
+        return done, _at_rest(process, space_id, entered, oldest)
+    if not entered.space:
         due_index.leave(process, space_id)
-    return done, there.space.superseded if there.space else []
+    return done, entered.space.superseded if entered.space else []
 
 
-def _at_rest(process: Process, space_id: str, there: Entered, oldest: datetime | None) -> list[str]:
+def _at_rest(process: Process, space_id: str, entered: Entered, oldest: datetime | None) -> list[str]:
     """The entries that may go of a space in which nothing is to be done; `oldest` is the time of its oldest note that
     waits, which is entered: 1 PUT unless it is. Nothing changes while something may come.
     """
-    if there.space and not there.space.may_go(process.clock()):
-        return there.space.superseded
-    if oldest and oldest not in there.moments():
+    if entered.space and not entered.space.may_go(process.clock()):
+        return entered.space.superseded
+    if oldest and oldest not in entered.moments():
         try:
             due_index.leave_waiting(process, space_id, oldest)
         except LiveMemoryError:
             return []
-    stale = [key for one in there.waiting if due_index.waits_since(one) != oldest for key in one.written]
-    return [*stale, *(there.space.written if there.space else ())]
+    stale = [key for item in entered.waiting if due_index.waits_since(item) != oldest for key in item.written]
+    return [*stale, *(entered.space.written if entered.space else ())]
 
 
 def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str, float], datetime | None]:

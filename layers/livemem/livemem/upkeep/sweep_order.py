@@ -26,17 +26,20 @@ class SweepCursor(StoredDocument):
 
 def ordered(process: Process, kind: Kind, space_ids: Sequence[str]) -> list[str]:
     """The spaces (sorted) in the order in which they are to be looked at: 1 GET."""
-    found = process.store.get(keys.sweep_place(kind))
+    item = process.store.get(keys.sweep_place(kind))
     try:
-        behind = SweepCursor.from_bytes(found.body).behind if found else ""
+        behind = SweepCursor.from_bytes(item.body).behind if item else ""
     except ValueError:
         behind = ""
-    return [*(one for one in space_ids if one > behind), *(one for one in space_ids if one <= behind)]
+    return [
+        *(space_id for space_id in space_ids if space_id > behind),
+        *(space_id for space_id in space_ids if space_id <= behind),
+    ]
 
 
-def begin(process: Process, kind: Kind, some: Sequence[str]) -> None:
+def begin(process: Process, kind: Kind, texts: Sequence[str]) -> None:
     """Note that these are looked at now, before they are: 1 PUT. Never fails: it is a matter of order alone."""
-    _note(process, kind, some[-1])
+    _note(process, kind, texts[-1])
 
 
 def end(process: Process, kind: Kind) -> None:

@@ -69,26 +69,26 @@ def check(process: Process, due: Sequence[Due], deadline: datetime) -> Mapping[s
     """Those of the objects in the due index that still cannot be read, by space; the entries of others are removed, and
     their spaces looked at once more: 1 GET for each, 1 DeleteObjects.
     """
-    left = list(due)
-    found: dict[str, list[str]] = {}
-    while left and deadline - process.clock() > LAST_ROUND:
-        some, left = left[:AT_ONCE], left[AT_ONCE:]
-        broken = process.store.map(lambda one: _is_broken(process, one), some)
-        mended = [one for one, still in zip(some, broken, strict=True) if not still]
+    rest = list(due)
+    result: dict[str, list[str]] = {}
+    while rest and deadline - process.clock() > LAST_ROUND:
+        batch, rest = rest[:AT_ONCE], rest[AT_ONCE:]
+        broken = process.store.map(lambda item: _is_broken(process, item), batch)
+        mended = [item for item, still in zip(batch, broken, strict=True) if not still]
         for one in mended:
             # What could not be done without it is done now.
             due_index.leave(process, one.space_id)
-        due_index.remove(process, [key for one in mended for key in one.written])
-        for one in (one for one in some if one not in mended):
-            found.setdefault(one.space_id, []).append(one.name)
-    for key in (one for some in found.values() for one in some):
+        due_index.remove(process, [key for item in mended for key in item.written])
+        for one in (item for item in batch if item not in mended):
+            result.setdefault(one.space_id, []).append(one.name)
+    for key in (item for group in result.values() for item in group):
         logger.warning("object cannot be read: set it aside (livemem repair), or put it back", extra={"key": key})
-    return found
+    return result
 
 
-def _is_broken(process: Process, one: Due) -> bool:
-    found = process.store.get(one.name) if unreadable.is_of_space(one) else None
-    return found is not None and not is_readable(one.name.removeprefix(keys.prefix(one.space_id)), found.body)
+def _is_broken(process: Process, due: Due) -> bool:
+    item = process.store.get(due.name) if unreadable.is_of_space(due) else None
+    return item is not None and not is_readable(due.name.removeprefix(keys.prefix(due.space_id)), item.body)
 
 
 def look(process: Process, space: Space) -> list[str]:
@@ -98,8 +98,8 @@ def look(process: Process, space: Space) -> list[str]:
     of those that may be documents, at most 20.
     """
     space_id = space.space_id
-    listed = space.entries if space.entries is not None else _listed(process, space)
-    recent = (entry for entry in listed if entry.age < LOOKED_BACK)
+    entries = space.entries if space.entries is not None else _listed(process, space)
+    recent = (entry for entry in entries if entry.age < LOOKED_BACK)
     wanted = (entry for entry in _documents(space_id, recent) if entry.key.partition("/")[2] not in LOOKED_AT)
     broken = _broken(process, space_id, islice(wanted, DAILY_MOST))
     for entry in broken:
@@ -124,19 +124,19 @@ def page(
     """
     heads.load(process, space_id)
     prefix = keys.prefix(space_id)
-    listed = _documents(space_id, process.store.scan(prefix, start_after=f"{prefix}{after}" if after else ""))
-    found: list[Broken] = []
+    entries = _documents(space_id, process.store.scan(prefix, start_after=f"{prefix}{after}" if after else ""))
+    broken: list[Broken] = []
     read = 0
-    while batch := list(islice(listed, AT_ONCE)):
+    while batch := list(islice(entries, AT_ONCE)):
         for entry in _broken(process, space_id, batch):
             unreadable.leave(process, entry.key)
-            found.append(Broken(entry.key, entry.size, entry.last_modified))
-            if len(found) == limit:
-                return found, entry.key.removeprefix(prefix)
+            broken.append(Broken(entry.key, entry.size, entry.last_modified))
+            if len(broken) == limit:
+                return broken, entry.key.removeprefix(prefix)
         read += len(batch)
         if read >= PAGE_READ or process.clock() >= until:
-            return found, batch[-1].key.removeprefix(prefix)
-    return found, None
+            return broken, batch[-1].key.removeprefix(prefix)
+    return broken, None
 
 
 def _documents(space_id: str, entries: Iterable[Entry]) -> Iterable[Entry]:
@@ -149,10 +149,10 @@ def _broken(process: Process, space_id: str, entries: Iterable[Entry]) -> list[E
 
     def one(entry: Entry) -> bool:
         try:
-            found = process.store.get(entry.key)
+            item = process.store.get(entry.key)
         except LiveMemoryError:
             return False
-        return found is not None and not is_readable(entry.key.removeprefix(prefix), found.body)
+        return item is not None and not is_readable(entry.key.removeprefix(prefix), item.body)
 
-    some = list(entries)
-    return [entry for entry, broken in zip(some, process.store.map(one, some), strict=True) if broken]
+    batch = list(entries)
+    return [entry for entry, broken in zip(batch, process.store.map(one, batch), strict=True) if broken]

@@ -48,8 +48,8 @@ def of_space(process: Process, space_id: str, *, days: int, until: date | None) 
     today = process.clock().date()
     wanted = _days(days, until or today)
     asked = list(dict.fromkeys([*wanted, today]))
-    found = process.store.map(lambda day: totals.of_space(process, day, space_id).by_space(), asked)
-    by_day = {day: {space_id: one[space_id]} for day, one in zip(asked, found, strict=True) if space_id in one}
+    results = process.store.map(lambda day: totals.of_space(process, day, space_id).by_space(), asked)
+    by_day = {day: {space_id: item[space_id]} for day, item in zip(asked, results, strict=True) if space_id in item}
     return _report(by_day, wanted, today, process.settings.llm_daily_token_budget_per_space)
 
 
@@ -62,30 +62,30 @@ def of_all(process: Process, caller: Principal, *, days: int, until: date | None
     today = process.clock().date()
     wanted = _days(days, until or today)
     asked = list(dict.fromkeys([*wanted, today]))
-    found = process.store.map(lambda day: totals.of_day(process, day), asked)
+    results = process.store.map(lambda day: totals.of_day(process, day), asked)
     by_day = {
-        day: {name: sums for one in some for name, sums in one.by_space().items() if caller.may_see(name)}
-        for day, some in zip(asked, found, strict=True)
+        day: {name: sums for document in batch for name, sums in document.by_space().items() if caller.may_see(name)}
+        for day, batch in zip(asked, results, strict=True)
     }
     return _report(by_day, wanted, today, 0 if caller.space_ids else process.settings.llm_daily_token_budget)
 
 
 def service_budget(process: Process) -> Budget:
     """What of the service's budget is used today: 1 LIST, and at most 16 GETs."""
-    found = totals.of_day(process, process.clock().date())
-    used = _together(sums for one in found for sums in one.by_space().values())
+    result = totals.of_day(process, process.clock().date())
+    used = _together(sums for item in result for sums in item.by_space().values())
     return Budget(process.settings.llm_daily_token_budget or None, used.usage.tokens)
 
 
-def _report(by_day: Mapping[date, Mapping[str, Sums]], wanted: list[date], today: date, limit: int) -> UsageOfDays:
-    shown = {day: by_day.get(day, {}) for day in wanted}
+def _report(by_day: Mapping[date, Mapping[str, Sums]], dates: list[date], today: date, limit: int) -> UsageOfDays:
+    shown = {day: by_day.get(day, {}) for day in dates}
     by_space: dict[str, Sums] = {}
-    for some in shown.values():
-        for name, sums in some.items():
+    for batch in shown.values():
+        for name, sums in batch.items():
             by_space[name] = by_space.get(name, Sums()).plus(sums)
     most = sorted(by_space, key=lambda name: (-by_space[name].usage.tokens, name))[:SHOWN_SPACES]
     return UsageOfDays(
-        days={day: _together(some.values()) for day, some in shown.items()},
+        days={day: _together(group.values()) for day, group in shown.items()},
         total=_together(by_space.values()),
         spaces={name: by_space[name] for name in most},
         budget=Budget(limit or None, _together(by_day.get(today, {}).values()).usage.tokens),
@@ -102,8 +102,8 @@ def _days(days: int, until: date) -> list[date]:
         raise InvalidRequest.of("until", "is too early: `days` would begin before the year 1") from None
 
 
-def _together(some: Iterable[Sums]) -> Sums:
+def _together(parts: Iterable[Sums]) -> Sums:
     whole = Sums()
-    for sums in some:
+    for sums in parts:
         whole = whole.plus(sums)
     return whole
