@@ -189,7 +189,7 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
         asks=np.array([one.asks for one in found]) & said,
         tells=np.array([one.tells for one in found]) & said,
         holds=np.array([one.holds for one in found], np.int8),
-        told=said,
+        answers=said,
         derived=np.zeros(len(documents), np.bool_),
         lists=np.zeros(len(documents), np.bool_),
     )
@@ -243,7 +243,7 @@ def rank(
     by = {name: words.names(query, name) for name in set(held.authors)}
     cosines = None if vector is None else whitening.cosines(held.lens, held.vectors, held.lengths, vector)
     named = np.array([by[name] for name in held.authors])
-    return ranking.rank(held.corpus, query, instances, cosines, named=named, weights=weights)
+    return ranking.rank(held.corpus, query, instances, cosines, by_author=named, weights=weights)
 
 
 def ask(loaded: Loaded) -> tuple[list[Asked], float]:

@@ -113,7 +113,7 @@ def context(session: McpSession, space_id: str, q: str | None, **wanted: Any) ->
     if q is None:
         raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
     asked = _only(given, "kinds", without=["limit"])
-    found = message_context.context(session.process, space_id, q, told=hit_lines.of_known, **asked)
+    found = message_context.context(session.process, space_id, q, form=hit_lines.of_known, **asked)
     view = MessageContextView.of(found)
     return ToolAnswer(message_context_as_markdown(view), telling.as_json(view))
 

@@ -138,7 +138,7 @@ class IndexHistory(History):
         return [(self.scene.fold, 3), (self.deliver, 8), *([] if self.calm else [(self.search, 3), (self.forget, 2)])]
 
     def search(self) -> None:
-        ask = partial(search.search, space_id=SPACE, asked=SearchRequest.of("note"))
+        ask = partial(search.search, space_id=SPACE, request=SearchRequest.of("note"))
         self.spawn("reader", lambda process, until: ask(process))
 
     def forget(self) -> None:

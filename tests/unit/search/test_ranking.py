@@ -232,7 +232,7 @@ def test_what_is_said_is_neither_better_nor_worse_than_a_note_for_being_said(not
 
 def test_the_named_author_comes_first():
     held = Held(["alpha", "alpha"])
-    assert best(held.rank("alpha", named=flags(False, True))) == 1
+    assert best(held.rank("alpha", by_author=flags(False, True))) == 1
 
 
 def test_what_the_question_asks_for_comes_first():

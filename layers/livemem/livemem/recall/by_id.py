@@ -66,7 +66,7 @@ class Thing:
 Look = Callable[[Process, str], Thing]
 
 
-def read(process: Process, space_id: str, wanted: ReadRequest) -> Thing:
+def read(process: Process, space_id: str, request: ReadRequest) -> Thing:
     """The thing with the wanted id, whole.
 
     In a process without caches: rules, synthesis and a file 2 GET; the list of files 1 GET and 1 LIST; a section 3 GET,
@@ -77,7 +77,7 @@ def read(process: Process, space_id: str, wanted: ReadRequest) -> Thing:
 
     Raises InvalidRequest, InvalidName, NotFound, ObjectUnreadable.
     """
-    return _look(wanted.id.removeprefix(f"/v1/spaces/{space_id}/"))(process, space_id)
+    return _look(request.id.removeprefix(f"/v1/spaces/{space_id}/"))(process, space_id)
 
 
 def _look(name: str) -> Look:
@@ -112,10 +112,10 @@ def _of_bank(process: Process, space_id: str, name: str) -> Thing:
     content = file.content or ""
     if headings is None:
         return Thing("file", content)
-    for wanted in (headings, _AGAIN.sub("", headings)):
-        found = section_ids.find(content, wanted)
-        if found is not None:
-            return Thing("section", found, start_material.verified_at(process, space_id, file, wanted))
+    for target in (headings, _AGAIN.sub("", headings)):
+        result = section_ids.find(content, target)
+        if result is not None:
+            return Thing("section", result, start_material.verified_at(process, space_id, file, target))
     raise NotFound("section", headings[:200])
 
 
@@ -135,11 +135,11 @@ def _memory(name: str) -> Look:
 
 
 def _of_talk(name: str) -> Look:
-    found = _OF_TALK.fullmatch(name)
-    if not found:
+    match = _OF_TALK.fullmatch(name)
+    if not match:
         raise InvalidName("id", "is not the id of a part of a conversation")
-    conversation_id = conversation_keys.check_conversation_id(found["conversation"])
-    turn, summary = _TURN.fullmatch(found["rest"]), _SUMMARY.fullmatch(found["rest"])
+    conversation_id = conversation_keys.check_conversation_id(match["conversation"])
+    turn, summary = _TURN.fullmatch(match["rest"]), _SUMMARY.fullmatch(match["rest"])
     if turn:
         index = conversation_keys.check_index(turn["index"])
         return lambda process, space_id: _turn(process, space_id, conversation_id, index)
@@ -163,7 +163,7 @@ def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> 
 
 def _summary(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Thing:
     missing: list[str] = []
-    found, _ = conversations.summary_page(
+    result, _ = conversations.summary_page(
         process,
         space_id,
         conversation_id,
@@ -176,9 +176,9 @@ def _summary(process: Process, space_id: str, conversation_id: str, level: int, 
     )
     if missing:
         raise unreadable.error(missing[0])
-    if not found:
+    if not result:
         raise NotFound("summary", f"{level}/{number}")
-    return Thing("summary", found[0])
+    return Thing("summary", result[0])
 
 
 _FIXED: dict[str, Look] = {"rules": _rules, "synthesis": _synthesis, "bank": _bank}

@@ -54,19 +54,19 @@ class HitList:
         """The ids of those that were left out so far because they don't answer."""
         self._matches, self._query, self._floor, self._answering = matches, query, floor, answering
         self._present = present
-        some = self._no_copies()
-        looked_at = list(islice(some, LOOKED_AT))
-        self.below_floor = not self._passes([one.hit for one in looked_at])
+        no_copies = self._no_copies()
+        looked_at = list(islice(no_copies, LOOKED_AT))
+        self.below_floor = not self._passes([item.hit for item in looked_at])
         """Whether documents match, and none of the first passes the floor. Then there is no hit."""
-        self._rest = iter(()) if self.below_floor else chain(looked_at, some)
+        self._rest = iter(()) if self.below_floor else chain(looked_at, no_copies)
 
     def page(self, skip: int, limit: int) -> tuple[list[Hit], int | None]:
         """The next `limit` hits whose place is at least `skip`, and the place of the one behind them, None if there is
         none.
         """
-        some = (one for one in self._fit() if one.place >= skip)
-        hits = [one.hit for one in islice(some, limit)]
-        behind = next(some, None)
+        batch = (item for item in self._fit() if item.place >= skip)
+        hits = [item.hit for item in islice(batch, limit)]
+        behind = next(batch, None)
         return hits, behind.place if behind else None
 
     def read_on(self) -> None:
@@ -77,12 +77,12 @@ class HitList:
     def _passes(self, first: Sequence[Hit]) -> bool:
         if self._floor is None or not first:
             return True
-        others = [hit for hit in first if hit.document.kind != MEMORY]
+        hits = [hit for hit in first if hit.document.kind != MEMORY]
         fit = {hit.document.id for hit in first if hit.document.kind == MEMORY} - self.unfit
-        return self._floor.is_passed(first, fit.union(self._answering(others)))
+        return self._floor.is_passed(first, fit.union(self._answering(hits)))
 
     def _fit(self) -> Iterator[Chosen]:
-        return (one for one in self._rest if not self._is_unfit(one.hit))
+        return (item for item in self._rest if not self._is_unfit(item.hit))
 
     def _is_unfit(self, hit: Hit) -> bool:
         if self._floor and hit.document.kind != MEMORY and self._floor.is_no_answer(hit):
@@ -127,7 +127,7 @@ class HitList:
             return
         beside = [] if hits is best else [hit for hit in best if hit.document.kind == MEMORY]
         fit = self._answering([*beside, *memories])
-        some = {hit.document.id for hit in memories}
-        self.unfit |= some.difference(fit)
-        if some.isdisjoint(fit):
+        ids = {hit.document.id for hit in memories}
+        self.unfit |= ids.difference(fit)
+        if ids.isdisjoint(fit):
             self._matches.leave_out((MEMORY,))

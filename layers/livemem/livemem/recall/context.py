@@ -100,7 +100,7 @@ class _Found:
     unread: int = 0
 
 
-def context(process: Process, space_id: str, conversation_id: str, wanted: ContextRequest) -> Context:
+def context(process: Process, space_id: str, conversation_id: str, request: ContextRequest) -> Context:
     """The context of a conversation: 3 round trips where this process knows it, mostly 2.
 
     Each source has a time of its own. One that fails is left out. Raises NotFound. If all sources fail, raises the
@@ -111,38 +111,38 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Conte
     looks = Looks(process, space_id, conversation_id)
     missing: list[str] = []
     # Some of those that wait may be of turns that are shown raw.
-    most = WAITING + wanted.max_turns
+    most = WAITING + request.max_turns
     tasks = {
-        RECENT: FanOutTask(lambda: _recent(process, looks, wanted, missing), SECONDS[RECENT]),
+        RECENT: FanOutTask(lambda: _recent(process, looks, request, missing), SECONDS[RECENT]),
         SUMMARIES: FanOutTask(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
     }
-    asked = wanted.asked
+    asked = request.asked
     if asked:
         tasks[SEARCH] = FanOutTask(
-            lambda: _found(process, meta, conversation_id, asked, wanted, looks), SECONDS[SEARCH]
+            lambda: _found(process, meta, conversation_id, asked, request, looks), SECONDS[SEARCH]
         )
     results, failures = fan_out.done(process, tasks)
     if not results:
         raise failures[RECENT]
     raw: list[ShownTurn] = results.get(RECENT, [])
-    indexes = {one.turn.turn_index for one in raw if not one.left_out}
-    shown = {one.turn.turn_index for one in raw}
+    indexes = {item.turn.turn_index for item in raw if not item.left_out}
+    ids = {item.turn.turn_index for item in raw}
     found: _Found = results.get(SEARCH, _Found())
-    turns, summaries = render_context.chosen(found.turns, found.summaries, shown, indexes, wanted.max_results)
-    told = indexes.union(*(one.covered for one in turns))
+    turns, summaries = render_context.chosen(found.turns, found.summaries, ids, indexes, request.max_results)
+    told = indexes.union(*(turn.covered for turn in turns))
     waiting = render_context.waiting(results.get(SUMMARIES, []), told, summaries)[:WAITING]
     sections = Sections(
         raw,
-        [_exchange(found.said, one) for one in turns],
-        [ShownSummary(found.told[one.level, one.number], one.relevance) for one in summaries],
+        [_exchange(found.said, turn) for turn in turns],
+        [ShownSummary(found.told[summary.level, summary.number], summary.relevance) for summary in summaries],
         waiting,
     )
-    kept, text = render_context.fitting(sections, wanted.max_chars)
+    kept, text = render_context.fitting(sections, request.max_chars)
     failed = {*failures, *([RECENT] if missing else [])}
     return Context(kept, text, tuple(name for name in SECONDS if name in failed), found.unread)
 
 
-def _recent(process: Process, looks: Looks, wanted: ContextRequest, missing: list[str]) -> list[ShownTurn]:
+def _recent(process: Process, looks: Looks, request: ContextRequest, missing: list[str]) -> list[ShownTurn]:
     """The newest turns as they are shown: 1 LIST, and 1 GET for each turn that this process has not read before.
 
     One that cannot be read is left out, and its key is added to `missing`.
@@ -157,27 +157,27 @@ def _recent(process: Process, looks: Looks, wanted: ContextRequest, missing: lis
         told = unreadable.tolerated(process, Turn, item, missing) if item else None
         return process.reads.put(item.key, item.etag, told, [item.body]) if item and told else None
 
-    some = process.store.map(turn, entries[: wanted.max_turns])
-    return render_context.newest([one for one in some if one], wanted.max_turns, wanted.raw_chars)
+    results = process.store.map(turn, entries[: request.max_turns])
+    return render_context.newest([result for result in results if result], request.max_turns, request.raw_chars)
 
 
 def _found(
-    process: Process, meta: Meta, conversation_id: str, asked: SearchRequest, wanted: ContextRequest, looks: Looks
+    process: Process, meta: Meta, conversation_id: str, request: SearchRequest, wanted: ContextRequest, looks: Looks
 ) -> _Found:
     """Earlier turns and summaries about the question. Both are searched apart, else turns would crowd summaries out.
     More are found than shown, because some are shown already.
     """
     most = wanted.max_results + wanted.max_turns
-    floor = RelevanceFloor.of(asked.text)
+    floor = RelevanceFloor.of(request.text)
     if floor.small_talk:
         return _Found()
     limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.max_results}
     questions = [
-        replace(asked, levels=levels, limit=limit, excerpts=False).within([conversation_id])
+        replace(request, levels=levels, limit=limit, excerpts=False).within([conversation_id])
         for levels, limit in limits.items()
     ]
     until = process.clock() + timedelta(seconds=SECONDS[SEARCH])
-    embedded = partial(search.vector_of, process, asked.text)
+    embedded = partial(search.vector_of, process, request.text)
     with search.answering(process, meta, questions, embedded, until, looks) as (view, answers):
         if not answers[0].conversations:
             raise NotFound("conversation", conversation_id)
@@ -188,32 +188,32 @@ def _found(
             for hit in summaries
             if floor.admits_hit(hit)
         ]
-        found: dict[int, FoundTurn] = {}
+        result: dict[int, FoundTurn] = {}
         said: dict[int, Turn] = {}
         for hit in turns:
             if int(hit.document.source["turn_index"]) not in said and passes(view, floor, hit):
-                exchange = {one.turn_index: one for one in exchange_of(view, hit) if one.turn_index not in said}
+                exchange = {item.turn_index: item for item in exchange_of(view, hit) if item.turn_index not in said}
                 if exchange:
                     first, *others = exchange
-                    found[first] = FoundTurn(first, percent(hit), tuple(others))
+                    result[first] = FoundTurn(first, percent(hit), tuple(others))
                     said |= exchange
             # So many are enough for any number of raw turns.
-            if len(found) == most:
+            if len(result) == most:
                 break
     return _Found(
-        list(found.values()),
-        [one for one, _ in told],
+        list(result.values()),
+        [item for item, _ in told],
         said,
-        {(one.level, one.number): summary for one, summary in told},
+        {(item.level, item.number): summary for item, summary in told},
         answers[0].unread,
     )
 
 
-def _exchange(said: Mapping[int, Turn], found: FoundTurn) -> ShownTurn:
+def _exchange(said: Mapping[int, Turn], found_turn: FoundTurn) -> ShownTurn:
     """A turn that was found, with the answer of a single message that asks."""
-    most = render_context.TURN_CHARACTERS // (1 + len(found.others))
-    others = tuple(render_context.cut(said[index], most) for index in found.others)
-    return replace(render_context.cut(said[found.index], most, found.relevance), others=others)
+    most = render_context.TURN_CHARACTERS // (1 + len(found_turn.others))
+    rest = tuple(render_context.cut(said[index], most) for index in found_turn.others)
+    return replace(render_context.cut(said[found_turn.index], most, found_turn.relevance), others=rest)
 
 
 def _summary(hit: Hit) -> FoundSummary:

@@ -51,7 +51,7 @@ def group(conversation_id: str, level: int = 0) -> str:
 
 def groups(conversation_ids: Iterable[str], levels: Collection[int] = LEVELS) -> tuple[str, ...]:
     """Those of several conversations and levels."""
-    return tuple(group(one, level) for one in conversation_ids for level in sorted(levels))
+    return tuple(group(conversation_id, level) for conversation_id in conversation_ids for level in sorted(levels))
 
 
 def all_of(process: Process, space_id: str) -> DocumentSource:
@@ -81,18 +81,18 @@ class Looks:
     def standing(self, process: Process) -> int | None:
         """The current version of summaries. None if there is no such conversation."""
         looks: list[Callable[[], Any]] = [self._is_there, self.version]
-        there, told = process.store.map(lambda look: look(), looks)
-        if not there:
+        existing, told = process.store.map(lambda look: look(), looks)
+        if not existing:
             return None
         return _version(told) if told else FIRST
 
     def erased(self) -> Sequence[int]:
         """The numbers of its turns that were erased."""
         try:
-            found = self.conversation()
+            result = self.conversation()
         except ConversationBroken:
             return ()
-        return found.erased_turns if found else ()
+        return result.erased_turns if result else ()
 
     def _is_there(self) -> bool:
         try:
@@ -131,9 +131,9 @@ def of_one(
     """
     turns = keys.turns_prefix(space_id, conversation_id)
     summaries = keys.summaries_prefix(space_id, conversation_id, version)
-    found = []
+    result = []
     if 0 in levels:
-        found.append(
+        result.append(
             DocumentSource(
                 turns,
                 lambda entries: [entry for entry in entries if keys.parse_turn(entry.key)],
@@ -145,7 +145,7 @@ def of_one(
             )
         )
     if any(levels):
-        found.append(
+        result.append(
             DocumentSource(
                 # Documents of other versions count no more.
                 keys.versions_prefix(space_id, conversation_id),
@@ -156,19 +156,19 @@ def of_one(
                 tails=lambda known: _tails(summaries, known),
             )
         )
-    return found
+    return result
 
 
-def _tails(prefix: str, known: Iterable[str]) -> list[Tail]:
+def _tails(prefix: str, folders: Iterable[str]) -> list[Tail]:
     """The key from which to list the summaries of each level: the parent of the newest known one. The worker that makes
     the next one may still rewrite it.
     """
-    found = []
+    result = []
     for level in keys.LEVELS:
         below = f"{prefix}l{level}/"
-        last = max((key for key in known if key.startswith(below)), default="")
-        found.append((below, last.rpartition("/")[0]))
-    return found
+        last = max((key for key in folders if key.startswith(below)), default="")
+        result.append((below, last.rpartition("/")[0]))
+    return result
 
 
 def follow(
@@ -198,13 +198,13 @@ def follow(
         erased[conversation_id] = at_it.erased()
         return number
 
-    guessed = {one: _known_version(view, space_id, one) for one in conversation_ids}
+    guessed = {conversation_id: _known_version(view, space_id, conversation_id) for conversation_id in conversation_ids}
     steps: list[Callable[[], list[int | None]]] = [
         lambda: process.store.map(standing_of, conversation_ids),
-        lambda: look([part for one in guessed.items() for part in of_one(process, space_id, *one, levels, looks)]),
+        lambda: look([part for item in guessed.items() for part in of_one(process, space_id, *item, levels, looks)]),
     ]
-    told = process.store.map(lambda step: step(), steps)[0]
-    standing = dict(zip(conversation_ids, told, strict=True))
+    results = process.store.map(lambda step: step(), steps)[0]
+    standing = dict(zip(conversation_ids, results, strict=True))
     for one, number in standing.items():
         if number is None:
             view.forget(keys.folder(space_id, one))
@@ -213,10 +213,10 @@ def follow(
             # Also if the current version has no summary yet, so that no listing would show it.
             for folder in _other_versions(view, space_id, one, number):
                 view.forget(folder)
-    others = [(one, number) for one, number in standing.items() if number is not None and number != guessed[one]]
-    if others and any(levels):
-        look([part for one in others for part in of_one(process, space_id, *one, keys.LEVELS)])
-    return [one for one, number in standing.items() if number is not None]
+    rest = [(item, number) for item, number in standing.items() if number is not None and number != guessed[item]]
+    if rest and any(levels):
+        look([part for item in rest for part in of_one(process, space_id, *item, keys.LEVELS)])
+    return [item for item, number in standing.items() if number is not None]
 
 
 def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: Sequence[int]) -> None:
@@ -226,7 +226,7 @@ def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: 
     doomed = []
     for index in erased:
         told = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
-        if any(one and not one.more.get("erased_on") for one in told):
+        if any(version and not version.more.get("erased_on") for version in told):
             doomed.append(keys.turn(space_id, conversation_id, index))
     prefix = keys.versions_prefix(space_id, conversation_id)
     some = [key for folder, marks in view.known.items() if folder.startswith(prefix) for key in marks]
@@ -252,8 +252,8 @@ def count(view: SearchView) -> int:
 def _known_version(view: SearchView, space_id: str, conversation_id: str) -> int:
     """The version that the view has summaries of: most likely it is still the current one."""
     prefix = keys.versions_prefix(space_id, conversation_id)
-    there = [keys.version_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
-    return max(there, default=FIRST)
+    existing = [keys.version_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
+    return max(existing, default=FIRST)
 
 
 def _other_versions(view: SearchView, space_id: str, conversation_id: str, number: int) -> list[str]:
@@ -264,8 +264,8 @@ def _other_versions(view: SearchView, space_id: str, conversation_id: str, numbe
 
 
 def _version(item: Object) -> int:
-    told = _versions(item)
-    return told.version if told else _NONE
+    versions = _versions(item)
+    return versions.version if versions else _NONE
 
 
 def _versions(item: Object) -> SummaryVersions | None:
@@ -282,30 +282,30 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
     Of a deleted conversation nothing counts, late writes included.
     """
     folders: dict[str, list[Entry]] = defaultdict(list)
-    told: dict[str, Entry] = {}
-    there: set[str] = set()
+    result: dict[str, Entry] = {}
+    texts: set[str] = set()
     deleted: set[str] = set()
     for entry in entries:
         folder = keys.searched_folder(entry.key)
         if folder:
             folders[folder].append(entry)
         elif entry.key.endswith(_CONVERSATION):
-            there.add(entry.key.removesuffix(_CONVERSATION))
+            texts.add(entry.key.removesuffix(_CONVERSATION))
         elif entry.key.endswith(_DELETED):
             deleted.add(entry.key.removesuffix(_DELETED))
         elif entry.key.endswith(_VERSION):
-            told[entry.key.removesuffix(_VERSION)] = entry
-    numbers = process.store.map(lambda entry: _kept_version(process, entry), told.values())
-    counting = dict(zip(told, numbers, strict=True))
+            result[entry.key.removesuffix(_VERSION)] = entry
+    numbers = process.store.map(lambda entry: _kept_version(process, entry), result.values())
+    counting = dict(zip(result, numbers, strict=True))
     chosen: list[Entry] = []
-    for folder, some in folders.items():
+    for folder, batch in folders.items():
         number, conversation = keys.version_of(folder), _conversation_of(folder)
-        if conversation not in there or conversation in deleted:
+        if conversation not in texts or conversation in deleted:
             continue
         if number is None:
-            chosen += [entry for entry in some if keys.parse_turn(entry.key)]
+            chosen += [entry for entry in batch if keys.parse_turn(entry.key)]
         elif number == counting.get(conversation, FIRST):
-            chosen += _current(some)
+            chosen += _current(batch)
     return chosen
 
 
@@ -317,13 +317,13 @@ def _kept_version(process: Process, entry: Entry) -> int:
     kept = process.reads.get(SummaryVersions, entry.key, entry.etag)
     if kept:
         return kept.version
-    found = process.store.get(entry.key)
-    if not found:
+    item = process.store.get(entry.key)
+    if not item:
         return FIRST
-    told = _versions(found)
-    if not told:
+    versions = _versions(item)
+    if not versions:
         return _NONE
-    return process.reads.put(found.key, found.etag, told, [found.body]).version
+    return process.reads.put(item.key, item.etag, versions, [item.body]).version
 
 
 def _current(entries: Sequence[Entry]) -> list[Entry]:
@@ -331,11 +331,11 @@ def _current(entries: Sequence[Entry]) -> list[Entry]:
     by_number: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_number[entry.key.rpartition("/")[0]].append(entry)
-    return [one for some in by_number.values() if (one := _latest(some))]
+    return [item for batch in by_number.values() if (item := _latest(batch))]
 
 
-def _latest(some: Sequence[Entry]) -> Entry | None:
-    parsed = {found.name: entry for entry in some if (found := keys.parse_summary(entry.key))}
+def _latest(entries: Sequence[Entry]) -> Entry | None:
+    parsed = {match.name: entry for entry in entries if (match := keys.parse_summary(entry.key))}
     if len(parsed) < 2:
         return next(iter(parsed.values()), None)
     # A block's text never changes. Above it, one that is made of other summaries by now lies beside the current one.
@@ -377,7 +377,7 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
         Document(
             id=f"{conversation_id}/{index}/{side}",
             kind=TURN,
-            text=storable(said),
+            text=storable(item),
             group=group(conversation_id),
             position=f"{index:010d}/{place}",
             time=clock.iso(turn.said_at()),
@@ -393,8 +393,8 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
             | ({"role": turn.role} if turn.role else {})
             | ({"erased_on": turn.erased_on} if turn.erased_on else {}),
         )
-        for place, (side, role, said, title) in enumerate(sides)
-        if said.strip()
+        for place, (side, role, item, title) in enumerate(sides)
+        if item.strip()
     ]
 
 
@@ -445,12 +445,12 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
 
 def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
     """A turn as the view knows it: its words, and the names of its tools. None if the view does not know it."""
-    found = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
-    told = next((one for one in found if one), None)
+    result = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+    told = next((item for item in result if item), None)
     if not told:
         return None
-    user, assistant = (one.text if one else "" for one in found[:2])
-    names = found[2].title.split(", ") if found[2] else []
+    user, assistant = (item.text if item else "" for item in result[:2])
+    names = result[2].title.split(", ") if result[2] else []
     return Turn(
         turn_index=index,
         message_id="",

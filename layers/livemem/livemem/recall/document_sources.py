@@ -99,14 +99,14 @@ def _note(space_id: str, item: Object) -> Reading:
 def _of_note(
     note: Note, kind: str, name: keys.NoteName, more: dict[str, str], sections: Sequence[str] = ()
 ) -> Document:
-    said = keys.compact_time(clock.parse(note.moment))
+    moment = keys.compact_time(clock.parse(note.moment))
     return Document(
         id=note.note_id,
         kind=kind,
         text=storable(note.content),
-        group=NOTES.format(said[:8]),
+        group=NOTES.format(moment[:8]),
         # In the order of saying, then of writing, independent of the author (keys.NoteName.order).
-        position=f"{said}_{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
+        position=f"{moment}_{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
         time=clock.iso(clock.parse(note.moment)),
         author=storable(note.speaker),
         role=PERSON if note.author else "",
@@ -140,8 +140,8 @@ def _record(space_id: str, item: Object) -> Reading:
         ids = tuple(source.note_id for source in record.notes)
         return Reading(item.key, item.etag, rank=record.number, gives_back=ids, confirmed=_confirmed(record))
     rest = _resting(record)
-    found = [document for source in record.notes if (document := _consolidated(space_id, record.number, source, rest))]
-    documents = tuple({document.id: document for document in found}.values())
+    notes = [document for source in record.notes if (document := _consolidated(space_id, record.number, source, rest))]
+    documents = tuple({document.id: document for document in notes}.values())
     return Reading(item.key, item.etag, documents, record.number, confirmed=_confirmed(record))
 
 
@@ -149,16 +149,16 @@ def _confirmed(record: Record) -> dict[str, dict[str, str]]:
     """When the sections of the files that a change wrote were last confirmed, by path and title. Empty for a file of
     which the record does not know it.
     """
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     for change in record.files:
         file = storable(change.path)
-        moments = found.setdefault(file, {})
+        moments = result.setdefault(file, {})
         for path, trace in (change.sources.state() if change.sources else {}).items():
             moment = trace.verified_at()
             if moment:
-                title = _title(file, [storable(one) for one in path])
+                title = _title(file, [storable(item) for item in path])
                 moments[title] = max(moment, moments.get(title, ""))
-    return found
+    return result
 
 
 def _title(path: str, titles: Sequence[str]) -> str:
@@ -167,13 +167,13 @@ def _title(path: str, titles: Sequence[str]) -> str:
 
 def _resting(record: Record) -> dict[str, list[str]]:
     """The sections that rest on each note of a change, by the note's id."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for change in record.files:
         for path, trace in (change.sources.state() if change.sources else {}).items():
             for note_id, number in trace.sources.items():
                 if number == record.number:
-                    found.setdefault(note_id, []).append(_section_id(storable(change.path), map(storable, path)))
-    return found
+                    result.setdefault(note_id, []).append(_section_id(storable(change.path), map(storable, path)))
+    return result
 
 
 def _section_id(path: str, titles: Iterable[str]) -> str:
@@ -208,13 +208,13 @@ def _bank_file(item: Object) -> Reading:
         told = [((), text)]
     # A file of headings alone is kept, since the view tells by its documents what it knows.
     parts = told or [((), text)]
-    seen: Counter[tuple[str, ...]] = Counter()
-    found = []
+    counter: Counter[tuple[str, ...]] = Counter()
+    result = []
     for index, (titles, own) in enumerate(parts):
-        seen[titles] += 1
+        counter[titles] += 1
         address = sections.joined(titles)
-        again = f" ({seen[titles]})" if seen[titles] > 1 else ""
-        found.append(
+        again = f" ({counter[titles]})" if counter[titles] > 1 else ""
+        result.append(
             Document(
                 id=f"{_section_id(path, titles)}{again}",
                 kind=BANK,
@@ -227,15 +227,15 @@ def _bank_file(item: Object) -> Reading:
                 source={"section": address} if titles else {},
             )
         )
-    return Reading(item.key, _when_written(item), tuple(found))
+    return Reading(item.key, _when_written(item), tuple(result))
 
 
 def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
     """Each section's headings from the outermost one to its own, and the text right below it. The text before the first
     section is included. Sections without own text are left out: their headings are in their children's.
     """
-    listed = sections.list_sections(text)
+    headings = sections.list_sections(text)
     lines = split_lines(text)
     parts: list[tuple[tuple[str, ...], str]] = [((), sections.preamble(text))]
-    parts += [(section.path, "".join(lines[section.body : section.own_end])) for section in listed]
+    parts += [(section.path, "".join(lines[section.body : section.own_end])) for section in headings]
     return [(titles, own.strip("\r\n")) for titles, own in parts if own.strip()]

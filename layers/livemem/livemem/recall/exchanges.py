@@ -43,10 +43,10 @@ def _said_beside(view: SearchView, hit: Hit) -> list[Document]:
         return []
     corpus, place = whole.corpus, int(places[0])
     near = range(max(0, place - 1), min(len(corpus.told), place + 2))
-    talk = [one for one in near if corpus.group[one] == corpus.group[place] and corpus.told[one]]
+    talk = [item for item in near if corpus.group[item] == corpus.group[place] and corpus.told[item]]
     if place not in talk or (corpus.roles[talk] != NO_ROLE).any():
         return []
-    return [view.index.document(int(whole.documents[one])) for one in talk if one != place]
+    return [view.index.document(int(whole.documents[item])) for item in talk if item != place]
 
 
 def exchange_of(view: SearchView, hit: Hit) -> list[Turn]:
@@ -57,34 +57,34 @@ def exchange_of(view: SearchView, hit: Hit) -> list[Turn]:
     """
     source = hit.document.source
     conversation, index = source["conversation_id"], int(source["turn_index"])
-    found = turn_of(view, conversation, index)
-    if not found:
+    result = turn_of(view, conversation, index)
+    if not result:
         return []
-    if found.role in (USER, ASSISTANT):
-        first = index if found.role == USER else index - 1
-        pair = [found if number == index else turn_of(view, conversation, number) for number in (first, first + 1)]
-        whole = [one for one, role in zip(pair, (USER, ASSISTANT), strict=True) if one and one.role == role]
+    if result.role in (USER, ASSISTANT):
+        first = index if result.role == USER else index - 1
+        pair = [result if number == index else turn_of(view, conversation, number) for number in (first, first + 1)]
+        whole = [item for item, role in zip(pair, (USER, ASSISTANT), strict=True) if item and item.role == role]
         if len(whole) == len(pair):
             return whole
-    side, sides = hit.document.id.rpartition("/")[2], [one.name for one in _sides(found)]
+    side, sides = hit.document.id.rpartition("/")[2], [item.name for item in _sides(result)]
     before = turn_of(view, conversation, index - 1) if sides[:1] == [side] else None
     after = turn_of(view, conversation, index + 1) if sides[-1:] == [side] else None
     return [
-        *([before] if before and _answers(found, before) else []),
-        found,
-        *([after] if after and _answers(after, found) else []),
+        *([before] if before and _answers(result, before) else []),
+        result,
+        *([after] if after and _answers(after, result) else []),
     ]
 
 
 def _sides(turn: Turn) -> list[Side]:
-    both = ((USER, turn.user_message), (ASSISTANT, turn.assistant_message))
-    return [Side(name, turn.role_of(name), turn.speaker(name), text) for name, text in both if text.strip()]
+    pair = ((USER, turn.user_message), (ASSISTANT, turn.assistant_message))
+    return [Side(name, turn.role_of(name), turn.speaker(name), text) for name, text in pair if text.strip()]
 
 
 def _answers(turn: Turn, before: Turn) -> bool:
     """Whether a turn begins with a person's answer to another person's question, with which the turn before ends."""
     pause = (turn.said_at() - before.said_at()).total_seconds()
     return pause < SESSION_SECONDS and any(
-        asked.role == told.role == USER and asked.speaker != told.speaker and traits(asked.text).asks
-        for asked, told in zip(_sides(before)[-1:], _sides(turn)[:1], strict=False)
+        side.role == result.role == USER and side.speaker != result.speaker and traits(side.text).asks
+        for side, result in zip(_sides(before)[-1:], _sides(turn)[:1], strict=False)
     )

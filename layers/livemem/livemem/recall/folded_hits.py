@@ -22,15 +22,15 @@ def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
     if not any(hit.document.kind == ARCHIVE for hit in hits):
         return list(hits)
     sought = frozenset(query.words)
-    held = {hit.document.id: sought & {*words.terms(f"{hit.document.title} {hit.document.text}")} for hit in hits}
+    by_id = {hit.document.id: sought & {*words.terms(f"{hit.document.title} {hit.document.text}")} for hit in hits}
     current = [hit for hit in hits if hit.document.kind in (BANK, LIVE)]
     placed: set[str] = set()
     ordered = []
     for hit in hits:
-        own = held[hit.document.id]
+        own = by_id[hit.document.id]
         if hit.document.kind == ARCHIVE and own:
-            holding = [one for one in current if held[one.document.id] >= own]
-            sections = [one for one in holding if holds(one.document, hit.document)]
+            holding = [item for item in current if by_id[item.document.id] >= own]
+            sections = [item for item in holding if holds(item.document, hit.document)]
             best = next(iter(sections or holding), None)
             if best and best.document.id not in placed and best.score < hit.score:
                 placed.add(best.document.id)

@@ -96,8 +96,8 @@ class Above:
         return self._turn_of(document) if document.kind == SUMMARY else None
 
     def _said_before(self, statement: Document) -> str | None:
-        said = Saying(statement)
-        return next((one.document.id for one in self._said if one.holds(said)), None)
+        saying = Saying(statement)
+        return next((item.document.id for item in self._said if item.holds(saying)), None)
 
     def _became(self, note: Document) -> str | None:
         lines = ((name, self._lines.get(name)) for name in note.more.get(SECTIONS, ()))
@@ -123,12 +123,12 @@ class Above:
         conversation = document.source["conversation_id"]
         if ends[1] - ends[0] < len(self._turns):
             numbers = range(ends[0], ends[1] + 1)
-            return next((name for one in numbers if (name := self._turns.get((conversation, one)))), None)
+            return next((name for number in numbers if (name := self._turns.get((conversation, number)))), None)
         return next(
             (
                 name
-                for (said_in, one), name in self._turns.items()
-                if said_in == conversation and ends[0] <= one <= ends[1]
+                for (said_in, item), name in self._turns.items()
+                if said_in == conversation and ends[0] <= item <= ends[1]
             ),
             None,
         )

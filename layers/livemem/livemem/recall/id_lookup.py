@@ -27,12 +27,12 @@ def full_id(process: Process, space_id: str, name: str) -> str:
         return f"conversations/{conversation_id(process, space_id, talk['conversation'])}/{talk['kind']}/{talk['rest']}"
     memory = short_ids.MEMORY_START.fullmatch(name)
     if memory:
-        found = memories.ids_from(process, space_id, memory["name"])
-        return _only("memory", memory["name"], [short_ids.MEMORIES + one for one in found])
+        result = memories.ids_from(process, space_id, memory["name"])
+        return _only("memory", memory["name"], [short_ids.MEMORIES + text for text in result])
     note = short_ids.NOTE_START.fullmatch(name)
     if note and not keys.NOTE_ID.fullmatch(note["name"]):
-        found = _notes(process, space_id, note["name"], note["time"])
-        return _only("note", note["name"], [short_ids.NOTES + one for one in found])
+        result = _notes(process, space_id, note["name"], note["time"])
+        return _only("note", note["name"], [short_ids.NOTES + text for text in result])
     return short_ids.NOTES + note["name"] if note and name.startswith(short_ids.ARCHIVE) else name
 
 
@@ -53,8 +53,8 @@ def _notes(process: Process, space_id: str, name: str, time: str) -> list[str]:
         lambda: _live(process, space_id, time),
         lambda: records.note_ids_at(process, space_id, time),
     ]
-    there = {note_id for some in process.store.map(lambda step: step(), steps) for note_id in some}
-    return sorted(one for one in there if one.startswith(name) or short_ids.of_note(one) == name)
+    results = {note_id for batch in process.store.map(lambda step: step(), steps) for note_id in batch}
+    return sorted(result for result in results if result.startswith(name) or short_ids.of_note(result) == name)
 
 
 def _live(process: Process, space_id: str, time: str) -> list[str]:
@@ -62,10 +62,10 @@ def _live(process: Process, space_id: str, time: str) -> list[str]:
     return [parsed[1].note_id for entry in entries if (parsed := keys.parse_note(entry.key))]
 
 
-def _only(what: str, name: str, found: Sequence[str]) -> str:
-    if not found:
+def _only(what: str, name: str, ids: Sequence[str]) -> str:
+    if not ids:
         raise NotFound(what, name)
-    if len(found) > 1:
-        more = " and more" if len(found) > LISTED else ""
-        raise InvalidRequest.of("id", f"{name} fits {', '.join(found[:LISTED])}{more}: send the one that is meant")
-    return found[0]
+    if len(ids) > 1:
+        more = " and more" if len(ids) > LISTED else ""
+        raise InvalidRequest.of("id", f"{name} fits {', '.join(ids[:LISTED])}{more}: send the one that is meant")
+    return ids[0]

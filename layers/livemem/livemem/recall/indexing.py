@@ -52,9 +52,9 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
     head = heads.find(process, space_id)
     if not head:
         return {"status": "gone"}
-    seen = head.meta.changes
+    changes = head.meta.changes
     try:
-        held = lease.acquire(process, places.of_index(space_id), process.new_id(), "indexing", delivery=delivery)
+        hold = lease.acquire(process, places.of_index(space_id), process.new_id(), "indexing", delivery=delivery)
     except LeaseTaken as taken:
         if taken.fails(delivery):
             raise
@@ -62,30 +62,30 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
     done: dict[str, Any] = {}
     progress = 0
     try:
-        with lease.renewal(process, held):
+        with lease.renewal(process, hold):
             while True:
-                some, further = _once(process, head.meta, deadline)
+                batch, further = _once(process, head.meta, deadline)
                 progress += further
-                for name, value in some.items():
+                for name, value in batch.items():
                     done[name] = done.get(name, 0) + value if type(value) is int else done.get(name) or value
-                done["status"] = some["status"]
-                if some["status"] != "done" or not (some["snapshot"] or some.get("embedded")):
+                done["status"] = batch["status"]
+                if batch["status"] != "done" or not (batch["snapshot"] or batch.get("embedded")):
                     break
                 # There may be more to embed. It took its time, and whoever came meanwhile was sent away.
                 now = heads.find(process, space_id)
                 if not now:
                     break
-                head, seen = now, now.meta.changes
+                head, changes = now, now.meta.changes
     finally:
-        lease.quietly_release(process, held)
+        lease.quietly_release(process, hold)
     # Work without progress must not be queued for ever.
-    if progress > 0 if done["status"] == "unfinished" else _has_come(process, space_id, seen):
+    if progress > 0 if done["status"] == "unfinished" else _has_come(process, space_id, changes):
         process.enqueue("indexer", {"space_id": space_id})
     logger.info("indexed", extra={"space_id": space_id, **done})
     return done
 
 
-def _has_come(process: Process, space_id: str, seen: int) -> bool:
+def _has_come(process: Process, space_id: str, current: int) -> bool:
     """Whether something was ordered to be forgotten, or changed, after the last look: 1 LIST, 1 GET. The invocation of
     that order or change may have been sent away. It must not wait for the sweep or for a search: erased words may be in
     a snapshot.
@@ -93,7 +93,7 @@ def _has_come(process: Process, space_id: str, seen: int) -> bool:
     if any(process.store.scan(keys.search_orders(space_id))):
         return True
     now = heads.find(process, space_id)
-    return now is not None and now.meta.changes > seen
+    return now is not None and now.meta.changes > current
 
 
 def _once(process: Process, meta: Meta, deadline: datetime) -> tuple[dict[str, Any], int]:
@@ -135,8 +135,8 @@ def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) ->
         store.delete_many(view.damaged)
         view.damaged = ()
     number, said = (meta.changes, uncounted(view)) if whole else (PARTIAL, 0)
-    listed = search_snapshots.listed(store, space_id)
-    newest = listed[0][:2] if listed else (PARTIAL, 0)
+    entries = search_snapshots.listed(store, space_id)
+    newest = entries[0][:2] if entries else (PARTIAL, 0)
     read = view.read > conversation_documents.GROWN
     if whole and number <= newest[0] and said <= newest[1] + conversation_documents.GROWN and not read:
         return False
@@ -156,8 +156,8 @@ def _forget(
     process: Process, view: SearchView, space_id: str, orders: Sequence[str], in_time: Callable[[], bool]
 ) -> Mapping[str, Any]:
     """Carry out orders, with the snapshots removed: remove the vectors of texts that no document has any more."""
-    wanted = set(view.shape().hashes)
-    if not segments.purge(process.store, space_id, wanted, in_time):
+    ids = set(view.shape().hashes)
+    if not segments.purge(process.store, space_id, ids, in_time):
         return {"status": "unfinished"}
     process.store.delete_many(orders)
     if view.segments:
@@ -186,7 +186,7 @@ def _erased_meanwhile(process: Process, meta: Meta) -> bool:
     return not now or now.meta.uid != meta.uid or now.meta.erasing != meta.erasing
 
 
-def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
+def _embed(process: Process, view: SearchView, segments: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
     """Embed texts without a vector, the latest first, until it is time to look at what is new. If none is left, merge
     small segments.
     """
@@ -194,20 +194,20 @@ def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable
     done = {"embedded": 0}
     try:
         dimensions = _dimensions(process)
-        stored = kept.stored(dimensions)
+        stored = segments.stored(dimensions)
         gaps = [place for place, name in enumerate(whole.hashes) if name not in stored]
         while gaps and done["embedded"] < LOOK_TEXTS:
             if not in_time():
                 return {"status": "unfinished", **done}
-            some, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
-            _write(process, view, kept, some, dimensions)
-            done["embedded"] += len(some)
+            batch, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
+            _write(process, view, segments, batch, dimensions)
+            done["embedded"] += len(batch)
     except (EmbeddingError, BadVectors) as error:
         code = error.code if isinstance(error, EmbeddingError) else "embedding_malformed"
         told = error.detail if isinstance(error, EmbeddingError) else ""
         logger.warning("texts were not embedded", extra={"error_code": code, "detail": told})
         return {**done, "error": code}
-    return {**done, "merged": 0 if gaps else _merge(process, view, kept)}
+    return {**done, "merged": 0 if gaps else _merge(process, view, segments)}
 
 
 def _dimensions(process: Process) -> int:
@@ -217,7 +217,7 @@ def _dimensions(process: Process) -> int:
     return configured or len(process.embed([PROBE], query=False, timeout=TEXTS_SECONDS)[0])
 
 
-def _write(process: Process, view: SearchView, kept: Segments, places: Sequence[int], dimensions: int) -> None:
+def _write(process: Process, view: SearchView, segments: Segments, places: Sequence[int], dimensions: int) -> None:
     """Embed these passages and keep the vectors as a segment. Raises EmbeddingError."""
     assert process.embed
     whole = view.shape()
@@ -225,13 +225,13 @@ def _write(process: Process, view: SearchView, kept: Segments, places: Sequence[
     fresh = process.embed(list(texts.values()), query=False, timeout=TEXTS_SECONDS)
     # Vectors of another length would be missing again at the next look.
     embeddings.check_length(process.settings, fresh, dimensions)
-    kept.write(process.store, {whole.hashes[place]: vector for place, vector in zip(places, fresh, strict=True)})
+    segments.write(process.store, {whole.hashes[place]: vector for place, vector in zip(places, fresh, strict=True)})
 
 
-def _merge(process: Process, view: SearchView, kept: Segments) -> int:
-    doomed = kept.damaged()
+def _merge(process: Process, view: SearchView, segments: Segments) -> int:
+    doomed = segments.damaged()
     process.store.delete_many(doomed)
     for key in doomed:
-        del kept.names[key]
-    wanted = set(view.shape().hashes)
-    return len(doomed) + sum(kept.merge(process.store, dimensions, wanted) for dimensions in kept.pools)
+        del segments.names[key]
+    ids = set(view.shape().hashes)
+    return len(doomed) + sum(segments.merge(process.store, dimensions, ids) for dimensions in segments.pools)

@@ -51,9 +51,9 @@ class Mark:
 def order(rules: str, sections: Iterable[tuple[str, Sequence[str]]]) -> Place:
     """The function that gives each section's place among those loaded first. `sections` are all of the bank."""
     known = {(path, tuple(titles)): [_plain(title) for title in titles] for path, titles in sections}
-    found = marks(rules)
+    result = marks(rules)
     places = {
-        (path, titles): _first(mark.names(path, plain) for mark in found) for (path, titles), plain in known.items()
+        (path, titles): _first(mark.names(path, plain) for mark in result) for (path, titles), plain in known.items()
     }
     if not any(place is not None for place in places.values()):
         places = {(path, titles): _usual(path, plain) for (path, titles), plain in known.items()}
@@ -67,12 +67,12 @@ def _usual(path: str, titles: Sequence[str]) -> int | None:
 
 
 def _first(named: Iterable[bool]) -> int | None:
-    return next((number for number, one in enumerate(named) if one), None)
+    return next((number for number, item in enumerate(named) if item), None)
 
 
 def marks(rules: str) -> list[Mark]:
     """The targets of the marked lines, in their order."""
-    found: list[Mark] = []
+    marks: list[Mark] = []
     scope: str | None = None
     level = 0
     opening = ""
@@ -81,20 +81,20 @@ def marks(rules: str) -> list[Mark]:
         heading = _HEADING.match(text)
         # A bullet may continue in further lines. Its target stands in its first one.
         opening = text if heading or not opening or not text or _BULLET.match(text) else opening
-        named = [one for one in _FILE.finditer(text) if heading or _LEAD.match(text[: one.start()])]
-        if named:
-            scope, level = _path(named[0][0]), len(heading["marks"]) if heading else 0
+        match = [item for item in _FILE.finditer(text) if heading or _LEAD.match(text[: item.start()])]
+        if match:
+            scope, level = _path(match[0][0]), len(heading["marks"]) if heading else 0
         elif heading and len(heading["marks"]) <= (level or len(heading["marks"])):
             scope = None
         if LOAD_FIRST.search(line[-_LONGEST_LINE:]):
-            found += _named(opening, scope)
-    return list(dict.fromkeys(found))
+            marks += _named(opening, scope)
+    return list(dict.fromkeys(marks))
 
 
 def files(rules: str) -> list[str]:
     """The paths of the files that the rules name, in their order."""
     lines = (line[:_LONGEST_LINE] for line in rules.splitlines())
-    return list(dict.fromkeys(_path(one[0]) for line in lines for one in _FILE.finditer(line)))
+    return list(dict.fromkeys(_path(item[0]) for line in lines for item in _FILE.finditer(line)))
 
 
 def _named(text: str, scope: str | None) -> list[Mark]:
@@ -106,7 +106,7 @@ def _named(text: str, scope: str | None) -> list[Mark]:
     if titles:
         named = titles
     elif files and (heading or _LEAD.match(text[: files[0].start()]) or (not bold and lead == rest)):
-        return [Mark(_path(one[0]), None) for one in files]
+        return [Mark(_path(file[0]), None) for file in files]
     else:
         named = [bold[1] if bold else lead]
     return [Mark(scope, plain) for title in named if (plain := _plain(title))]

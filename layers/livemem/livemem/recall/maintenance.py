@@ -17,9 +17,9 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """
     if not space.daily:
         return {}
-    listed = [entry.key for entry in process.store.scan(keys.search_prefix(space.space_id))]
-    numbers = [parsed[1] for key in listed if (parsed := keys.parse_search_snapshot(key))]
-    ordered = any(key.startswith(keys.search_orders(space.space_id)) for key in listed)
+    entries = [entry.key for entry in process.store.scan(keys.search_prefix(space.space_id))]
+    numbers = [parsed[1] for key in entries if (parsed := keys.parse_search_snapshot(key))]
+    ordered = any(key.startswith(keys.search_orders(space.space_id)) for key in entries)
     if max(numbers, default=0) >= space.head.meta.changes and not ordered:
         return {}
     with suppress(StoreUnavailable):

@@ -80,13 +80,13 @@ def context(
     results, failures = fan_out.done(process, tasks)
     if not results:
         raise _failure(failures[MESSAGES])
-    found, unread = results.get(MESSAGES, ([], 0))
-    said: list[ShownMessage] = sorted(found, key=_order)
+    result, unread = results.get(MESSAGES, ([], 0))
+    shown_messages: list[ShownMessage] = sorted(result, key=_order)
     facts: list[ShownFact] = results.get(FACTS, [])
     text = render_memory.markdown(
-        said, facts, lang or render_memory.language_of(meta.language), heads.zone_of(process, meta), room
+        shown_messages, facts, lang or render_memory.language_of(meta.language), heads.zone_of(process, meta), room
     )
-    return MemoryContext(said, facts, text, tuple(name for name in SECONDS if name in failures), unread)
+    return MemoryContext(shown_messages, facts, text, tuple(name for name in SECONDS if name in failures), unread)
 
 
 def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | None:
@@ -95,8 +95,8 @@ def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | N
     return SearchRequest.of_rooms(text, room=room, limit=limit) if words.parse(text).words else None
 
 
-def _order(one: ShownMessage) -> tuple[object, ...]:
-    return clock.parse(one.timestamp), one.room, one.message_id
+def _order(shown_message: ShownMessage) -> tuple[object, ...]:
+    return clock.parse(shown_message.timestamp), shown_message.room, shown_message.message_id
 
 
 def _failure(error: Exception) -> LiveMemoryError:
@@ -108,16 +108,16 @@ def _failure(error: Exception) -> LiveMemoryError:
 def _said(
     process: Process,
     meta: Meta,
-    asked: SearchRequest | None,
+    request: SearchRequest | None,
     floor: RelevanceFloor | None,
     room: str | None,
     limit: int,
 ) -> tuple[list[ShownMessage], int]:
     """The messages, and how many new objects were left unread."""
-    if asked is None or floor is None:
+    if request is None or floor is None:
         return _newest(process, meta.space_id, room, limit), 0
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
-    answer = search.in_rooms(process, meta.space_id, asked, until)
+    answer = search.in_rooms(process, meta.space_id, request, until)
     floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
     return [_of_hit(hit) for hit in answer.hits if floor.admits_hit(hit)], answer.unread
 
@@ -137,34 +137,34 @@ def _of_hit(hit: Hit) -> ShownMessage:
 
 def _newest(process: Process, space_id: str, room: str | None, limit: int) -> list[ShownMessage]:
     """The newest messages of a room, or of those in which something was said last: a few LISTs for each."""
-    there = [one for one in rooms.rooms(process, space_id) if one.newest] if room is None else []
-    there.sort(key=lambda one: one.newest or "", reverse=True)
-    names = [one.room for one in there[:ROOMS_MOST]] if room is None else [room]
-    told = process.store.map(lambda name: rooms.newest(process, space_id, name, limit), names)
-    said = [_of_message(name, one) for name, some in zip(names, told, strict=True) for one in some]
+    existing = [item for item in rooms.rooms(process, space_id) if item.newest] if room is None else []
+    existing.sort(key=lambda item: item.newest or "", reverse=True)
+    names = [item.room for item in existing[:ROOMS_MOST]] if room is None else [room]
+    results = process.store.map(lambda name: rooms.newest(process, space_id, name, limit), names)
+    said = [_of_message(name, item) for name, batch in zip(names, results, strict=True) for item in batch]
     return sorted(said, key=_order)[-limit:]
 
 
-def _of_message(room: str, told: messages.Message) -> ShownMessage:
-    return ShownMessage(room, told.message_id, told.author, told.content, told.timestamp)
+def _of_message(room: str, message: messages.Message) -> ShownMessage:
+    return ShownMessage(room, message.message_id, message.author, message.content, message.timestamp)
 
 
 def _facts(
     process: Process,
     space_id: str,
-    asked: SearchRequest | None,
+    request: SearchRequest | None,
     floor: RelevanceFloor | None,
     limit: int,
 ) -> list[ShownFact]:
-    if asked is None or floor is None:
+    if request is None or floor is None:
         newest = memories.recent(process, space_id, kind="fact", limit=limit)
-        return [ShownFact(one.memory_id, one.content, None, one.updated_at) for one in newest]
-    answer = memories.ask(process, space_id, asked.text, kind="fact", limit=limit)
-    found = []
-    floor = floor.forgiving(f"{one.memory.content} {' '.join(one.memory.subjects)}" for one in answer.found)
+        return [ShownFact(item.memory_id, item.content, None, item.updated_at) for item in newest]
+    answer = memories.ask(process, space_id, request.text, kind="fact", limit=limit)
+    result = []
+    floor = floor.forgiving(f"{item.memory.content} {' '.join(item.memory.subjects)}" for item in answer.found)
     for one in answer.found:
         # The similarity of letters is no cosine.
         relevance = one.score if answer.by == "vector" else None
         if floor.admits(f"{one.memory.content} {' '.join(one.memory.subjects)}", relevance):
-            found.append(ShownFact(one.memory.memory_id, one.memory.content, one.score, one.memory.updated_at))
-    return found
+            result.append(ShownFact(one.memory.memory_id, one.memory.content, one.score, one.memory.updated_at))
+    return result

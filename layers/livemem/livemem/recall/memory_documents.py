@@ -37,10 +37,10 @@ def all_of(process: Process, space_id: str, *, whole: bool = False) -> DocumentS
     )
 
 
-def _tails(space_id: str, known: Iterable[str]) -> list[Tail]:
-    some = list(known)
+def _tails(space_id: str, folders: Iterable[str]) -> list[Tail]:
+    batch = list(folders)
     prefixes = [keys.log_prefix(space_id, kind) for kind in KINDS]
-    return [(prefix, max((key for key in some if key.startswith(prefix)), default="")) for prefix in prefixes]
+    return [(prefix, max((key for key in batch if key.startswith(prefix)), default="")) for prefix in prefixes]
 
 
 def rewritten(process: Process, view: SearchView, space_id: str) -> bool:
@@ -49,8 +49,8 @@ def rewritten(process: Process, view: SearchView, space_id: str) -> bool:
     known = view.known.get(prefix)
     if not known:
         return False
-    there = {entry.key: entry.etag for entry in process.store.scan(prefix)}
-    return any(there.get(key) != mark for key, mark in known.items())
+    entries = {entry.key: entry.etag for entry in process.store.scan(prefix)}
+    return any(entries.get(key) != mark for key, mark in known.items())
 
 
 def count(view: SearchView) -> int:

@@ -83,24 +83,24 @@ def context(
     *,
     kinds: str | None = None,
     max_chars: int = CHARS_DEFAULT,
-    told: Callable[["KnownItem"], str] | None = None,
+    form: Callable[["KnownItem"], str] | None = None,
 ) -> MessageContext:
     """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
     those of `search.search`, for small talk only that of the space.
 
-    `told`: an item as Markdown, where a caller has a form of its own. `kinds`: some of KINDS with commas between them,
+    `form`: an item as Markdown, where a caller has a form of its own. `kinds`: some of KINDS with commas between them,
     None for all. Raises NotFound, InvalidRequest, SearchNotReady.
     """
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
-    some = _kinds(kinds)
+    batch = _kinds(kinds)
     meta = heads.load_recent(process, space_id).meta
     question = words.plain(storable(message))[:QUERY_CHARACTERS]
     floor = RelevanceFloor.of(question)
     if floor.small_talk:
         return MessageContext([], "", None)
     # The floor of contexts is applied to each hit, below.
-    asked = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None, present=True)
+    asked = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True)
     until = process.clock() + search.READING
     with search.answering(process, meta, [asked], lambda: search.vector_of(process, question), until) as (
         view,
@@ -109,7 +109,7 @@ def context(
         items, shown, size = [], [], 0
         floor = floor.forgiving(text_of(hit.document) for hit in answers[0].hits)
         for item in _items(view, answers[0].hits, floor):
-            text = (told or _told)(item)
+            text = (form or _told)(item)
             if size + len(text) <= max_chars:
                 items.append(item)
                 shown.append(text)
@@ -122,10 +122,10 @@ def context(
 def _kinds(kinds: str | None) -> tuple[str, ...] | None:
     if kinds is None:
         return None
-    some = tuple(dict.fromkeys(names(kinds)))
-    if not set(some) <= set(KINDS):
+    batch = tuple(dict.fromkeys(names(kinds)))
+    if not set(batch) <= set(KINDS):
         raise InvalidRequest.of("kinds", f"must be some of {', '.join(KINDS)}, separated by commas")
-    return some
+    return batch
 
 
 def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iterator[KnownItem]:
@@ -143,15 +143,18 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iter
         if document.kind == conversation_documents.TURN:
             index = int(document.source["turn_index"])
             exchange = exchange_of(view, hit) if (conversation, index) not in turns else []
-            numbers = {(conversation, one.turn_index) for one in exchange}
+            numbers = {(conversation, item.turn_index) for item in exchange}
             if numbers and not numbers <= summaries:
-                yield _of_exchange(hit, [one for one in exchange if (conversation, one.turn_index) not in turns])
+                yield _of_exchange(hit, [item for item in exchange if (conversation, item.turn_index) not in turns])
                 turns |= numbers
             continue
         if document.kind == conversation_documents.SUMMARY:
             ends = conversation_documents.ends(document.source, "covers")
             assert ends
-            if ends[1] - ends[0] < len(turns) and {(conversation, one) for one in range(ends[0], ends[1] + 1)} <= turns:
+            if (
+                ends[1] - ends[0] < len(turns)
+                and {(conversation, item) for item in range(ends[0], ends[1] + 1)} <= turns
+            ):
                 continue
             if ends[0] == ends[1]:
                 summaries.add((conversation, ends[0]))
@@ -182,16 +185,16 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
     lines = []
     for turn in exchange:
         sides = [("user", turn.user_message), ("assistant", turn.assistant_message)]
-        for role, said in sides:
-            if said.strip():
-                found = document.id.endswith(f"/{turn.turn_index}/{role}")
-                snippet = hit.snippet if found else (0, 0)
+        for role, side in sides:
+            if side.strip():
+                result = document.id.endswith(f"/{turn.turn_index}/{role}")
+                snippet = hit.snippet if result else (0, 0)
                 named = turn.speaker(role) if turn.token == document.written_by else turn.said_by(role)
                 who = named if turn.written_by or turn.user else (turn.role or role).capitalize()
                 # The head has the day of what was found, and the token that wrote it for another speaker.
                 day = clock.iso(turn.said_at())[:DAY]
                 at = f" ({day})" if day != document.time[:DAY] else ""
-                lines.append(f"{_line(who)}{at}: {_line(_part(said, snippet, ITEM_CHARACTERS // 2))}")
+                lines.append(f"{_line(who)}{at}: {_line(_part(side, snippet, ITEM_CHARACTERS // 2))}")
     if not any(lines):
         lines = [_line(_part(document.text, hit.snippet))]
     first = exchange[0]
@@ -233,6 +236,6 @@ def _told(item: KnownItem) -> str:
     # As the start says it.
     origin = "captured" if item.captured_from else f"from {item.from_space}" if item.from_space else ""
     parts = (by, item.title, origin)
-    head = ", ".join(filter(None, (f"{item.kind} {when}".strip(), *(_line(one)[:HEAD_CHARACTERS] for one in parts))))
+    head = ", ".join(filter(None, (f"{item.kind} {when}".strip(), *(_line(part)[:HEAD_CHARACTERS] for part in parts))))
     lines = "".join(f"  {line}\n" for line in item.text.split("\n"))
     return f"- [{head}] ({_line(item.id)[:HEAD_CHARACTERS]})\n{lines}"

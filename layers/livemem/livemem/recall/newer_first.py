@@ -54,9 +54,9 @@ def words_said(text: str) -> frozenset[str]:
     return frozenset(words.terms(text)) - words.stop_terms()
 
 
-def say_nearly_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
+def say_nearly_the_same(words: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two statements with these words say nearly the same."""
-    return len(one & other) >= max(LEAST, NEARLY * min(len(one), len(other)))
+    return len(words & other) >= max(LEAST, NEARLY * min(len(words), len(other)))
 
 
 def newer_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
@@ -68,7 +68,7 @@ def newer_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
         return list(hits)
     sought = frozenset(query.words) - words.stop_terms() - words.asking_terms()
     rest: list[tuple[Hit, _Statement | None]] = [(hit, _statement(hit, sought)) for hit in hits]
-    former = {hit.document.id for hit, one in rest if _newer_than(rest, one) is not None}
+    former = {hit.document.id for hit, item in rest if _newer_than(rest, item) is not None}
     ordered: list[Hit] = []
     while rest:
         place, score = 0, rest[0][0].score
@@ -82,18 +82,18 @@ def newer_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
 
 
 def _newer_than(
-    rest: Sequence[tuple[Hit, _Statement | None]], one: _Statement | None, former: Collection[str] = ()
+    rest: Sequence[tuple[Hit, _Statement | None]], statement: _Statement | None, former: Collection[str] = ()
 ) -> int | None:
     """The place of the best newer statement of nearly the same; None if there is none. None that is `former` itself
     displaces a section.
     """
-    if one is None:
+    if statement is None:
         return None
-    refused = former if one.hit.document.kind == BANK else ()
+    refused = former if statement.hit.document.kind == BANK else ()
     newer = (
         place
         for place, (hit, other) in enumerate(rest)
-        if other and other.is_newer(one) and hit.document.id not in refused
+        if other and other.is_newer(statement) and hit.document.id not in refused
     )
     return next(newer, None)
 

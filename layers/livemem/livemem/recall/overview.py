@@ -38,8 +38,8 @@ def info(process: Process, space_id: str) -> Info:
         lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
         lambda: next_run.holder_lease(process, space_id),
     ]
-    listed, bank, synthesis, lease = process.store.map(lambda look: look(), looks)
-    live = late_duplicates.without(process, space_id, listed)
+    entries, bank, synthesis, lease = process.store.map(lambda look: look(), looks)
+    live = late_duplicates.without(process, space_id, entries)
     aside = head.meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
     waits = [entry for entry in live if contents.note_name(entry).note_id not in aside]
     return Info(head.meta, live, bank, bool(synthesis), next_run.waiting(head.meta, lease, waits))
@@ -57,7 +57,7 @@ def page(
     process: Process, principal: Principal, *, limit: int, after: str | None, waiting: bool = False
 ) -> tuple[list[SpaceAtGlance], str | None]:
     """A page of the principal's spaces (directory.page). With `waiting` `next_run.look` for each of them."""
-    found, more = directory.page(process, principal, limit=limit, after=after)
+    result, more = directory.page(process, principal, limit=limit, after=after)
     if not waiting:
-        return [SpaceAtGlance(meta) for meta in found], more
-    return process.store.map(lambda meta: SpaceAtGlance(meta, next_run.look(process, meta)), found), more
+        return [SpaceAtGlance(meta) for meta in result], more
+    return process.store.map(lambda meta: SpaceAtGlance(meta, next_run.look(process, meta)), result), more

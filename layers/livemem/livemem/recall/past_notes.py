@@ -29,15 +29,15 @@ def live_at(process: Process, space_id: str, moment: RecordedMoment, *, most: in
             given_back |= {source.note_id for source in record.notes}
         for source in record.notes:
             folded.setdefault(source.note_id, source.body())
-    listed = late_duplicates.without(process, space_id, contents.all_live_notes(process, space_id))
-    live = {contents.note_name(entry).note_id: entry for entry in listed}
+    entries = late_duplicates.without(process, space_id, contents.all_live_notes(process, space_id))
+    live = {contents.note_name(entry).note_id: entry for entry in entries}
     names = {note_id: keys.parse_note_id(note_id) for note_id in live.keys() | folded.keys()}
-    there = [name for note_id, name in names.items() if note_id not in given_back and name.timestamp <= moment.time]
-    newest = list(islice(sorted(there, key=lambda name: name.order, reverse=True), most))
+    existing = [name for note_id, name in names.items() if note_id not in given_back and name.timestamp <= moment.time]
+    newest = list(islice(sorted(existing, key=lambda name: name.order, reverse=True), most))
     unread = [live[name.note_id] for name in newest if name.note_id not in folded]
     read = {note.note_id: note for note in pages.read_all(process, space_id, unread) if note}
     shown = [_parsed(space_id, name, folded) or read.get(name.note_id) for name in reversed(newest)]
-    return Live(len(there), True, [note for note in shown if note])
+    return Live(len(existing), True, [note for note in shown if note])
 
 
 def _parsed(space_id: str, name: keys.NoteName, folded: dict[str, bytes]) -> Note | None:

@@ -58,11 +58,11 @@ def context(process: Process, space_id: str, question: str, *, room: str | None)
     until = process.clock() + READING
     with search.answering(process, meta, [asked, in_rooms], lambda: search.vector_of(process, text), until) as (
         view,
-        (found, said),
+        (result, item),
     ):
-        floor = floor.forgiving(text_of(hit.document) for hit in said.hits)
-        messages = sorted(filter(floor.admits_hit, said.hits), key=lambda hit: hit.document.time)
-        return QuestionContext([*found.hits, *messages], outline(view), found.unread)
+        floor = floor.forgiving(text_of(hit.document) for hit in item.hits)
+        messages = sorted(filter(floor.admits_hit, item.hits), key=lambda hit: hit.document.time)
+        return QuestionContext([*result.hits, *messages], outline(view), result.unread)
 
 
 def outline(view: SearchView) -> Outline:
@@ -71,8 +71,10 @@ def outline(view: SearchView) -> Outline:
     for path, source in view.index.sources(BANK):
         address = split_address(source["section"]) if "section" in source else ()
         titles[path].append(list(map(section_ids.title, address)))
-    found: Outline = {}
-    for path, some in titles.items():
-        shared = section_ids.shared(some)
-        found[section_ids.file_id(path)] = [section_ids.BETWEEN.join(one[shared:] or one) for one in some if any(one)]
-    return found
+    outline: Outline = {}
+    for path, title in titles.items():
+        shared = section_ids.shared(title)
+        outline[section_ids.file_id(path)] = [
+            section_ids.BETWEEN.join(item[shared:] or item) for item in title if any(item)
+        ]
+    return outline

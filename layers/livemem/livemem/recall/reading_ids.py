@@ -19,8 +19,8 @@ def reading_id(document: Document) -> str:
     source = document.source
     if document.kind == BANK:
         titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
-        some = list(titles)
-        return section_ids.section_id(document.group, some) if some else section_ids.file_id(document.group)
+        batch = list(titles)
+        return section_ids.section_id(document.group, batch) if batch else section_ids.file_id(document.group)
     if document.kind == conversation_documents.SUMMARY:
         return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
     if document.kind == conversation_documents.TURN:
@@ -30,21 +30,21 @@ def reading_id(document: Document) -> str:
     return f"rooms/{source['room']}/messages" if document.kind == room_documents.MESSAGE else f"notes/{document.id}"
 
 
-def document_ids(index: Index, whole: IndexShape, name: str) -> list[str]:
+def document_ids(index: Index, index_shape: IndexShape, name: str) -> list[str]:
     """The ids of the documents that an id names, be it theirs or the one by which they are read; mostly one. The sides
     of a turn are documents of their own.
     """
     if index.number(name) is not None:
         return [name]
     if name.startswith(section_ids.BANK):
-        numbers = whole.documents[whole.of_kinds((BANK,))]
+        numbers = index_shape.documents[index_shape.of_kinds((BANK,))]
         sections = (index.document(int(number)) for number in numbers)
-        return [one.id for one in sections if reading_id(one) == name]
+        return [section.id for section in sections if reading_id(section) == name]
     turn, summary = _OF_TURN.fullmatch(name), _OF_SUMMARY.fullmatch(name)
     if turn:
-        some = [f"{turn['conversation']}/{turn['index']}/{side}" for side in _SIDES]
+        batch = [f"{turn['conversation']}/{turn['index']}/{side}" for side in _SIDES]
     elif summary:
-        some = [f"{summary['conversation']}/l{summary['level']}/{summary['number']}"]
+        batch = [f"{summary['conversation']}/l{summary['level']}/{summary['number']}"]
     else:
-        some = [name.removeprefix("notes/").removeprefix("memories/")]
-    return [one for one in some if index.number(one) is not None]
+        batch = [name.removeprefix("notes/").removeprefix("memories/")]
+    return [item for item in batch if index.number(item) is not None]

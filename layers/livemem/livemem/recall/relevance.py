@@ -71,7 +71,7 @@ class RelevanceFloor:
     @classmethod
     def of(cls, message: str) -> "RelevanceFloor":
         """The floor for a message."""
-        whole, *parts = (cls._of(one) for one in questions(message))
+        whole, *parts = (cls._of(question) for question in questions(message))
         return replace(whole, parts=tuple(part for part in parts if not part.small_talk))
 
     @classmethod
@@ -149,12 +149,12 @@ class RelevanceFloor:
         near = hit.relevance is not None and hit.relevance >= LIKELY
         return not (hit.score >= 0 or near or self._of_that_day(hit) or self._shared(text_of(hit.document)))
 
-    def forgiving(self, texts: Iterable[str]) -> "RelevanceFloor":
+    def forgiving(self, terms: Iterable[str]) -> "RelevanceFloor":
         """The same, where a word that none of these texts holds stands for the one that was probably meant. As a search
         of memories does it (search/evidence.py).
         """
-        held = [frozenset(words.terms(text)) for text in texts]
-        meant = respelled(self.wanted.difference(*held), held)
+        holding = [frozenset(words.terms(text)) for text in terms]
+        meant = respelled(self.wanted.difference(*holding), holding)
 
         def spelled(floor: RelevanceFloor) -> RelevanceFloor:
             return replace(floor, wanted=frozenset(meant.get(word, word) for word in floor.wanted))
@@ -168,13 +168,13 @@ class RelevanceFloor:
     def _of_that_day(self, hit: Hit) -> bool:
         return self.dated and _adds(hit.parts, "near")
 
-    def enough_together(self, texts: Iterable[str]) -> bool:
+    def enough_together(self, words: Iterable[str]) -> bool:
         """Whether the texts of the first hits hold enough words of the message, where only words speak for them."""
-        texts = list(texts)
-        held = frozenset[str]().union(*map(self._shared, texts))
-        if any(part.enough_together(texts) for part in self.parts):
+        words = list(words)
+        ids = frozenset[str]().union(*map(self._shared, words))
+        if any(part.enough_together(words) for part in self.parts):
             return True
-        return len(held) >= min(self.least_words, TOGETHER_SHARE * (len(self.wanted) + len(self.names)))
+        return len(ids) >= min(self.least_words, TOGETHER_SHARE * (len(self.wanted) + len(self.names)))
 
     def _shared(self, text: str) -> frozenset[str]:
         """The words of the message that a text holds."""

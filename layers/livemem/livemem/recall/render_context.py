@@ -98,14 +98,14 @@ def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]
 
     `turns` come with the newest first.
     """
-    shown: list[ShownTurn] = []
-    left = characters
+    shown_turns: list[ShownTurn] = []
+    rest = characters
     for turn in turns:
-        if len(shown) == most or (shown and turn.char_count > left):
+        if len(shown_turns) == most or (shown_turns and turn.char_count > rest):
             break
-        shown.append(cut(turn, characters))
-        left -= turn.char_count
-    return shown[::-1]
+        shown_turns.append(cut(turn, characters))
+        rest -= turn.char_count
+    return shown_turns[::-1]
 
 
 def cut(turn: Turn, characters: int, relevance: int | None = None) -> ShownTurn:
@@ -133,65 +133,71 @@ def chosen(
     turns: Sequence[FoundTurn],
     summaries: Sequence[FoundSummary],
     raw: Collection[int],
-    whole: Collection[int],
+    numbers: Collection[int],
     most: int,
 ) -> tuple[list[FoundTurn], list[FoundSummary]]:
     """The found turns and summaries to show, `most` of both together. Turns take the larger half, and either takes the
     places that the other leaves. No turn stands beside a summary of just that turn. `raw` are the turns that are shown
-    raw, `whole` those of them that are not cut.
+    raw, `numbers` those of them that are not cut.
     """
-    some = found_turns(turns, raw, most)
-    first = some[: most - most // 2]
-    told = set(whole).union(*(one.covered for one in first))
-    kept = found_summaries(summaries, told, most - len(first)) if most > len(first) else []
-    alone = {one.covers[0] for one in kept if one.covers[0] == one.covers[1]}
-    more = [one for one in some[len(first) :] if not one.covered <= alone]
+    batch = found_turns(turns, raw, most)
+    first = batch[: most - most // 2]
+    ids = set(numbers).union(*(item.covered for item in first))
+    kept = found_summaries(summaries, ids, most - len(first)) if most > len(first) else []
+    alone = {item.covers[0] for item in kept if item.covers[0] == item.covers[1]}
+    more = [item for item in batch[len(first) :] if not item.covered <= alone]
     return [*first, *more[: most - len(first) - len(kept)]], kept
 
 
-def found_turns(found: Sequence[FoundTurn], raw: Collection[int], most: int) -> list[FoundTurn]:
+def found_turns(found_turns: Sequence[FoundTurn], raw: Collection[int], most: int) -> list[FoundTurn]:
     """The found turns to show, the best first: each once, by either side or both, and none that is shown raw."""
     best: dict[int, FoundTurn] = {}
-    for one in found:
-        if one.index not in raw:
-            others = tuple(index for index in one.others if index not in raw)
-            best.setdefault(one.index, replace(one, others=others))
+    for found_turn in found_turns:
+        if found_turn.index not in raw:
+            rest = tuple(index for index in found_turn.others if index not in raw)
+            best.setdefault(found_turn.index, replace(found_turn, others=rest))
     return list(best.values())[:most]
 
 
-def found_summaries(found: Sequence[FoundSummary], raw: Collection[int], most: int) -> list[FoundSummary]:
+def found_summaries(found_summaries: Sequence[FoundSummary], raw: Collection[int], most: int) -> list[FoundSummary]:
     """The found summaries to show, the best first: none whose turns are all raw, and none of a higher level whose
     children are all shown.
     """
-    shown: list[FoundSummary] = []
-    for count in range(1, len(found) + 1):
+    result: list[FoundSummary] = []
+    for count in range(1, len(found_summaries) + 1):
         # One that comes later may be the last child of one that came before.
-        shown = _told_once(found[:count], raw)
-        if len(shown) >= most:
+        result = _told_once(found_summaries[:count], raw)
+        if len(result) >= most:
             break
-    return shown
+    return result
 
 
-def _told_once(found: Sequence[FoundSummary], raw: Collection[int]) -> list[FoundSummary]:
+def _told_once(found_summaries: Sequence[FoundSummary], raw: Collection[int]) -> list[FoundSummary]:
     told: dict[int, set[int]] = {0: set(), 1: set(), 2: set(), 3: set()}
     kept = []
-    for one in sorted(found, key=lambda one: one.level):
-        known = one.children is not None and _all_in(one.children, told[one.level - 1])
-        if not known and not _all_in(one.covers, raw):
-            kept.append(one)
-        told[one.level].add(one.number)
-    return [one for one in found if one in kept]
+    for summary in sorted(found_summaries, key=lambda one: one.level):
+        known = summary.children is not None and _all_in(summary.children, told[summary.level - 1])
+        if not known and not _all_in(summary.covers, raw):
+            kept.append(summary)
+        told[summary.level].add(summary.number)
+    return [one for one in found_summaries if one in kept]
 
 
-def waiting(summaries: Sequence[Summary], raw: Collection[int], found: Collection[FoundSummary]) -> list[ShownSummary]:
+def waiting(
+    summaries: Sequence[Summary], raw: Collection[int], found_summaries: Collection[FoundSummary]
+) -> list[ShownSummary]:
     """The summaries of level 1 to show because no group has them yet: none whose turns are all raw, no found ones."""
-    shown = {one.number for one in found if one.level == 1}
-    return [ShownSummary(one) for one in summaries if one.number not in shown and not _all_in(one.covers.turns, raw)]
+    ids = {item.number for item in found_summaries if item.level == 1}
+    return [
+        ShownSummary(summary)
+        for summary in summaries
+        if summary.number not in ids and not _all_in(summary.covers.turns, raw)
+    ]
 
 
-def _all_in(ends: tuple[int, int], known: Collection[int]) -> bool:
-    """Whether all numbers from one to another are known. A range longer than `known` is not checked one by one."""
-    return ends[1] - ends[0] < len(known) and all(number in known for number in range(ends[0], ends[1] + 1))
+def _all_in(ends: tuple[int, int], numbers: Collection[int]) -> bool:
+    """Whether all numbers from one to another are known. A longer range is not checked one by one."""
+    return ends[1] - ends[0] < len(numbers) and all(number in numbers for number in range(ends[0], ends[1] + 1))
 
 
 def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
@@ -215,19 +221,19 @@ def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
     return kept, text
 
 
-def _shorter(shown: ShownTurn, over: int) -> ShownTurn:
+def _shorter(shown_turn: ShownTurn, over: int) -> ShownTurn:
     """The turn with about `over` characters less. Its tools' names go if nothing else remains."""
-    length = shown.turn.char_count - shown.left_out
+    length = shown_turn.turn.char_count - shown_turn.left_out
     if not length:
-        return ShownTurn(shown.turn.model_copy(update={"tool_calls": []}), "", "", shown.left_out)
-    return cut(shown.turn, max(0, length - max(over, 1)))
+        return ShownTurn(shown_turn.turn.model_copy(update={"tool_calls": []}), "", "", shown_turn.left_out)
+    return cut(shown_turn.turn, max(0, length - max(over, 1)))
 
 
 def _size(parts: Sequence[tuple[str, Sequence[str]]], counts: Sequence[int]) -> int:
     """Characters of the Markdown with so many entries of each section: of the first its last ones, else the first."""
     shown = []
-    for place, ((title, some), count) in enumerate(zip(parts, counts, strict=True)):
-        shown.append((title, some[len(some) - count :] if place == 0 else some[:count]))
+    for place, ((title, item), count) in enumerate(zip(parts, counts, strict=True)):
+        shown.append((title, item[len(item) - count :] if place == 0 else item[:count]))
     return len(_joined(shown))
 
 
@@ -244,23 +250,23 @@ def _joined(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
 def _entries(sections: Sections) -> list[tuple[str, list[str]]]:
     """The headings with the entries below each."""
     return [
-        (RAW, [_turn(one) for one in sections.raw]),
-        (TURNS, ["\n".join(map(_turn, (one, *one.others))) for one in sections.turns]),
-        (SUMMARIES, [_summary(one) for one in sections.summaries]),
-        (WAITING, [_summary(one, tools=True) for one in sections.waiting]),
+        (RAW, [_turn(item) for item in sections.raw]),
+        (TURNS, ["\n".join(map(_turn, (turn, *turn.others))) for turn in sections.turns]),
+        (SUMMARIES, [_summary(summary) for summary in sections.summaries]),
+        (WAITING, [_summary(item, tools=True) for item in sections.waiting]),
     ]
 
 
-def _turn(shown: ShownTurn) -> str:
-    turn = shown.turn
-    found = shown.relevance is not None
-    relevance = f" - Relevance: {shown.relevance}%" if found else ""
+def _turn(shown_turn: ShownTurn) -> str:
+    turn = shown_turn.turn
+    result = shown_turn.relevance is not None
+    relevance = f" - Relevance: {shown_turn.relevance}%" if result else ""
     lines = [f"[Turn {turn.turn_index}{relevance}] {', '.join([_moment(clock.iso(turn.said_at())), *_speaker(turn)])}"]
     # A message that names its author is that person's or agent's, with any role. Of a turn both are named.
     labels = ("", "") if turn.written_by and turn.role else (f"{_SIDES[turn.role]}: ", "Assistant: ")
-    lines += [f"{labels[0]}{escaped(shown.user)}"] if shown.user.strip() else []
-    lines += [f"{labels[1]}{escaped(shown.assistant)}"] if shown.assistant.strip() else []
-    lines += [f"Tools: {_names(shown.tools)}"] if shown.tools else []
+    lines += [f"{labels[0]}{escaped(shown_turn.user)}"] if shown_turn.user.strip() else []
+    lines += [f"{labels[1]}{escaped(shown_turn.assistant)}"] if shown_turn.assistant.strip() else []
+    lines += [f"Tools: {_names(shown_turn.tools)}"] if shown_turn.tools else []
     return "\n".join(lines)
 
 
@@ -278,23 +284,24 @@ def _moment(moment: str) -> str:
     return f"{moment[:16].replace('T', ' ')} UTC"
 
 
-def _range(one: Summary) -> str:
+def _range(summary: Summary) -> str:
     """The time of the covered turns: one day, or from one day to another."""
-    first, last = one.range_start[:10], _moment(one.range_end)
+    first, last = summary.range_start[:10], _moment(summary.range_end)
     return last if last.startswith(first) else f"{first} to {last}"
 
 
-def _summary(shown: ShownSummary, *, tools: bool = False) -> str:
-    one = shown.summary
-    relevance = f" - Relevance: {shown.relevance}%" if shown.relevance is not None else ""
+def _summary(shown_summary: ShownSummary, *, tools: bool = False) -> str:
+    summary = shown_summary.summary
+    relevance = f" - Relevance: {shown_summary.relevance}%" if shown_summary.relevance is not None else ""
     lines = [
-        f"[Level {one.level} Summary{relevance}] {', '.join(filter(None, (_range(one), _line(one.said_by))))}",
-        escaped(one.summary, sides=one.verbatim),
+        f"[Level {summary.level} Summary{relevance}] "
+        + ", ".join(filter(None, (_range(summary), _line(summary.said_by)))),
+        escaped(summary.summary, sides=summary.verbatim),
     ]
-    if one.key_findings:
-        lines += ["Key findings:", *(f"- {_line(finding)}" for finding in one.key_findings)]
-    lines += [f"Files mentioned: {_names(one.files_mentioned)}"] if one.files_mentioned else []
-    lines += [f"Tools used: {_names(one.tools_used)}"] if tools and one.tools_used else []
+    if summary.key_findings:
+        lines += ["Key findings:", *(f"- {_line(finding)}" for finding in summary.key_findings)]
+    lines += [f"Files mentioned: {_names(summary.files_mentioned)}"] if summary.files_mentioned else []
+    lines += [f"Tools used: {_names(summary.tools_used)}"] if tools and summary.tools_used else []
     return "\n".join(lines)
 
 

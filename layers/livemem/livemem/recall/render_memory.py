@@ -73,16 +73,22 @@ def language_of(tag: str | None) -> Lang:
 
 
 def markdown(
-    said: Sequence[ShownMessage], facts: Sequence[ShownFact], lang: Lang, zone: tzinfo, room: str | None = None
+    shown_messages: Sequence[ShownMessage],
+    facts: Sequence[ShownFact],
+    lang: Lang,
+    zone: tzinfo,
+    room: str | None = None,
 ) -> str:
     """The blocks that have entries; empty if none has. `room`: the one that was asked about."""
     blocks = []
-    if said:
-        rooms = [room] if room is not None else sorted({one.room for one in said})
-        lines = (f"• {_author(one.author)} ({_moment(one, zone)}){_COLON[lang]} {_text(one)}" for one in said)
+    if shown_messages:
+        rooms = [room] if room is not None else sorted({item.room for item in shown_messages})
+        lines = (
+            f"• {_author(item.author)} ({_moment(item, zone)}){_COLON[lang]} {_text(item)}" for item in shown_messages
+        )
         blocks.append("\n".join([_LIVE[lang].format(_rooms(rooms, lang)), *lines]))
     if facts:
-        kept = (f"• {_cut(one_line(one.content), FACT_CHARACTERS)}" for one in facts)
+        kept = (f"• {_cut(one_line(fact.content), FACT_CHARACTERS)}" for fact in facts)
         blocks.append("\n".join([_FACTS[lang], *kept]))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
@@ -97,18 +103,18 @@ def _author(name: str) -> str:
     return " ".join(_OF_AUTHORS.sub(" ", one_line(name)).split()) or "?"
 
 
-def _moment(said: ShownMessage, zone: tzinfo) -> str:
-    return f"{clock.parse(said.timestamp).astimezone(zone):%d/%m %H:%M}"
+def _moment(shown_message: ShownMessage, zone: tzinfo) -> str:
+    return f"{clock.parse(shown_message.timestamp).astimezone(zone):%d/%m %H:%M}"
 
 
-def _text(said: ShownMessage) -> str:
-    whole = one_line(said.content)
-    if len(whole) <= TEXT_CHARACTERS or said.part is None:
+def _text(shown_message: ShownMessage) -> str:
+    whole = one_line(shown_message.content)
+    if len(whole) <= TEXT_CHARACTERS or shown_message.part is None:
         return _cut(whole, TEXT_CHARACTERS)
-    start, end = said.part
-    before = f"{MORE} " if said.content[:start].strip() else ""
-    after = f" {MORE}" if said.content[end:].strip() else ""
-    return f"{before}{_cut(one_line(said.content[start:end]), TEXT_CHARACTERS)}{after}"
+    start, end = shown_message.part
+    before = f"{MORE} " if shown_message.content[:start].strip() else ""
+    after = f" {MORE}" if shown_message.content[end:].strip() else ""
+    return f"{before}{_cut(one_line(shown_message.content[start:end]), TEXT_CHARACTERS)}{after}"
 
 
 def _cut(text: str, most: int) -> str:

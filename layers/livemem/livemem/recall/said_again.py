@@ -49,9 +49,9 @@ class Saying:
         text = self.document.text
         if len(text) > LONGEST_TEXT:
             return []
-        some = text.splitlines() if self.document.kind == BANK else [text]
+        batch = text.splitlines() if self.document.kind == BANK else [text]
         # Who asks whether something is so does not say it.
-        lines = [_said(line) for line in some if "?" not in line]
+        lines = [_said(line) for line in batch if "?" not in line]
         return [(line, self._context.union(line)) for line in lines]
 
     def holds(self, statement: "Saying") -> bool:
@@ -65,12 +65,12 @@ class Saying:
             here.issuperset(statement.words) and self._says(line, statement.said) for line, here in self._lines
         )
 
-    def _says(self, line: Sequence[str], said: Sequence[str]) -> bool:
-        if deciding(said) != deciding(line):
+    def _says(self, line: Sequence[str], other: Sequence[str]) -> bool:
+        if deciding(other) != deciding(line):
             return False
-        sought = [word for word in said if word not in self._context or word in line]
+        sought = [word for word in other if word not in self._context or word in line]
         return any(
-            self._context.union(part).issuperset(said) and _in_order(sought, part) >= IN_ORDER * len(sought)
+            self._context.union(part).issuperset(other) and _in_order(sought, part) >= IN_ORDER * len(sought)
             for part in _parts(line, int(SPAN * len(sought)))
         )
 
@@ -94,11 +94,11 @@ def _decisive() -> frozenset[str]:
     return frozenset(words.terms(_DECISIVE))
 
 
-def _in_order(some: Sequence[str], others: Sequence[str]) -> int:
+def _in_order(words: Sequence[str], rest: Sequence[str]) -> int:
     """The length of the longest common subsequence."""
-    longest = [0] * (len(others) + 1)
-    for one in some:
+    longest = [0] * (len(rest) + 1)
+    for text in words:
         before = list(longest)
-        for place, other in enumerate(others, 1):
-            longest[place] = before[place - 1] + 1 if one == other else max(before[place], longest[place - 1])
+        for place, other in enumerate(rest, 1):
+            longest[place] = before[place - 1] + 1 if text == other else max(before[place], longest[place - 1])
     return longest[-1]

@@ -178,7 +178,7 @@ class _Resting:
             self._codes.pop(name, None)
 
 
-def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
+def search(process: Process, space_id: str, request: SearchRequest) -> SpaceHits:
     """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
     process has not read before, at most READ_MOST (search/view.py), and 1 call of the embedding model, if there is one,
     and 1 more for new texts.
@@ -186,11 +186,11 @@ def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    return _in(process, meta, asked, lambda: vector_of(process, asked.text))
+    return _in(process, meta, request, lambda: vector_of(process, request.text))
 
 
 def several(
-    process: Process, principal: Principal, named: str | None, asked: SearchRequest, after: str | None = None
+    process: Process, principal: Principal, named: str | None, request: SearchRequest, after: str | None = None
 ) -> HitsOfSpaces:
     """The same in several spaces at once, with 1 call for the question. `named` are their ids with commas in between.
     Without it, the first SPACES of those that the principal may see are searched, or the first ones `after` an id. A
@@ -200,11 +200,11 @@ def several(
     further ones, raises the first one's error.
     """
     space_ids, more = _spaces(process, principal, named, after)
-    vector = vector_of(process, asked.text)
+    vector = vector_of(process, request.text)
 
     def one(space_id: str) -> SpaceHits | LiveMemoryError | None:
         try:
-            return _in(process, heads.load_recent(process, space_id).meta, asked, lambda: vector)
+            return _in(process, heads.load_recent(process, space_id).meta, request, lambda: vector)
         except NotFound:
             if named is not None:
                 raise
@@ -217,12 +217,12 @@ def several(
             logger.error("search of a space failed", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
             return SpaceBroken(UNSEARCHABLE)
 
-    found = dict(zip(space_ids, process.store.map(one, space_ids), strict=True))
-    errors = {space_id: error for space_id, error in found.items() if isinstance(error, LiveMemoryError)}
-    if errors and len(errors) == len(found) and more is None:
+    results = dict(zip(space_ids, process.store.map(one, space_ids), strict=True))
+    errors = {space_id: error for space_id, error in results.items() if isinstance(error, LiveMemoryError)}
+    if errors and len(errors) == len(results) and more is None:
         raise next(iter(errors.values()))
     failed = [FailedSpace(space_id, error.code, error.detail) for space_id, error in errors.items()]
-    return HitsOfSpaces([answer for answer in found.values() if isinstance(answer, SpaceHits)], failed, more)
+    return HitsOfSpaces([answer for answer in results.values() if isinstance(answer, SpaceHits)], failed, more)
 
 
 def merged(answers: Sequence[SpaceHits], limit: int) -> list[tuple[str, Hit]]:
@@ -258,47 +258,47 @@ def _spaces(
     return space_ids, None
 
 
-def in_conversation(process: Process, space_id: str, conversation_id: str, asked: SearchRequest) -> SpaceHits:
+def in_conversation(process: Process, space_id: str, conversation_id: str, request: SearchRequest) -> SpaceHits:
     """The best of one conversation: 2 GETs, 1 LIST for new turns and 1 per 1,000 summaries, all side by side, and 1 GET
     for each that is new. Raises NotFound, SearchNotReady.
     """
     keys_of_talk.check_conversation_id(conversation_id)
     meta = heads.load_recent(process, space_id).meta
-    wanted = asked.within([conversation_id])
-    (found,) = found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))
-    if not found.conversations:
+    wanted = request.within([conversation_id])
+    (result,) = found_in(process, meta, [wanted], lambda: vector_of(process, request.text))
+    if not result.conversations:
         raise NotFound("conversation", conversation_id)
-    return found
+    return result
 
 
 def in_conversations(
-    process: Process, space_id: str, asked: SearchRequest, *, cwd: str | None = None, host: str | None = None
+    process: Process, space_id: str, request: SearchRequest, *, cwd: str | None = None, host: str | None = None
 ) -> SpaceHits:
     """The best of the conversations of a folder, or of the whole space: 1 LIST per 1,000 of them and then as
     `in_conversation` for each. If they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    some = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
+    batch = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
     if cwd is None and host is not None:
         raise InvalidRequest.of("host", "is the host of a folder: send `cwd` as well")
-    wanted = asked.within(some, all_of_space=some is not None and len(some) > ONE_BY_ONE)
-    return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
+    wanted = request.within(batch, all_of_space=batch is not None and len(batch) > ONE_BY_ONE)
+    return found_in(process, meta, [wanted], lambda: vector_of(process, request.text))[0]
 
 
-def in_rooms(process: Process, space_id: str, asked: SearchRequest, until: datetime | None = None) -> SpaceHits:
+def in_rooms(process: Process, space_id: str, request: SearchRequest, until: datetime | None = None) -> SpaceHits:
     """The best messages of rooms, or of one, that are relevant enough: as `search`. Without a least relevance of the
     request it is ROOM_MIN_RELEVANCE.
 
     `until`: when it stops reading. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    wanted = replace(asked, least=process.settings.room_min_relevance) if asked.least is None else asked
-    with answering(process, meta, [wanted], lambda: vector_of(process, asked.text), until) as (_, answers):
+    wanted = replace(request, least=process.settings.room_min_relevance) if request.least is None else request
+    with answering(process, meta, [wanted], lambda: vector_of(process, request.text), until) as (_, answers):
         return answers[0]
 
 
-def _in(process: Process, meta: Meta, asked: SearchRequest, embedded: Callable[[], Vector]) -> SpaceHits:
-    return found_in(process, meta, [asked], embedded)[0]
+def _in(process: Process, meta: Meta, request: SearchRequest, embedded: Callable[[], Vector]) -> SpaceHits:
+    return found_in(process, meta, [request], embedded)[0]
 
 
 def found_in(
@@ -323,12 +323,12 @@ def answering(
     """
     space_id, zone = meta.space_id, heads.zone_of(process, meta)
     today = process.clock().astimezone(zone).date()
-    questions = [one.on(today) for one in questions]
-    kinds = [one.kinds or ALL_KINDS for one in questions]
+    questions = [item.on(today) for item in questions]
+    kinds = [item.kinds or ALL_KINDS for item in questions]
     asked = replace(
         questions[0],
-        kinds=tuple({kind for some in kinds for kind in some}),
-        levels=tuple(sorted({level for one in questions for level in one.levels})),
+        kinds=tuple({kind for batch in kinds for kind in batch}),
+        levels=tuple(sorted({level for item in questions for level in item.levels})),
     )
     end = until or process.clock() + READING
     with viewing(process, meta) as view:
@@ -337,11 +337,11 @@ def answering(
             lambda: _follow(process, view, space_id, asked, lambda: process.clock() < end, looks),
             embedded,
         ]
-        there: list[str] | None
+        texts: list[str] | None
         vector: Vector
         try:
             view.left = 0
-            there, vector = process.store.map(lambda step: step(), steps)
+            texts, vector = process.store.map(lambda step: step(), steps)
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise
@@ -353,31 +353,31 @@ def answering(
         if vector.values is not None and len(gaps) and not view.left:
             vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
         meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
-        left = _documents(view, _missing(view, pool)) if view.segments else 0
+        rest = _documents(view, _missing(view, pool)) if view.segments else 0
         answers = []
-        for one in questions:
-            compared = None if one.aside else meaning
-            whole = view.apart(one.aside) if one.aside else view.shape()
-            matches = Matches(view.index, whole, compared, _question(view, space_id, one, zone, as_of))
-            answer = _answer(view, whole, compared, matches, one)
-            hits, behind = answer.page(one.skip, one.limit)
+        for question in questions:
+            compared = None if question.aside else meaning
+            whole = view.apart(question.aside) if question.aside else view.shape()
+            matches = Matches(view.index, whole, compared, _question(view, space_id, question, zone, as_of))
+            answer = _answer(view, whole, compared, matches, question)
+            hits, behind = answer.page(question.skip, question.limit)
             answers.append(
                 SpaceHits(
                     space_id,
-                    [matches.excerpt(hit) for hit in hits] if one.excerpts else hits,
-                    "bm25" if vector.values is None or one.aside else "hybrid",
-                    left,
+                    [matches.excerpt(hit) for hit in hits] if question.excerpts else hits,
+                    "bm25" if vector.values is None or question.aside else "hybrid",
+                    rest,
                     len(view.shape().documents),
                     view.cold,
                     as_of,
                     vector.failure,
-                    there,
+                    texts,
                     answer.below_floor,
-                    _why_not(view, whole, matches, answer, one, hits) if one.why_not else None,
+                    _why_not(view, whole, matches, answer, question, hits) if question.why_not else None,
                     view.left,
-                    len(hits) if behind is None and not one.skip else matches.count,
+                    len(hits) if behind is None and not question.skip else matches.count,
                     behind,
-                    () if hits or one.skip else _elsewhere(view, one, as_of),
+                    () if hits or question.skip else _elsewhere(view, question, as_of),
                 )
             )
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
@@ -388,16 +388,16 @@ def answering(
 
 
 def _answer(
-    view: SearchView, whole: IndexShape, meaning: Meaning | None, matches: Matches, asked: SearchRequest
+    view: SearchView, index_shape: IndexShape, meaning: Meaning | None, matches: Matches, request: SearchRequest
 ) -> HitList:
     def answering(hits: Sequence[Hit]) -> Collection[str]:
-        return _answering(view, whole, meaning, asked.text, hits)
+        return _answering(view, index_shape, meaning, request.text, hits)
 
-    return HitList(matches, asked.query, asked.floor, answering, present=asked.present)
+    return HitList(matches, request.query, request.floor, answering, present=request.present)
 
 
 def _answering(
-    view: SearchView, whole: IndexShape, meaning: Meaning | None, text: str, hits: Sequence[Hit]
+    view: SearchView, index_shape: IndexShape, meaning: Meaning | None, text: str, hits: Sequence[Hit]
 ) -> frozenset[str]:
     """The ids of those hits that may answer one of the questions in a text, beside all others: memories that do, and
     all else that does not state something else.
@@ -406,40 +406,40 @@ def _answering(
     stating = {
         hit.document.id: statements_of(hit.document) for hit in hits if hit.document.kind != memory_documents.MEMORY
     }
-    found = {name for name, parts in stating.items() if not parts}
+    ids = {name for name, parts in stating.items() if not parts}
     written = [hit for hit in hits if stating.get(hit.document.id)]
-    for asked in QuestionTerms.all_of(text):
+    for question in QuestionTerms.all_of(text):
         if memories:
-            baseline, statements = _beside(view, whole, meaning, asked, memories, (memory_documents.MEMORY,))
-            found.update(memories[place].document.id for place in evidence.answers(asked, baseline, statements))
+            baseline, statements = _beside(view, index_shape, meaning, question, memories, (memory_documents.MEMORY,))
+            ids.update(memories[place].document.id for place in evidence.answers(question, baseline, statements))
         if written:
-            baseline, _ = _beside(view, whole, meaning, asked, written, None)
+            baseline, _ = _beside(view, index_shape, meaning, question, written, None)
             for hit in written:
-                held = (baseline.held(asked, frozenset(words.terms(part))) for part in stating[hit.document.id])
-                if any(evidence.may_state(asked, baseline, some, hit.relevance) for some in held):
-                    found.add(hit.document.id)
-    return frozenset(found)
+                holding = (baseline.held(question, frozenset(words.terms(part))) for part in stating[hit.document.id])
+                if any(evidence.may_state(question, baseline, batch, hit.relevance) for batch in holding):
+                    ids.add(hit.document.id)
+    return frozenset(ids)
 
 
 def _beside(
     view: SearchView,
-    whole: IndexShape,
+    index_shape: IndexShape,
     meaning: Meaning | None,
-    asked: QuestionTerms,
+    question_terms: QuestionTerms,
     hits: Sequence[Hit],
     kinds: tuple[str, ...] | None,
 ) -> tuple[Baseline, list[Statement]]:
     """All documents of some kinds (None: of all), compared with a question, and the hits among them."""
     texts = [frozenset(words.terms(" ".join((hit.document.text, *hit.document.tags)))) for hit in hits]
-    all_of_them = whole.of_kinds(whole.kinds if kinds is None else kinds)
-    holders = engine.holders(view.index, whole, all_of_them, asked.terms)
+    all_of_them = index_shape.of_kinds(index_shape.kinds if kinds is None else kinds)
+    holders = engine.holders(view.index, index_shape, all_of_them, question_terms.terms)
     # Only what was found is read: a word that was meant stands there.
     spelled = respelled([term for term, count in holders.items() if not count], texts)
-    meant = engine.holders(view.index, whole, all_of_them, spelled.values())
+    meant = engine.holders(view.index, index_shape, all_of_them, spelled.values())
     baseline = Baseline.of_counts(
         int(all_of_them.sum()),
         holders | {term: meant[other] for term, other in spelled.items()},
-        engine.relevance(whole, meaning, all_of_them)[all_of_them] if meaning else None,
+        engine.relevance(index_shape, meaning, all_of_them)[all_of_them] if meaning else None,
         spelled,
     )
     statements = [
@@ -449,23 +449,28 @@ def _beside(
     return baseline, statements
 
 
-def _elsewhere(view: SearchView, asked: SearchRequest, moment: str) -> tuple[str, ...]:
+def _elsewhere(view: SearchView, request: SearchRequest, moment: str) -> tuple[str, ...]:
     """The scopes that a search of a whole space did not look into, and of which a document holds enough words of the
     question. No request.
     """
-    if asked.floor is None or asked.conversations is not None or asked.is_narrow:
+    if request.floor is None or request.conversations is not None or request.is_narrow:
         return ()
-    searched = (asked.aside,) if asked.aside else asked.kinds or ALL_KINDS
-    holding = view.index.holding(asked.floor.wanted, asked.floor.least_words, moment)
-    there = {aside or kind for kind, aside in holding}.difference(searched)
-    return tuple(name for name, kinds in {**KINDS, TOOLS: (TOOLS,)}.items() if not there.isdisjoint(kinds))
+    searched = (request.aside,) if request.aside else request.kinds or ALL_KINDS
+    holding = view.index.holding(request.floor.wanted, request.floor.least_words, moment)
+    existing = {aside or kind for kind, aside in holding}.difference(searched)
+    return tuple(name for name, kinds in {**KINDS, TOOLS: (TOOLS,)}.items() if not existing.isdisjoint(kinds))
 
 
 def _why_not(
-    view: SearchView, whole: IndexShape, matches: Matches, answer: HitList, asked: SearchRequest, hits: Sequence[Hit]
+    view: SearchView,
+    index_shape: IndexShape,
+    matches: Matches,
+    answer: HitList,
+    request: SearchRequest,
+    hits: Sequence[Hit],
 ) -> WhyNot:
     """Why the document that the request asks for is not among the hits. No request."""
-    names = reading_ids.document_ids(view.index, whole, asked.why_not) or [asked.why_not]
+    names = reading_ids.document_ids(view.index, index_shape, request.why_not) or [request.why_not]
     for place, hit in enumerate(hits):
         if hit.document.id in names:
             return WhyNot(hit.document.id, "found", rank=place + 1)
@@ -482,33 +487,35 @@ def _follow(
     process: Process,
     view: SearchView,
     space_id: str,
-    asked: SearchRequest,
+    request: SearchRequest,
     in_time: Callable[[], bool],
     looks: Looks | None,
 ) -> list[str] | None:
     """Bring the view up to date for the documents of the request. Returns the existing conversations, if the request
     names some.
     """
-    if asked.conversations is None:
-        some = sources(process, space_id, asked.kinds)
-        if asked.room is not None:
-            some = [room_documents.of_room(process, space_id, asked.room)]
+    if request.conversations is None:
+        some = sources(process, space_id, request.kinds)
+        if request.room is not None:
+            some = [room_documents.of_room(process, space_id, request.room)]
         view.follow(process.store, some, in_time, most=views.READ_MOST)
         return None
-    return conversation_documents.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
+    return conversation_documents.follow(process, view, space_id, request.conversations, request.levels, in_time, looks)
 
 
-def _question(view: SearchView, space_id: str, asked: SearchRequest, zone: tzinfo, moment: str) -> SpaceQuery:
+def _question(view: SearchView, space_id: str, request: SearchRequest, zone: tzinfo, moment: str) -> SpaceQuery:
     wanted = replace(
-        _filter(view, space_id, asked), since=_iso_in_zone(asked.since, zone), until=_iso_in_zone(asked.until, zone)
+        _filter(view, space_id, request),
+        since=_iso_in_zone(request.since, zone),
+        until=_iso_in_zone(request.until, zone),
     )
     # A summary says again what its turns say.
-    fill = (conversation_documents.SUMMARY,) if asked.has_turns else ()
+    fill = (conversation_documents.SUMMARY,) if request.has_turns else ()
     return SpaceQuery(
-        asked.query,
+        request.query,
         wanted,
-        asked.recency,
-        asked.least,
+        request.recency,
+        request.least,
         fill=fill,
         moment=moment,
     )
@@ -518,21 +525,22 @@ def _iso_in_zone(moment: datetime | None, zone: tzinfo) -> str | None:
     return clocks.iso(clocks.in_zone(moment, zone)) if moment else None
 
 
-def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFilter:
+def _filter(view: SearchView, space_id: str, request: SearchRequest) -> DocumentFilter:
     """The filter, with the groups of some levels of all conversations if the request names levels."""
-    if asked.filter.groups is not None or set(asked.levels) == set(conversation_documents.LEVELS):
-        return asked.filter
+    if request.filter.groups is not None or set(request.levels) == set(conversation_documents.LEVELS):
+        return request.filter
     return replace(
-        asked.filter, groups=conversation_documents.groups(conversation_documents.known(view, space_id), asked.levels)
+        request.filter,
+        groups=conversation_documents.groups(conversation_documents.known(view, space_id), request.levels),
     )
 
 
-def _preferred(view: SearchView, gaps: NDArray[np.int64], asked: SearchRequest) -> NDArray[np.int64]:
+def _preferred(view: SearchView, gaps: NDArray[np.int64], request: SearchRequest) -> NDArray[np.int64]:
     """The `gaps`, with the passages that the request may find at the end, where `_close_gaps` takes them."""
-    if asked.filter.groups is None:
+    if request.filter.groups is None:
         return gaps
     whole = view.shape()
-    near = whole.of_groups(asked.filter.groups)
+    near = whole.of_groups(request.filter.groups)
     return gaps[np.argsort(near[whole.owner[gaps]], kind="stable")]
 
 
@@ -568,7 +576,7 @@ def vector_of(process: Process, text: str) -> Vector:
     if failure and failure != LATE:
         return Vector(failure=failure)
     try:
-        found = process.embed([text], query=True, timeout=LATE_SECONDS if failure else QUERY_SECONDS)
+        vectors = process.embed([text], query=True, timeout=LATE_SECONDS if failure else QUERY_SECONDS)
     except EmbeddingError as error:
         logger.warning("question was not embedded", extra={"error_code": error.code, "detail": error.detail})
         if error.code != failure:
@@ -576,7 +584,7 @@ def vector_of(process: Process, text: str) -> Vector:
         return Vector(failure=error.code)
     if failure:
         resting.end(QUESTIONS)
-    return Vector(np.asarray(found[0], dtype=np.float32))
+    return Vector(np.asarray(vectors[0], dtype=np.float32))
 
 
 def _pool(view: SearchView, vector: Vector) -> Pool | None:

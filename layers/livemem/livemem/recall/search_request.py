@@ -103,7 +103,7 @@ class SearchRequest:
         """The request's texts. Summaries alone have a `topic` or an `entity`. With `everything`, or 0 as `min_score`,
         there is no floor. Raises InvalidRequest or InvalidName, naming the field.
         """
-        some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
+        batch = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
             raise InvalidRequest.of("q", f"must have at most {QUERY_CHARACTERS} characters")
         query = words.parse(text)
@@ -115,12 +115,12 @@ class SearchRequest:
         checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None:
             check_speaker("author", author)
-        named = {"topic": _named("topic", topic), "entity": _named("entity", entity)}
-        of_talk = some is not None or any(named.values())
+        fields = {"topic": _named("topic", topic), "entity": _named("entity", entity)}
+        of_talk = batch is not None or any(fields.values())
         aside = scope if scope in ASIDE else ""
         wanted = OF_CONVERSATION if aside else scope
         kinds = _kinds(wanted or (OF_CONVERSATION if of_talk else ALL))
-        alone = some is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
+        alone = batch is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
         return cls(
             text,
             query,
@@ -130,13 +130,13 @@ class SearchRequest:
                 author,
                 category,
                 tag,
-                groups=None if some is None else conversation_documents.groups(some),
-                **named,
+                groups=None if batch is None else conversation_documents.groups(batch),
+                **fields,
             ),
             limit,
             recency,
             kinds,
-            some if alone else None,
+            batch if alone else None,
             since=checked.since,
             until=checked.until,
             least=0.0 if everything else min_score,
@@ -146,7 +146,7 @@ class SearchRequest:
             else RelevanceFloor.of_search(
                 text,
                 query,
-                filtered=any(one is not None for one in (author, category, tag, since, until, topic, entity)),
+                filtered=any(item is not None for item in (author, category, tag, since, until, topic, entity)),
             ),
         )
 
@@ -168,8 +168,8 @@ class SearchRequest:
         wanted = tuple(level for level in _levels(levels) if level or include_turns)
         if not wanted:
             raise InvalidRequest.of("include_turns", "can't be false if `levels` is only 0: nothing would be searched")
-        found = cls.of(text, scope=OF_CONVERSATION, limit=max_results, **more)
-        return replace(found, levels=wanted)
+        result = cls.of(text, scope=OF_CONVERSATION, limit=max_results, **more)
+        return replace(result, levels=wanted)
 
     @classmethod
     def of_rooms(
@@ -182,10 +182,10 @@ class SearchRequest:
             room_keys.check_room(room)
         if not 1 <= limit <= LIMIT_MOST:
             raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
-        found = cls.of(text, scope=OF_ROOMS, limit=limit, **floor)
+        result = cls.of(text, scope=OF_ROOMS, limit=limit, **floor)
         if room is None:
-            return found
-        return _in_room(found, room)
+            return result
+        return _in_room(result, room)
 
     @classmethod
     def of_part(
@@ -209,21 +209,21 @@ class SearchRequest:
             OF_ROOMS: room is not None,
             OF_MEMORIES: kind is not None,
         }
-        named = [part for part, wanted in parts.items() if wanted]
+        named = [part for part, target in parts.items() if target]
         if len(named) > 1 or (named and scope not in (None, ALL, *named)):
             raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(named)} alone")
         if conversation_id is not None:
             conversation_keys.check_conversation_id(conversation_id)
-        found = cls.of(text, scope=named[0] if named else scope or ALL, **filters)
+        result = cls.of(text, scope=named[0] if named else scope or ALL, **filters)
         if room is not None:
             room_keys.check_room(room)
-            return _in_room(found, room)
+            return _in_room(result, room)
         if kind is not None:
-            return replace(found, filter=replace(found.filter, memory_kind=kind))
+            return replace(result, filter=replace(result.filter, memory_kind=kind))
         if parts[OF_CONVERSATION]:
-            some = None if conversation_id is None else (conversation_id,)
-            return replace(found, levels=_levels(levels)).within(some)
-        return found
+            batch = None if conversation_id is None else (conversation_id,)
+            return replace(result, levels=_levels(levels)).within(batch)
+        return result
 
     def from_rank(self, skip: int | None) -> "SearchRequest":
         """The same for a later page of the answer; None for the first one. Raises InvalidRequest."""
@@ -266,19 +266,19 @@ class SearchRequest:
 
         `all_of_space` follows all of them, where that is less work.
         """
-        some = (conversation_documents.TURN,) * (0 in self.levels) + (conversation_documents.SUMMARY,) * any(
+        batch = (conversation_documents.TURN,) * (0 in self.levels) + (conversation_documents.SUMMARY,) * any(
             self.levels
         )
         if conversation_ids is None:
-            return replace(self, filter=replace(self.filter, kinds=some), kinds=some, conversations=None)
+            return replace(self, filter=replace(self.filter, kinds=batch), kinds=batch, conversations=None)
         filtered = replace(self.filter, kinds=None, groups=conversation_documents.groups(conversation_ids, self.levels))
         alone = None if all_of_space else tuple(conversation_ids)
-        return replace(self, filter=filtered, kinds=some, conversations=alone)
+        return replace(self, filter=filtered, kinds=batch, conversations=alone)
 
 
-def _in_room(asked: SearchRequest, room: str) -> SearchRequest:
+def _in_room(request: SearchRequest, room: str) -> SearchRequest:
     # Of a room there is nothing else.
-    return replace(asked, filter=replace(asked.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
+    return replace(request, filter=replace(request.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
 
 
 def _named(field: str, name: str | None) -> str | None:
@@ -294,10 +294,10 @@ def _named(field: str, name: str | None) -> str | None:
 def _levels(levels: str | None) -> tuple[int, ...]:
     """The levels that a request names. All if it names none."""
     named = {str(level): level for level in conversation_documents.LEVELS}
-    some = list(named) if levels is None else items.names(levels)
-    if not set(some) <= named.keys():
+    batch = list(named) if levels is None else items.names(levels)
+    if not set(batch) <= named.keys():
         raise InvalidRequest.of("levels", f"must be some of {', '.join(named)}, separated by commas")
-    return tuple(sorted({named[one] for one in some}))
+    return tuple(sorted({named[item] for item in batch}))
 
 
 def _kinds(scope: str) -> tuple[str, ...] | None:

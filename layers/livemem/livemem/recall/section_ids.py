@@ -40,7 +40,7 @@ def section_id(path: str, titles: Sequence[str]) -> str:
 
 def shared(titles: Iterable[Sequence[str]]) -> int:
     """How many headings the sections of a file need not name: 1 where all are below one title, else 0."""
-    below = {some[0] for some in titles if some}
+    below = {title[0] for title in titles if title}
     return int(len(below) == 1)
 
 
@@ -60,11 +60,11 @@ def with_text(content: str, *, whole: bool = False) -> list[OwnText]:
     """The sections that have a text of their own, in their order. A file that can't be parsed, or one that is to be
     taken as a `whole`, is one piece.
     """
-    found = {PREAMBLE: content} if whole else own_texts(content)
-    alone = found.keys() == {PREAMBLE}
+    result = {PREAMBLE: content} if whole else own_texts(content)
+    alone = result.keys() == {PREAMBLE}
     return [
         OwnText(path, tuple(map(title, path)), text.strip("\r\n").rstrip(), alone)
-        for path, text in found.items()
+        for path, text in result.items()
         if text.strip()
     ]
 
@@ -75,15 +75,15 @@ def find(content: str, headings: str) -> str | None:
     Headings that occur more than once have one id. Then the result is all of them, one behind the other.
     """
     if not headings:
-        return next((one.text for one in with_text(content) if one.path == PREAMBLE), None)
+        return next((item.text for item in with_text(content) if item.path == PREAMBLE), None)
     try:
         listed = sections.list_sections(content)
     except SectionError:
         return None
-    some = [one for one in listed if headings in _names(one.path)]
+    batch = [list_section for list_section in listed if headings in _names(list_section.path)]
     # Below the file's only title, the headings without it are enough.
-    some = some or [one for one in listed if headings in _names(one.path[1:])]
-    return "\n".join(sections.section_text(content, one).strip("\r\n") for one in some) or None
+    batch = batch or [list_section for list_section in listed if headings in _names(list_section.path[1:])]
+    return "\n".join(sections.section_text(content, item).strip("\r\n") for item in batch) or None
 
 
 def is_within(path: SectionPath, headings: str) -> bool:

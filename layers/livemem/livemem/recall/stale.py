@@ -62,26 +62,30 @@ def stale(process: Process, space_id: str, *, days: int = DAYS_DEFAULT, limit: i
         partial(_sections, process, space_id),
         *(partial(_memories, process, space_id, kind) for kind in memory_keys.KINDS),
     ]
-    found = [one for some in process.store.map(lambda look: look(), looks) for one in some]
-    old = sorted((one for one in found if _moment(one) < before), key=lambda one: (_moment(one), one.id))
+    results = [item for batch in process.store.map(lambda look: look(), looks) for item in batch]
+    old = sorted(
+        (result for result in results if _moment(result) < before), key=lambda result: (_moment(result), result.id)
+    )
     return StaleList(old[:limit], len(old))
 
 
-def _moment(one: StaleItem) -> datetime:
-    return clock.parse(one.verified_at)
+def _moment(stale_item: StaleItem) -> datetime:
+    return clock.parse(stale_item.verified_at)
 
 
 def _sections(process: Process, space_id: str) -> list[StaleItem]:
     bank = files.with_content(process, contents.bank_files(process, space_id))
     # Which of them are loaded first does not matter here, so the rules need not be read.
     sections = start_material.sections_of("", bank, start_material.rest_on(process, space_id, bank))
-    return [StaleItem("section", one.id, _excerpt(one.text), one.verified_at) for one in sections]
+    return [StaleItem("section", section.id, _excerpt(section.text), section.verified_at) for section in sections]
 
 
 def _memories(process: Process, space_id: str, kind: memory_keys.Kind) -> list[StaleItem]:
     missing: list[str] = []
     alive = log.load(process, space_id, kind, missing).alive(process.clock())
-    return [StaleItem("memory", f"memories/{one.memory_id}", _excerpt(one.content), one.updated_at) for one in alive]
+    return [
+        StaleItem("memory", f"memories/{item.memory_id}", _excerpt(item.content), item.updated_at) for item in alive
+    ]
 
 
 def _excerpt(text: str) -> str:

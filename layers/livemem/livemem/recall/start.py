@@ -119,20 +119,20 @@ class StartRequest:
         return cls(max_chars, q if q and q.strip() else None, lang, name, at)
 
 
-def start(process: Process, space_id: str, wanted: StartRequest) -> Start:
+def start(process: Process, space_id: str, request: StartRequest) -> Start:
     """The start of a session in a space: the requests of `start_material.load`. Raises NotFound, StoreUnavailable, and
     for an earlier moment InvalidRequest, Conflict.
     """
     material = start_material.load(
-        process, space_id, characters=wanted.max_chars, question=wanted.q, user=wanted.user, at=wanted.at
+        process, space_id, characters=request.max_chars, question=request.q, user=request.user, at=request.at
     )
-    return render(material, wanted.max_chars, wanted.lang or language_of(material.language))
+    return render(material, request.max_chars, request.lang or language_of(material.language))
 
 
 def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:
     """The start made of some material. Pure."""
     words = WORDS[lang]
-    sections = [SectionText(one, words) for one in material.sections]
+    sections = [SectionText(section, words) for section in material.sections]
     page = _Page(material, max_chars, words)
     units: list[Unit] = []
     first = 0
@@ -154,7 +154,7 @@ def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:
 
 def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Why, list[Unit]]:
     """All that fills a start before the synthesis, the important queues first."""
-    by_address = {(one.section.path, one.section.address): one for one in sections}
+    by_address = {(item.section.path, item.section.address): item for item in sections}
     answers: list[StartItem | tuple[SectionText, str]] = []
     for place, hit in enumerate(material.found):
         if hit.kind != "section":
@@ -165,32 +165,35 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
             answers.append((section, hit.excerpt))
     live: list[StartItem] = []
 
-    def take(one: tuple[str, StartItem]) -> bool:
-        live.append(one[1])
+    def take(pair: tuple[str, StartItem]) -> bool:
+        live.append(pair[1])
         return True
 
     # Without room of its own each author has the next turn who has least, whatever the start has place for.
     start_material.share_out(
-        [(one.agent, _item(place, "live", one.note_id, _note_line(one))) for place, one in enumerate(material.live)],
+        [
+            (item.agent, _item(place, "live", item.note_id, _note_line(item)))
+            for place, item in enumerate(material.live)
+        ],
         0,
-        author=lambda one: one[0],
-        size=lambda one: len(one[1].text),
+        author=lambda item: item[0],
+        size=lambda item: len(item[1].text),
         take=take,
     )
     # Those that answer the question come as answers, unless these have their share.
-    answering = {one.key for one in answers if isinstance(one, StartItem)}
-    live.sort(key=lambda one: one.key in answering)
+    answering = {answer.key for answer in answers if isinstance(answer, StartItem)}
+    live.sort(key=lambda item: item.key in answering)
     heard = [
-        StartItem(place, "summary", ("summary", one.summary_id), one.summary_id, _heard_line(one))
-        for place, one in enumerate(material.heard)
+        StartItem(place, "summary", ("summary", item.summary_id), item.summary_id, _heard_line(item))
+        for place, item in enumerate(material.heard)
     ]
     return {
-        "load_first": of_sections("load_first", [one for one in sections if one.section.first is not None]),
+        "load_first": of_sections("load_first", [item for item in sections if item.section.first is not None]),
         "question": of_answers(answers),
         "user": of_items("user", heard),
         "live": of_items("live", live),
-        "own": of_items("own", [_memory_item(place, one) for place, one in enumerate(material.memories)]),
-        "other": of_sections("other", [one for one in sections if one.section.first is None]),
+        "own": of_items("own", [_memory_item(place, memory) for place, memory in enumerate(material.memories)]),
+        "other": of_sections("other", [item for item in sections if item.section.first is None]),
     }
 
 
@@ -244,8 +247,8 @@ class _Page:
     def takes_all(self, sections: Sequence[SectionText]) -> bool:
         """Take all sections whole. Returns whether they fit."""
         for section in sections:
-            shown = self._sections[section] = ShownSection(section)
-            self.used += shown.take_all()
+            shown_section = self._sections[section] = ShownSection(section)
+            self.used += shown_section.take_all()
             self._open(_group(section))
             self._open_file(section)
             self._outline.take(section.section)
@@ -319,23 +322,23 @@ class _Page:
         """Count the heading of its file. Sections that are loaded first stand in the order of the rules, so a file
         may come several times.
         """
-        one = (section.section.path, section.section.first)
-        if one not in self._files:
-            self._files.add(one)
+        item = (section.section.path, section.section.first)
+        if item not in self._files:
+            self._files.add(item)
             self.used += len(section.file)
 
     def take_synthesis(self) -> None:
         """Take the lines of the synthesis that say something new, as far as they fit."""
         new = self._new_of_synthesis()
-        kept: list[TextLine] = []
+        text_lines: list[TextLine] = []
         for line in new:
-            text = f"\n{joined([*kept, line])}\n"
+            text = f"\n{joined([*text_lines, line])}\n"
             if self.used + len(self._heading("synthesis")) + len(text) + self._outline.need() <= self.max:
-                kept.append(line)
+                text_lines.append(line)
                 self._synthesis = text
-        if kept:
+        if text_lines:
             self.used += len(self._heading("synthesis")) + len(self._synthesis)
-        if len(kept) == len(new):
+        if len(text_lines) == len(new):
             self._outline.take(SYNTHESIS)
 
     def _new_of_synthesis(self) -> list[TextLine]:
@@ -343,8 +346,8 @@ class _Page:
         synthesis = self._material.synthesis
         if not synthesis or not synthesis.content.strip():
             return []
-        said = text_tokens.read("".join(self._parts()[1][1:])).words
-        return [line for line in lines_of(visible(synthesis.content.strip())) if _says_more(line.text, said)]
+        words = text_tokens.read("".join(self._parts()[1][1:])).words
+        return [line for line in lines_of(visible(synthesis.content.strip())) if _says_more(line.text, words)]
 
     def finished(self) -> Start:
         """The text and its parts."""
@@ -370,14 +373,14 @@ class _Page:
         add("guide", "guide", None, self._guide)
         for why in WHYS:
             # An item behind a section would be one of its list.
-            for item in sorted(self._items[why], key=lambda one: one.place):
+            for item in sorted(self._items[why], key=lambda entry: entry.place):
                 add(why, item.kind, item.source, item.text, item.verified_at)
             above = ""
-            for shown in groups[why]:
-                section, alone = shown.text.section, why == "question"
-                file = "" if alone or section.path == above else shown.text.file
+            for group in groups[why]:
+                section, alone = group.text.section, why == "question"
+                file = "" if alone or section.path == above else group.text.file
                 above = section.path
-                add(why, "section", section.id, f"{file}{shown.shown(alone=alone)}", section.verified_at)
+                add(why, "section", section.id, f"{file}{group.shown(alone=alone)}", section.verified_at)
             if why == "synthesis" and self._synthesis:
                 add(why, "synthesis", "synthesis", self._synthesis)
         return parts, texts
@@ -385,17 +388,17 @@ class _Page:
     def _groups(self) -> dict[Why, list[ShownSection]]:
         """The sections in their order. Answers are those that have place in the share of answers."""
         groups: dict[Why, list[ShownSection]] = defaultdict(list)
-        left = self.max // SHARE_OF_QUESTION - len(self._heading("question"))
-        left -= sum(len(item.text) for item in self._items["question"])
+        rest = self.max // SHARE_OF_QUESTION - len(self._heading("question"))
+        rest -= sum(len(item.text) for item in self._items["question"])
         answers: set[SectionText] = set()
         for section in self._answers:
             chars = len(self._sections[section].shown(alone=True))
-            if section.section.first is None and chars <= left:
-                left -= chars
+            if section.section.first is None and chars <= rest:
+                rest -= chars
                 answers.add(section)
                 groups["question"].append(self._sections[section])
-        places = {id(one): place for place, one in enumerate(self._material.sections)}
-        for section in sorted(self._sections, key=lambda one: (one.section.first or 0, places[id(one.section)])):
+        places = {id(item): place for place, item in enumerate(self._material.sections)}
+        for section in sorted(self._sections, key=lambda item: (item.section.first or 0, places[id(item.section)])):
             if section not in answers:
                 groups[_group(section)].append(self._sections[section])
         return groups
@@ -409,12 +412,12 @@ def _group(section: SectionText) -> Why:
     return "other" if section.section.first is None else "load_first"
 
 
-def _says_more(line: str, said: frozenset[str]) -> bool:
+def _says_more(line: str, words: frozenset[str]) -> bool:
     """Whether a line has a number, date, name or identifier of its own, or many other words."""
     if line.lstrip().startswith("#"):
         return False
     tokens = text_tokens.read(line)
-    return bool(tokens.details - said) or len(tokens.words - said) * OWN_WORDS > len(tokens.words)
+    return bool(tokens.details - words) or len(tokens.words - words) * OWN_WORDS > len(tokens.words)
 
 
 def _guide(material: StartMaterial, words: StartWords) -> str:
@@ -464,9 +467,9 @@ def _memory_line(memory: Memory) -> str:
 
 
 def _heard_line(heard: Heard) -> str:
-    told = (one if len(one) <= SIGNAL else f"{one[: SIGNAL - 1]}…" for one in heard.signals)
+    told = (signal if len(signal) <= SIGNAL else f"{signal[: SIGNAL - 1]}…" for signal in heard.signals)
     return _line([day(heard.until), heard.summary_id, heard.said_by], "; ".join(told))
 
 
-def _line(told: Iterable[str], text: str) -> str:
-    return visible(f"- [{' '.join(word for word in told if word)}] {within_item(text)}") + "\n"
+def _line(heads: Iterable[str], text: str) -> str:
+    return visible(f"- [{' '.join(word for word in heads if word)}] {within_item(text)}") + "\n"

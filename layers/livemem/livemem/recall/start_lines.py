@@ -47,28 +47,28 @@ def lines_of(text: str) -> list[TextLine]:
     rows: Sequence[str] = split_lines(near)
     pieces: list[tuple[Sequence[str], str, str]] = []
     for start, end, kin, is_paragraph in _blocks(rows):
-        some = rows[start:end]
-        table = _table_start(_stripped(some)) if is_paragraph and "|" in "".join(some) else None
+        batch = rows[start:end]
+        table = _table_start(_stripped(batch)) if is_paragraph and "|" in "".join(batch) else None
         if table is None:
-            pieces.append((some, "", kin))
+            pieces.append((batch, "", kin))
             continue
         first = table + joints.HEAD_ROWS
-        head = "".join(some[table:first])
+        head = "".join(batch[table:first])
         if table:
-            pieces.append((some[:table], "", ""))
-        rest = some[first:]
+            pieces.append((batch[:table], "", ""))
+        rest = batch[first:]
         pieces += [([row], head.rstrip("\r\n"), f"table {start}") for row in rest if not is_blank(row)]
         if all(map(is_blank, rest)):
-            pieces.append((some[table:], "", ""))
+            pieces.append((batch[table:], "", ""))
     if len(near) < len(text):
         pieces = pieces[:-1] if from_top else pieces[1:]
-    found: list[TextLine] = []
+    text_lines: list[TextLine] = []
     blank = False
-    for some, head, kin in pieces:
-        whole = "".join(some)
-        found.append(TextLine(len(found), whole.rstrip("\r\n \t"), blank, head, kin))
-        blank = is_blank(some[-1])
-    return found
+    for batch, head, kin in pieces:
+        whole = "".join(batch)
+        text_lines.append(TextLine(len(text_lines), whole.rstrip("\r\n \t"), blank, head, kin))
+        blank = is_blank(batch[-1])
+    return text_lines
 
 
 def _blocks(rows: Sequence[str]) -> list[tuple[int, int, str, bool]]:
@@ -112,8 +112,8 @@ def newest_first(lines: Sequence[TextLine]) -> list[TextLine]:
     of: dict[int, str] = {}
     for line, day in zip(lines, days, strict=True):
         last = of[line.place] = day or last
-    some = sorted(lines, key=lambda one: (of[one.place], -one.place if from_top else one.place), reverse=True)
-    return sorted(some, key=lambda one: len(one.text) > LARGE)
+    batch = sorted(lines, key=lambda item: (of[item.place], -item.place if from_top else item.place), reverse=True)
+    return sorted(batch, key=lambda item: len(item.text) > LARGE)
 
 
 def _is_newest_first(days: Sequence[str]) -> bool:
@@ -123,7 +123,7 @@ def _is_newest_first(days: Sequence[str]) -> bool:
 def joined(lines: Collection[TextLine]) -> str:
     """Some lines of a text in its order: tables with their heads, and blank lines where lines would run together."""
     text, before = "", None
-    for line in sorted(lines, key=lambda one: one.place):
+    for line in sorted(lines, key=lambda item: item.place):
         same = before is not None and before.kin == line.kin
         if before:
             near = before.place + 1 == line.place

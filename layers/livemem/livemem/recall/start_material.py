@@ -143,8 +143,8 @@ class RestsOn:
 
     def confirmed(self, part: OwnText) -> list[str]:
         """When a part of the file was corrected or confirmed by hand."""
-        some = self.by_hand_at
-        return list(some.values()) if part.whole else [some[part.path]] if part.path in some else []
+        batch = self.by_hand_at
+        return list(batch.values()) if part.whole else [batch[part.path]] if part.path in batch else []
 
 
 def load(
@@ -181,33 +181,33 @@ def load(
             if isinstance(failed, LiveMemoryError)
             else StoreUnavailable("The space could not be read in time. Try again.")
         )
-    whole: WholeSpace = results[SPACE]
-    assert whole.live
-    if user is not None and at is None and whole.meta.has_conversations:
+    whole_space: WholeSpace = results[SPACE]
+    assert whole_space.live
+    if user is not None and at is None and whole_space.meta.has_conversations:
         # After the head, which shows that there is something to look for.
         heard = {USER: FanOutTask(lambda: user_signals.heard(process, space_id, user), SECONDS[USER])}
         more, more_failures = fan_out.done(process, heard)
         results, failures = results | more, failures | more_failures
-    shown = {note.note_id for note in whole.live.notes}
-    newest_first = whole.live.notes[::-1]
-    found, unread = results.get(SEARCH, ([], 0))
-    if whole.then:
-        found = _of_then(found, whole.then, shown)
+    ids = {note.note_id for note in whole_space.live.notes}
+    newest_first = whole_space.live.notes[::-1]
+    result, unread = results.get(SEARCH, ([], 0))
+    if whole_space.then:
+        result = _of_then(result, whole_space.then, ids)
     urgent_first = sorted(newest_first, key=lambda note: note.category not in URGENT)
     return StartMaterial(
-        whole.meta,
-        sections_of(whole.rules or "", whole.bank, rest_on(process, space_id, whole.bank)),
-        whole.synthesis,
+        whole_space.meta,
+        sections_of(whole_space.rules or "", whole_space.bank, rest_on(process, space_id, whole_space.bank)),
+        whole_space.synthesis,
         urgent_first,
-        max(whole.live.count, len(shown)),
-        whole.live.exact,
+        max(whole_space.live.count, len(ids)),
+        whole_space.live.exact,
         results.get(MEMORIES, []),
-        found,
+        result,
         results.get(USER, []),
         tuple(name for name in SECONDS if name in failures),
         unread,
-        whole.then,
-        whole.meta.language or detect(whole.rules or ""),
+        whole_space.then,
+        whole_space.meta.language or detect(whole_space.rules or ""),
     )
 
 
@@ -219,17 +219,17 @@ def _space(process: Process, space_id: str, characters: int, at: str | None) -> 
     return replace(whole, live=past_notes.live_at(process, space_id, whole.then, most=NOTES_MOST))
 
 
-def _of_then(found: Sequence[StartHit], then: RecordedMoment, live: Collection[str]) -> list[StartHit]:
+def _of_then(start_hits: Sequence[StartHit], then: RecordedMoment, live: Collection[str]) -> list[StartHit]:
     """The answers that were there then. A note that was live then counts as live. Sections are matched with the bank of
     then by the renderer.
     """
-    some = []
-    for hit in found:
+    batch = []
+    for hit in start_hits:
         if hit.kind == "section":
-            some.append(hit)
+            batch.append(hit)
         elif keys.parse_note_id(hit.id).timestamp <= then.time:
-            some.append(replace(hit, kind="live" if hit.id in live else "archive"))
-    return some
+            batch.append(replace(hit, kind="live" if hit.id in live else "archive"))
+    return batch
 
 
 def _chosen(newest: Newest, characters: int) -> list[Entry]:
@@ -237,57 +237,57 @@ def _chosen(newest: Newest, characters: int) -> list[Entry]:
 
     An object has at least as many bytes as its note has characters.
     """
-    some = sorted(newest.listing if newest.exact else newest.entries, key=_order, reverse=True)
-    wanted: set[str] = set()
-    left = characters
+    batch = sorted(newest.listing if newest.exact else newest.entries, key=_order, reverse=True)
+    texts: set[str] = set()
+    rest = characters
 
     def take(entry: Entry) -> bool:
-        nonlocal left
-        fits = len(wanted) < NOTES_MOST and entry.size <= max(left, 0)
+        nonlocal rest
+        fits = len(texts) < NOTES_MOST and entry.size <= max(rest, 0)
         if fits:
-            wanted.add(entry.key)
-            left -= entry.size
+            texts.add(entry.key)
+            rest -= entry.size
         return fits
 
     share_out(
-        sorted(some, key=lambda entry: contents.note_name(entry).category not in URGENT),
+        sorted(batch, key=lambda entry: contents.note_name(entry).category not in URGENT),
         characters,
         author=lambda entry: contents.note_name(entry).agent,
         # Many small notes are not read either.
         size=lambda entry: max(entry.size, characters // NOTES_MOST),
         take=take,
     )
-    return [entry for entry in some if entry.key in wanted]
+    return [entry for entry in batch if entry.key in texts]
 
 
 def share_out(
-    some: Iterable[T], room: int, *, author: Callable[[T], str], size: Callable[[T], int], take: Callable[[T], bool]
+    items: Iterable[T], room: int, *, author: Callable[[T], str], size: Callable[[T], int], take: Callable[[T], bool]
 ) -> None:
     """Offer each to `take`, which says whether there is room for it. First comes of each author what fits an equal
-    share of `room` characters, in the order of `some`. The authors share the rest by turns: the next one is of the
+    share of `room` characters, in their order. The authors share the rest by turns: the next one is of the
     author that has least.
 
     So no author takes the place of the others, and one alone may have all.
     """
     waiting: dict[str, deque[T]] = defaultdict(deque)
-    for one in some:
-        waiting[author(one)].append(one)
+    for item in items:
+        waiting[author(item)].append(item)
     turns: list[tuple[int, int, deque[T]]] = []
     for place, own in enumerate(waiting.values()):
         used = 0
         for _ in range(len(own)):
-            one = own.popleft()
-            if used + size(one) <= room // len(waiting) and take(one):
-                used += size(one)
+            item = own.popleft()
+            if used + size(item) <= room // len(waiting) and take(item):
+                used += size(item)
             else:
-                own.append(one)
+                own.append(item)
         turns.append((used, place, own))
     heapify(turns)
     while turns:
         used, place, own = heappop(turns)
         if own:
-            one = own.popleft()
-            heappush(turns, (used + size(one) if take(one) else used, place, own))
+            item = own.popleft()
+            heappush(turns, (used + size(item) if take(item) else used, place, own))
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
@@ -297,9 +297,9 @@ def _order(entry: Entry) -> tuple[object, ...]:
 def _memories(process: Process, space_id: str) -> list[Memory]:
     """The agents' knowledge of themselves and their goals: those last stored or changed first."""
     missing: list[str] = []
-    found = process.store.map(lambda kind: log.load(process, space_id, kind, missing), _OWN)
+    results = process.store.map(lambda kind: log.load(process, space_id, kind, missing), _OWN)
     now = process.clock()
-    return states.newest_first(memory for one in found for memory in one.alive(now))[:MEMORIES_MOST]
+    return states.newest_first(memory for item in results for memory in item.alive(now))[:MEMORIES_MOST]
 
 
 def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
@@ -326,35 +326,35 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
         conversation_documents.TURN: "turn",
         conversation_documents.SUMMARY: "summary",
     }
-    said = conversation_documents.KINDS
+    talk_kinds = conversation_documents.KINDS
     asked = replace(SearchRequest.of(text, scope=scope, limit=HITS), present=scope == SCOPE)
     answer = search.search(process, space_id, asked)
-    found = [
+    result = [
         _hit(
             kinds.get(hit.document.kind, "archive"),
             hit.document,
-            reading_ids.reading_id(hit.document) if hit.document.kind in said else hit.document.id,
+            reading_ids.reading_id(hit.document) if hit.document.kind in talk_kinds else hit.document.id,
             memory_documents.verified_at(hit.document) if hit.document.kind == memory_documents.MEMORY else None,
             visible(hit.document.text[slice(*hit.snippet)]),
         )
         for hit in answer.hits
     ]
-    return found, answer.unread
+    return result, answer.unread
 
 
-def _hit(kind: HitKind, found: Document, name: str, verified_at: str | None, excerpt: str) -> StartHit:
-    role = found.role if kind == "turn" else ""
-    told = (found.time[:16], found.said_by, role, found.category, *(f"#{tag}" for tag in found.tags))
-    address = found.source.get("section", "")
-    return StartHit(kind, name, found.text, told, found.group, address, verified_at, excerpt)
+def _hit(kind: HitKind, document: Document, name: str, verified_at: str | None, excerpt: str) -> StartHit:
+    role = document.role if kind == "turn" else ""
+    told = (document.time[:16], document.said_by, role, document.category, *(f"#{tag}" for tag in document.tags))
+    address = document.source.get("section", "")
+    return StartHit(kind, name, document.text, told, document.group, address, verified_at, excerpt)
 
 
 def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:
     """The sections of the bank that hold something, in the order of the rules: as these name their files. `rests`: what
     they rest on, by file.
     """
-    named = {path: place for place, path in enumerate(load_first.files(rules))}
-    bank = sorted(bank, key=lambda file: named.get(file.path, len(named)))
+    by_path = {path: place for place, path in enumerate(load_first.files(rules))}
+    bank = sorted(bank, key=lambda file: by_path.get(file.path, len(by_path)))
     apart = _taken_apart(bank)
     parts = [
         (file, part)
@@ -363,8 +363,8 @@ def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) 
     ]
     place = load_first.order(rules, [(file.path, part.titles) for file, part in parts])
     shared = {
-        path: section_ids.shared(part.titles for _, part in some)
-        for path, some in groupby(parts, key=lambda one: one[0].path)
+        path: section_ids.shared(part.titles for _, part in batch)
+        for path, batch in groupby(parts, key=lambda part: part[0].path)
     }
     return [
         replace(
@@ -421,8 +421,8 @@ def rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, 
     """The basis of the sections of each file, from the record of its last change: 1 GET for each such record, none for
     files that this process has seen before. Files whose records do not hold it are left out.
     """
-    known = {file.path: process.reads.get(RestsOn, _name(space_id, file), _version(file)) for file in bank}
-    unknown = [file for file in bank if known[file.path] is None and file.record]
+    by_path = {file.path: process.reads.get(RestsOn, _name(space_id, file), _version(file)) for file in bank}
+    unknown = [file for file in bank if by_path[file.path] is None and file.record]
     wanted = sorted(
         {file.record: file.consolidation or 0 for file in unknown if file.record}.items(), key=lambda r: -r[1]
     )
@@ -437,8 +437,8 @@ def rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, 
         if record and kept:
             rests = _of(record, kept.state())
             ids = [note_id for notes in rests.notes.values() for note_id in notes]
-            known[file.path] = process.reads.put(_name(space_id, file), _version(file), rests, ids)
-    return {path: rests for path, rests in known.items() if rests}
+            by_path[file.path] = process.reads.put(_name(space_id, file), _version(file), rests, ids)
+    return {path: rests for path, rests in by_path.items() if rests}
 
 
 def _of(record: Record, state: Mapping[SectionPath, Trace]) -> RestsOn:

@@ -78,7 +78,7 @@ def of_sections(why: Why, sections: Iterable[SectionText]) -> list[Unit]:
         for line, size in _sized(section, lines):
             level += line.chars // 2 if line.place in coded else line.chars
             levels.append((level, place, Unit(why, size, None, section, line)))
-    return [unit for *_, unit in sorted(levels, key=lambda one: one[:2])]
+    return [unit for *_, unit in sorted(levels, key=lambda item: item[:2])]
 
 
 def _sized(section: SectionText, lines: Sequence[TextLine]) -> Iterator[tuple[TextLine, int]]:
@@ -103,8 +103,8 @@ def in_order(guide: int, queues: Mapping[Why, Sequence[Unit]]) -> Iterator[Unit]
             return beside * BESIDE_MOST >= first or (given[why] + size) * BESIDE <= (total + size) * (BESIDE - 1)
         return (given[why] + size) * SHARES.get(why, 1) <= total + size
 
-    while some := [why for why in queues if at[why] < len(queues[why])]:
-        why = next((one for one in some if fits(one, queues[one][at[one]].size)), some[0])
+    while item := [why for why in queues if at[why] < len(queues[why])]:
+        why = next((one for one in item if fits(one, queues[one][at[one]].size)), item[0])
         unit = queues[why][at[why]]
         at[why] += 1
         given[why] += unit.size

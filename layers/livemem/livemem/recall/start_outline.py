@@ -60,11 +60,11 @@ class LeftOut:
         """Everything is omitted at first. The list takes `most` characters where there is room."""
         self._words = words
         self._kept, self._most = LEAST + most // SHARE_KEPT, most
-        self._sections = {id(one): (one, self._line(one)) for one in material.sections}
+        self._sections = {id(section): (section, self._line(section)) for section in material.sections}
         self._chars = sum(len(line) for _, line in self._sections.values())
         self._synthesis = len(material.synthesis.content.strip()) if material.synthesis else 0
         self._exact = material.live_exact
-        self._own = {one.memory_id for one in material.memories}
+        self._own = {memory.memory_id for memory in material.memories}
         self._left = Counter(live=material.live_count, own=len(self._own), synthesis=int(self._synthesis > 0))
 
     def need(self, item: LeftOutItem | None = None) -> int:
@@ -81,8 +81,8 @@ class LeftOut:
         """Remove the item from the list."""
         if not isinstance(item, StartSection):
             self._left[self._counted(item)] -= 1
-        elif found := self._sections.pop(id(item), None):
-            self._chars -= len(found[1])
+        elif match := self._sections.pop(id(item), None):
+            self._chars -= len(match[1])
 
     def text(self, room: int) -> str:
         """The list with its heading, within the room. As many sections as fit are named, for the others their files, or
@@ -97,22 +97,22 @@ class LeftOut:
         sections = list(self._sections.values())
         if self._chars <= room:
             return [line for _, line in sections]
-        files = _files(one for one, _ in sections)
+        files = _files(section for section, _ in sections)
         rest = sum(len(self._file_line(file)) for file in files.values())
         if rest > room:
             return self._some_files(list(files.values()), room)
         named = used = 0
-        for number, (one, line) in enumerate(sections, 1):
-            file = files[one.path]
+        for number, (item, line) in enumerate(sections, 1):
+            file = files[item.path]
             rest -= len(self._file_line(file))
             file.sections -= 1
-            file.chars -= len(one.text)
+            file.chars -= len(item.text)
             rest += len(self._file_line(file)) if file.sections else 0
             used += len(line)
             if used > room:
                 break
             named = number if used + rest <= room else named
-        others = _files(one for one, _ in sections[named:])
+        others = _files(section for section, _ in sections[named:])
         return [line for _, line in sections[:named]] + list(map(self._file_line, others.values()))
 
     def _some_files(self, files: Sequence[_File], room: int) -> list[str]:
@@ -156,9 +156,9 @@ class LeftOut:
 
 def _files(sections: Iterable[StartSection]) -> dict[str, _File]:
     files: dict[str, _File] = {}
-    for one in sections:
-        file = files.setdefault(one.path, _File(one.path))
-        file.day = max(file.day, day(one.moment))
+    for section in sections:
+        file = files.setdefault(section.path, _File(section.path))
+        file.day = max(file.day, day(section.moment))
         file.sections += 1
-        file.chars += len(one.text)
+        file.chars += len(section.text)
     return files

@@ -116,8 +116,8 @@ def in_order_of(text: str, bank: Sequence[File]) -> list[File]:
     def place(file: File) -> tuple[float, str]:
         # Not as part of a longer name: `log.md` is not in `changelog.md`, nor `a.md` in `x/a.md`, but in `bank/a.md`.
         name = rf"(?:(?<![\w./-])|(?<=\bbank/)|(?<=\./)){re.escape(file.path)}(?![\w/-]|\.\w)"
-        found = re.search(name, text, re.IGNORECASE)
-        return (found.start() if found else float("inf")), file.path
+        match = re.search(name, text, re.IGNORECASE)
+        return (match.start() if match else float("inf")), file.path
 
     return sorted(bank, key=place)
 
@@ -127,8 +127,8 @@ def _fitting(newest_first: Sequence[Entry]) -> list[Entry]:
     return list(newest_first[: max(1, sum(end <= LIVE_BYTES for end in ends))])
 
 
-def _text(found: Object) -> str:
-    return found.body.decode(errors="replace")
+def _text(item: Object) -> str:
+    return item.body.decode(errors="replace")
 
 
 def _side_by_side(process: Process, *looks: Callable[[], Any]) -> list[Any]:

@@ -31,14 +31,14 @@ def with_superseded(hits: Sequence[Hit], section: Callable[[str], Document | Non
         for hit in hits:
             new = hit.document
             if new.id in notes and new.time > old.time and say_nearly_the_same(notes[old.id], notes[new.id]):
-                both = set(old.more.get(SECTIONS, ())).intersection(new.more.get(SECTIONS, ()))
-                if any(_replaced(notes[old.id], notes[new.id], holds(name)) for name in both):
+                ids = set(old.more.get(SECTIONS, ())).intersection(new.more.get(SECTIONS, ()))
+                if any(_replaced(notes[old.id], notes[new.id], holds(name)) for name in ids):
                     yield new
 
     def told(hit: Hit) -> Hit:
         if hit.document.id not in notes:
             return hit
-        best = max(newer(hit.document), key=lambda one: (one.time, one.id), default=None)
+        best = max(newer(hit.document), key=lambda item: (item.time, item.id), default=None)
         return replace(hit, superseded_by=best.id) if best else hit
 
     return [told(hit) for hit in hits]
@@ -47,17 +47,17 @@ def with_superseded(hits: Sequence[Hit], section: Callable[[str], Document | Non
 def behind(hits: Sequence[Hit]) -> list[Hit]:
     """The hits, each superseded note behind the one that superseded it."""
     waiting: dict[str, list[Hit]] = {}
-    there = {hit.document.id for hit in hits}
+    ids = {hit.document.id for hit in hits}
     ordered: list[Hit] = []
 
     def put(hit: Hit) -> None:
         ordered.append(hit)
-        there.discard(hit.document.id)
+        ids.discard(hit.document.id)
         for other in waiting.pop(hit.document.id, ()):
             put(other)
 
     for hit in hits:
-        if hit.superseded_by in there:
+        if hit.superseded_by in ids:
             waiting.setdefault(hit.superseded_by or "", []).append(hit)
         else:
             put(hit)

@@ -80,8 +80,8 @@ def open_file(path: Path) -> apsw.Connection:
     db = None
     try:
         db = _connect(path, apsw.SQLITE_OPEN_READWRITE)
-        found = db.execute("SELECT value FROM about WHERE name = 'schema'").get
-        if found != str(SCHEMA):
+        row = db.execute("SELECT value FROM about WHERE name = 'schema'").get
+        if row != str(SCHEMA):
             raise Unusable("another schema")
         db.execute(_LOOK)
     except (apsw.Error, Unusable) as error:

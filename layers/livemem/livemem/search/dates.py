@@ -36,10 +36,10 @@ class Date:
 
 def dates(text: str) -> tuple[Date, ...]:
     """The dates named in a text, each once, in order. A year that stands alone belongs to the months that have none."""
-    found = [date for match in _NUMBERS.finditer(text) for date in _of_numbers(match)]
+    dates = [date for match in _NUMBERS.finditer(text) for date in _of_numbers(match)]
     rest = _NUMBERS.sub(" ", text)
     years: list[int] = []
-    named: list[Date] = []
+    result: list[Date] = []
     for match in _NAMED.finditer(rest):
         if match["alone"]:
             years.append(int(match["alone"]))
@@ -50,15 +50,15 @@ def dates(text: str) -> tuple[Date, ...]:
             continue
         day = int(match["before"] or match["after"] or 0)
         year = int(match["year"]) if match["year"] else None
-        named.append(Date(year, _month_of()[word.lower()], day if 1 <= day <= 31 else None))
-    if not named:
-        found += [Date(year, None, None) for year in years]
-    for date in named:
+        result.append(Date(year, _month_of()[word.lower()], day if 1 <= day <= 31 else None))
+    if not result:
+        dates += [Date(year, None, None) for year in years]
+    for date in result:
         if date.year is None and years:
-            found += [Date(year, date.month, date.day) for year in years]
+            dates += [Date(year, date.month, date.day) for year in years]
         else:
-            found.append(date)
-    return tuple(dict.fromkeys(found))
+            dates.append(date)
+    return tuple(dict.fromkeys(dates))
 
 
 def _of_numbers(match: re.Match[str]) -> list[Date]:
@@ -66,9 +66,9 @@ def _of_numbers(match: re.Match[str]) -> list[Date]:
     if match["year"]:
         parts = [(int(match["year"]), int(match["month"]), int(match["day"]) if match["day"] else None)]
     else:
-        one, other = int(match["one"]), int(match["other"])
-        parts = [(int(match["last"]), other, one), (int(match["last"]), one, other)]
-    return [Date(*some) for some in dict.fromkeys(parts) if 1 <= some[1] <= 12 and 1 <= (some[2] or 1) <= 31]
+        item, other = int(match["one"]), int(match["other"])
+        parts = [(int(match["last"]), other, item), (int(match["last"]), item, other)]
+    return [Date(*part) for part in dict.fromkeys(parts) if 1 <= part[1] <= 12 and 1 <= (part[2] or 1) <= 31]
 
 
 @lru_cache(maxsize=1)

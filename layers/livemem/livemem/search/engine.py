@@ -127,13 +127,13 @@ class Matches:
     Without `meaning` by words alone.
     """
 
-    def __init__(self, index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> None:
+    def __init__(self, index: Index, index_shape: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> None:
         """All documents are ranked."""
-        self._index, self._whole, self._meaning, self._question = index, whole, meaning, question
-        count = len(whole.documents)
-        candidates = _candidates(index, whole, question) if count else None
+        self._index, self._whole, self._meaning, self._question = index, index_shape, meaning, question
+        count = len(index_shape.documents)
+        candidates = _candidates(index, index_shape, question) if count else None
         self._admitted = np.ones(count, dtype=np.bool_) if candidates is None else candidates
-        self._ranked = _rank(index, whole, meaning, question, candidates) if self._admitted.any() else None
+        self._ranked = _rank(index, index_shape, meaning, question, candidates) if self._admitted.any() else None
         self.count = int(self._ranked.matched.sum()) if self._ranked else 0
         """How many match."""
         self._left_out = np.zeros(count, dtype=np.bool_)
@@ -142,12 +142,12 @@ class Matches:
 
     def first(self, number: int) -> list[Hit]:
         """The first `number` of them, fewer if there are no more."""
-        some = self._places(number)[len(self._hits) :]
-        if some:
-            shown = np.zeros(len(self._whole.documents), dtype=np.bool_)
-            shown[some] = True
-            near = relevance(self._whole, self._meaning, shown) if self._meaning else None
-            self._hits += [self._hit(place, None if near is None else float(near[place])) for place in some]
+        batch = self._places(number)[len(self._hits) :]
+        if batch:
+            values = np.zeros(len(self._whole.documents), dtype=np.bool_)
+            values[batch] = True
+            near = relevance(self._whole, self._meaning, values) if self._meaning else None
+            self._hits += [self._hit(place, None if near is None else float(near[place])) for place in batch]
         return self._hits[:number]
 
     def leave_out(self, kinds: Collection[str]) -> None:
@@ -193,14 +193,14 @@ class Matches:
         number = self._index.number(name)
         if number is None:
             return WhyNot(name, "unknown")
-        document, wanted = self._index.document(number), self._question.filter
+        document, limits = self._index.document(number), self._question.filter
         places = self._whole.documents_at([number])
         if not len(places):
             return WhyNot(name, "no_words" if document.aside == WORDLESS else "scope")
         place = int(places[0])
-        if wanted.kinds is not None and document.kind not in wanted.kinds:
+        if limits.kinds is not None and document.kind not in limits.kinds:
             return WhyNot(name, "scope")
-        if wanted.groups is not None and document.group not in wanted.groups:
+        if limits.groups is not None and document.group not in limits.groups:
             return WhyNot(name, "scope")
         if not self._admitted[place]:
             return WhyNot(name, "filtered")
@@ -209,7 +209,7 @@ class Matches:
         order = _ordered(self._ranked, self._ranked.matched, self.count)
         rank = order.index(place) + 1
         before = order[max(0, rank - 1 - BEFORE) : rank - 1]
-        behind = [self._index.document(int(self._whole.documents[one])).id for one in before]
+        behind = [self._index.document(int(self._whole.documents[item])).id for item in before]
         return WhyNot(name, "rank", rank, behind)
 
     def _places(self, number: int) -> list[int]:
@@ -234,96 +234,97 @@ class Matches:
 
 def _rank(
     index: Index,
-    whole: IndexShape,
+    index_shape: IndexShape,
     meaning: Meaning | None,
     question: SpaceQuery,
     candidates: NDArray[np.bool_] | None,
 ) -> _Ranked:
     query = question.query
-    filling = _filling(whole, question, candidates)
+    filling = _filling(index_shape, question, candidates)
     compared = candidates if filling is None else ~filling if candidates is None else candidates & ~filling
-    instances = [_instances(index, whole, [word]) for word in query.words[:MOST_WORDS]]
+    instances = [_instances(index, index_shape, [word]) for word in query.words[:MOST_WORDS]]
     instances += [
-        _instances(index, whole, index.completions(prefix, MOST_COMPLETIONS)) for prefix in query.prefixes[:MOST_WORDS]
+        _instances(index, index_shape, index.completions(prefix, MOST_COMPLETIONS))
+        for prefix in query.prefixes[:MOST_WORDS]
     ]
     asked = _bounded(query)
-    cosines = _cosines(whole, meaning, candidates) if meaning else None
+    cosines = _cosines(index_shape, meaning, candidates) if meaning else None
     ranked = ranking.rank(
-        whole.corpus,
+        index_shape.corpus,
         asked,
         instances,
         cosines,
         candidates=candidates,
         compared=compared,
-        named=_named(whole, asked),
+        by_author=_named(index_shape, asked),
         recency=question.recency,
     )
     matched = ranked.matched
     if question.least is not None and meaning:
-        matched = matched & ~(relevance(whole, meaning, matched) < question.least)
+        matched = matched & ~(relevance(index_shape, meaning, matched) < question.least)
     return _Ranked(ranked.scores, matched, filling, ranked.parts, instances, cosines)
 
 
-def relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The relevance (Hit) of the documents that are `wanted`, from 0 to 1; NaN for all others.
+def relevance(index_shape: IndexShape, meaning: Meaning, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The relevance (Hit) of the documents of the `mask`, from 0 to 1; NaN for all others.
 
     It is the plain cosine, which does not depend on other documents. Ranking uses cosines that distinguish a space's
     texts.
     """
-    found = np.full(len(wanted), -np.inf, dtype=np.float32)
-    some = np.flatnonzero(wanted[whole.owner] & (meaning.rows >= 0))
-    np.maximum.at(found, whole.owner[some], meaning.pool.products(meaning.vector, meaning.rows[some]))
-    return np.where(np.isfinite(found), np.clip(found, 0, 1), np.float32(np.nan))
+    values = np.full(len(mask), -np.inf, dtype=np.float32)
+    batch = np.flatnonzero(mask[index_shape.owner] & (meaning.rows >= 0))
+    np.maximum.at(values, index_shape.owner[batch], meaning.pool.products(meaning.vector, meaning.rows[batch]))
+    return np.where(np.isfinite(values), np.clip(values, 0, 1), np.float32(np.nan))
 
 
-def holders(index: Index, whole: IndexShape, among: NDArray[np.bool_], terms: Iterable[str]) -> dict[str, int]:
+def holders(index: Index, index_shape: IndexShape, among: NDArray[np.bool_], terms: Iterable[str]) -> dict[str, int]:
     """How many of some documents hold each term."""
-    found = {}
+    ids = {}
     for term in terms:
-        there = np.zeros(len(among), dtype=np.bool_)
-        there[whole.owner[_instances(index, whole, [term])[0]]] = True
-        found[term] = int((there & among).sum())
-    return found
+        values = np.zeros(len(among), dtype=np.bool_)
+        values[index_shape.owner[_instances(index, index_shape, [term])[0]]] = True
+        ids[term] = int((values & among).sum())
+    return ids
 
 
-def _best(scores: NDArray[np.float64], found: Numbers, most: int) -> Numbers:
+def _best(scores: NDArray[np.float64], numbers: Numbers, most: int) -> Numbers:
     """Those with the highest scores. Of the same score the later one comes first."""
-    if len(found) > most:
+    if len(numbers) > most:
         # Sorting all of them would take longer than all else.
-        least = np.partition(scores[found], len(found) - most)[len(found) - most]
-        found = found[scores[found] >= least]
-    return found[np.lexsort((-found, -scores[found]))][:most]
+        least = np.partition(scores[numbers], len(numbers) - most)[len(numbers) - most]
+        numbers = numbers[scores[numbers] >= least]
+    return numbers[np.lexsort((-numbers, -scores[numbers]))][:most]
 
 
 def _bounded(query: Query) -> Query:
     return replace(query, words=query.words[:MOST_WORDS], prefixes=query.prefixes[:MOST_WORDS])
 
 
-def _named(whole: IndexShape, query: Query) -> NDArray[np.bool_] | None:
+def _named(index_shape: IndexShape, query: Query) -> NDArray[np.bool_] | None:
     """The documents whose author the query names; None where it names none."""
-    named = [place for place, author in enumerate(whole.authors) if words.names(query, author)]
-    return np.isin(whole.author, named) if named else None
+    places = [place for place, author in enumerate(index_shape.authors) if words.names(query, author)]
+    return np.isin(index_shape.author, places) if places else None
 
 
-def _instances(index: Index, whole: IndexShape, terms: Sequence[str]) -> Instances:
+def _instances(index: Index, index_shape: IndexShape, terms: Sequence[str]) -> Instances:
     """Where these words stand, by place in the order of ranking; kept as long as the documents stay the same."""
     name = " ".join(terms)
-    if name not in whole.kept:
-        found = np.concatenate([np.empty((0, 2), dtype=np.int64), *(index.instances(term) for term in terms)])
-        at = whole.passages_at(found[:, 0])
-        at, found = at[at >= 0], found[at >= 0]
+    if name not in index_shape.kept:
+        values = np.concatenate([np.empty((0, 2), dtype=np.int64), *(index.instances(term) for term in terms)])
+        at = index_shape.passages_at(values[:, 0])
+        at, values = at[at >= 0], values[at >= 0]
         if len(terms) > 1 or (at[1:] < at[:-1]).any():
-            order = np.lexsort((found[:, 1], at))
-            at, found = at[order], found[order]
-        instances = (at.astype(np.int32), found[:, 1].astype(np.int32))
+            order = np.lexsort((values[:, 1], at))
+            at, values = at[order], values[order]
+        instances = (at.astype(np.int32), values[:, 1].astype(np.int32))
         with suppress(ValueError):
             # One that is larger than all that may be kept is not.
-            whole.kept[name] = instances
+            index_shape.kept[name] = instances
         return instances
-    return whole.kept[name]
+    return index_shape.kept[name]
 
 
-def _cosines(whole: IndexShape, meaning: Meaning, candidates: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+def _cosines(index_shape: IndexShape, meaning: Meaning, candidates: NDArray[np.bool_] | None) -> NDArray[np.float32]:
     """The cosine of each passage with the question. NaN for passages without a vector, and for those of documents that
     may not be found and are no neighbours of any that may.
     """
@@ -332,69 +333,71 @@ def _cosines(whole: IndexShape, meaning: Meaning, candidates: NDArray[np.bool_] 
         near = candidates.copy()
         near[1:] |= candidates[:-1]
         near[:-1] |= candidates[1:]
-        rows = np.where(near[whole.owner], rows, -1)
-    there = np.flatnonzero(rows >= 0)
-    found = np.full(len(rows), np.nan, dtype=np.float32)
-    if len(there) < len(meaning.pool) * FEW:
-        found[there] = meaning.pool.cosines(meaning.vector, rows[there])
+        rows = np.where(near[index_shape.owner], rows, -1)
+    values = np.flatnonzero(rows >= 0)
+    result = np.full(len(rows), np.nan, dtype=np.float32)
+    if len(values) < len(meaning.pool) * FEW:
+        result[values] = meaning.pool.cosines(meaning.vector, rows[values])
     else:
-        found[there] = meaning.cosines[rows[there]]
-    return found
+        result[values] = meaning.cosines[rows[values]]
+    return result
 
 
-def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArray[np.bool_] | None:
-    query, count = question.query, len(whole.documents)
+def _candidates(index: Index, index_shape: IndexShape, question: SpaceQuery) -> NDArray[np.bool_] | None:
+    query, count = question.query, len(index_shape.documents)
     groups = question.filter.groups
     kinds = question.filter.kinds
-    allowed = None if groups is None else whole.of_groups(groups)
+    allowed = None if groups is None else index_shape.of_groups(groups)
     if kinds is not None:
-        allowed = whole.of_kinds(kinds) if allowed is None else allowed & whole.of_kinds(kinds)
+        allowed = index_shape.of_kinds(kinds) if allowed is None else allowed & index_shape.of_kinds(kinds)
     lists = [index.admitted(question.filter), *(index.with_phrase(phrase) for phrase in query.phrases)]
     for numbers in lists:
         if numbers is not None:
             mask = np.zeros(count, dtype=np.bool_)
-            mask[whole.documents_at(numbers)] = True
+            mask[index_shape.documents_at(numbers)] = True
             allowed = mask if allowed is None else allowed & mask
     refused = [index.with_phrase(phrase) for phrase in query.excluded]
     if question.moment is not None:
         refused.append(index.expired(question.moment))
     for numbers in filter(None, refused):
         allowed = np.ones(count, dtype=np.bool_) if allowed is None else allowed
-        allowed[whole.documents_at(numbers)] = False
+        allowed[index_shape.documents_at(numbers)] = False
     return allowed
 
 
-def _ordered(ranked: _Ranked, wanted: NDArray[np.bool_], most: int) -> list[int]:
+def _ordered(ranked: _Ranked, mask: NDArray[np.bool_], most: int) -> list[int]:
     """The places of the best of those that are wanted; those that only fill behind all others."""
-    fills = ranked.filling if ranked.filling is not None else np.zeros(len(wanted), dtype=np.bool_)
-    best = _best(ranked.scores, np.flatnonzero(wanted & ~fills), most)
-    left = most - len(best)
-    more = _best(ranked.scores, np.flatnonzero(wanted & fills), left) if left else best[:0]
+    fills = ranked.filling if ranked.filling is not None else np.zeros(len(mask), dtype=np.bool_)
+    best = _best(ranked.scores, np.flatnonzero(mask & ~fills), most)
+    rest = most - len(best)
+    more = _best(ranked.scores, np.flatnonzero(mask & fills), rest) if rest else best[:0]
     return [*map(int, best), *map(int, more)]
 
 
-def _filling(whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+def _filling(
+    index_shape: IndexShape, question: SpaceQuery, candidates: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
     """The documents that only fill. None where there is none, or nothing else: then they are found like others."""
-    filling = whole.of_kinds(question.fill)
+    filling = index_shape.of_kinds(question.fill)
     if not filling.any():
         return None
-    others = ~filling if candidates is None else candidates & ~filling
-    return filling if others.any() else None
+    rest = ~filling if candidates is None else candidates & ~filling
+    return filling if rest.any() else None
 
 
-def _best_passage(whole: IndexShape, place: int, heading: int, ranked: _Ranked | None) -> int:
+def _best_passage(index_shape: IndexShape, place: int, heading: int, ranked: _Ranked | None) -> int:
     """Which passage of a document answers best, counted from 0: by the different words of the query in it, then by how
     early they stand there and by its cosine. Before the first one stand `heading` terms that are of all.
     """
-    first, last = np.searchsorted(whole.owner, [place, place + 1])
-    found = np.zeros(last - first)
+    first, last = np.searchsorted(index_shape.owner, [place, place + 1])
+    values = np.zeros(last - first)
     for places, offsets in ranked.instances if ranked else ():
         begin, end = np.searchsorted(places, [first, last])
         where = places[begin:end] - first
         offset = offsets[begin:end] - np.where(where == 0, heading, 0)
         early = np.zeros(last - first)
         np.maximum.at(early, where[offset >= 0], 1 + EARLY / (1 + offset[offset >= 0]))
-        found += early
+        values += early
     if ranked and ranked.cosines is not None:
-        found += np.nan_to_num(ranked.cosines[first:last], nan=-1.0) / 4
-    return int(np.argmax(found)) if len(found) else 0
+        values += np.nan_to_num(ranked.cosines[first:last], nan=-1.0) / 4
+    return int(np.argmax(values)) if len(values) else 0

@@ -127,10 +127,10 @@ class QuestionTerms:
         terms = tuple([term for term in said if term not in _little()] or said)[:MOST_TERMS]
         # The first word has a capital letter anyway.
         capitals = [match[0] for match in _NAME.finditer(text) if match.start()]
-        named = {term for name in capitals if name.lower() not in _CALENDAR.split() for term in words.terms(name)}
+        ids = {term for name in capitals if name.lower() not in _CALENDAR.split() for term in words.terms(name)}
         mostly_digits = 2 * sum(any(map(str.isdigit, term)) for term in terms) >= max(1, len(terms))
         fact = mostly_digits or asks_fact(text)
-        return cls(terms, frozenset(named.intersection(terms)), asks_past(text), fact)
+        return cls(terms, frozenset(ids.intersection(terms)), asks_past(text), fact)
 
 
 def _said(text: str) -> list[str]:
@@ -188,8 +188,8 @@ class Baseline:
         spelled: Mapping[str, str],
     ) -> "Baseline":
         """The same, of numbers that are known already."""
-        some = np.empty(0) if cosines is None else cosines[~np.isnan(cosines)]
-        mean, deviation = (float(some.mean()), float(some.std())) if len(some) else (0.0, 0.0)
+        values = np.empty(0) if cosines is None else cosines[~np.isnan(cosines)]
+        mean, deviation = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
         return cls(count, holders, mean, deviation, spelled)
 
     @property
@@ -222,8 +222,8 @@ class Baseline:
         if self.few or not self.deviation:
             return np.zeros(len(cosines), np.float32)
         over = NEAR * ((np.nan_to_num(cosines) - self.mean) / self.deviation / self._chance - 1)
-        found: NDArray[np.float32] = np.clip(over, 0, NEAREST).astype(np.float32)
-        return found
+        array: NDArray[np.float32] = np.clip(over, 0, NEAREST).astype(np.float32)
+        return array
 
 
 @dataclass(frozen=True)
@@ -246,13 +246,13 @@ def _holders(terms: Iterable[str], texts: Iterable[AbstractSet[str]]) -> dict[st
 
 def respelled(unknown: Iterable[str], texts: Iterable[AbstractSet[str]]) -> dict[str, str]:
     """For unknown terms the term of the texts that was probably meant: with one letter more, fewer, other or moved."""
-    some = [term for term in unknown if len(term) >= LEAST_SPELLED - 1 and term.isalpha()]
-    there: dict[str, list[str]] = {term[0]: [] for term in some}
-    for other in frozenset[str]().union(*texts) if some else ():
+    terms = [term for term in unknown if len(term) >= LEAST_SPELLED - 1 and term.isalpha()]
+    there: dict[str, list[str]] = {term[0]: [] for term in terms}
+    for other in frozenset[str]().union(*texts) if terms else ():
         if other[0] in there:
             there[other[0]].append(other)
-    meant = {term: [other for other in there[term[0]] if _is_misspelled(term, other)] for term in some}
-    return {term: min(others) for term, others in meant.items() if others}
+    by_term = {term: [other for other in there[term[0]] if _is_misspelled(term, other)] for term in terms}
+    return {term: min(neighbours) for term, neighbours in by_term.items() if neighbours}
 
 
 def _is_misspelled(term: str, other: str) -> bool:
@@ -262,7 +262,7 @@ def _is_misspelled(term: str, other: str) -> bool:
         return True
     if min(len(term), len(other)) < LEAST_SPELLED:
         return False
-    same = next((at for at, (one, two) in enumerate(zip(term, other, strict=False)) if one != two), len(other))
+    same = next((at for at, (item, two) in enumerate(zip(term, other, strict=False)) if item != two), len(other))
     rest, meant = term[same:], other[same:]
     if len(rest) == len(meant):
         return rest[1:] == meant[1:] or (rest[1::-1] == meant[:2] and rest[2:] == meant[2:])
@@ -271,48 +271,48 @@ def _is_misspelled(term: str, other: str) -> bool:
 
 def evidence(question: QuestionTerms, baseline: Baseline, statement: Statement) -> Evidence:
     """The evidence that a statement answers a question."""
-    held = baseline.held(question, statement.terms)
+    holding = baseline.held(question, statement.terms)
     near = 0.0 if statement.cosine is None else float(baseline.near(np.array([statement.cosine], np.float32))[0])
-    named = held & (question.names | statement.subjects)
-    score = near + sum(map(baseline.weight, held)) + NAME * len(named)
+    named = holding & (question.names | statement.subjects)
+    score = near + sum(map(baseline.weight, holding)) + NAME * len(named)
     cosine = statement.cosine
     likely = cosine is not None and cosine >= LIKELY
     close = likely and (baseline.few or near >= CLOSE)
-    enough = close or (bool(held) and not baseline.few and score >= ENOUGH)
-    if held and (cosine is None or cosine >= STRAY or held.issuperset(question.terms)):
-        enough |= _share(question, baseline, held, named) > (SHARE_OF_FEW if baseline.few else ENOUGH_SHARE)
-    if question.names and not held & question.names and not any(map(baseline.holders.get, question.names)):
+    enough = close or (bool(holding) and not baseline.few and score >= ENOUGH)
+    if holding and (cosine is None or cosine >= STRAY or holding.issuperset(question.terms)):
+        enough |= _share(question, baseline, holding, named) > (SHARE_OF_FEW if baseline.few else ENOUGH_SHARE)
+    if question.names and not holding & question.names and not any(map(baseline.holders.get, question.names)):
         # The question names what no statement names: all of them are about others.
         enough = close
-    enough &= may_state(question, baseline, held, cosine)
+    enough &= may_state(question, baseline, holding, cosine)
     if enough and not question.past:
         enough = not _RECORD.search(statement.text)
         # What held before is an answer where nothing tells what holds now.
         score *= FORMER if _FORMER.search(statement.text) else 1
-    return Evidence(score, held, named, enough)
+    return Evidence(score, holding, named, enough)
 
 
-def may_state(question: QuestionTerms, baseline: Baseline, held: AbstractSet[str], cosine: float | None) -> bool:
+def may_state(question: QuestionTerms, baseline: Baseline, terms: AbstractSet[str], cosine: float | None) -> bool:
     """Whether a statement that holds these terms of a question may state the fact that it asks for. One that shares its
     subject alone states something else. Where no term is shared, as in another language, only closeness tells.
     """
     if not question.fact or baseline.few:
         return True
-    if not held:
+    if not terms:
         return cosine is not None and cosine >= LIKELY
-    if question.names and question.names.isdisjoint(held):
+    if question.names and question.names.isdisjoint(terms):
         return False
-    share = sum(map(baseline.weight, held)) / (sum(map(baseline.weight, question.terms)) or 1.0)
+    share = sum(map(baseline.weight, terms)) / (sum(map(baseline.weight, question.terms)) or 1.0)
     return share >= FACT_BY_WORDS if cosine is None else share + cosine >= FACT
 
 
-def _share(question: QuestionTerms, baseline: Baseline, held: frozenset[str], named: frozenset[str]) -> float:
+def _share(question: QuestionTerms, baseline: Baseline, holding: frozenset[str], named: frozenset[str]) -> float:
     """The share of the question's weight that its held terms have. Names count more only among words alone."""
 
     def weigh(terms: Iterable[str]) -> float:
         return sum(baseline.weight(term) + (0.0 if baseline.deviation else NAME * (term in named)) for term in terms)
 
-    return weigh(held) / (weigh(question.terms) or 1.0)
+    return weigh(holding) / (weigh(question.terms) or 1.0)
 
 
 def worth_judging(
@@ -324,10 +324,10 @@ def worth_judging(
     near, likely = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.bool_)
     if cosines is not None:
         near, likely = baseline.near(cosines), cosines >= LIKELY
-    held = [place for place, text in enumerate(texts) if not sought.isdisjoint(text)]
+    places = [place for place, text in enumerate(texts) if not sought.isdisjoint(text)]
     shared = np.zeros(len(texts))
-    shared[held] = [sum(map(weights.__getitem__, sought & texts[place])) for place in held]
-    likely[held] = True
+    shared[places] = [sum(map(weights.__getitem__, sought & texts[place])) for place in places]
+    likely[places] = True
     possible = np.flatnonzero(likely)
     best: list[int] = possible[np.argsort(-(shared + near)[possible], kind="stable")][:MOST_JUDGED].tolist()
     return best
@@ -335,20 +335,20 @@ def worth_judging(
 
 def answers(question: QuestionTerms, baseline: Baseline, statements: Sequence[Statement]) -> list[int]:
     """The places of the statements that answer the question, those with the most evidence first."""
-    found = {place: evidence(question, baseline, one) for place, one in enumerate(statements)}
-    order = sorted((place for place, one in found.items() if one.enough), key=lambda place: -found[place].score)
-    some = order[:MOST_RIVALS]
-    return [place for place in some if _stays(found[place], [found[other] for other in some])]
+    by_place = {place: evidence(question, baseline, statement) for place, statement in enumerate(statements)}
+    order = sorted((place for place, item in by_place.items() if item.enough), key=lambda place: -by_place[place].score)
+    batch = order[:MOST_RIVALS]
+    return [place for place in batch if _stays(by_place[place], [by_place[other] for other in batch])]
 
 
-def _stays(one: Evidence, others: Iterable[Evidence]) -> bool:
+def _stays(evidence: Evidence, rivals: Iterable[Evidence]) -> bool:
     """Whether no better statement makes it needless. One that answers another part of the question is no rival."""
-    for other in others:
-        if other.score <= one.score or (one.held and not other.held & one.held):
+    for other in rivals:
+        if other.score <= evidence.score or (evidence.held and not other.held & evidence.held):
             continue
-        if other.named and not one.named:
+        if other.named and not evidence.named:
             # The question names what this one is not about.
             return False
-        if one.score < (PART if other.held > one.held else HALF) * other.score:
+        if evidence.score < (PART if other.held > evidence.held else HALF) * other.score:
             return False
     return True

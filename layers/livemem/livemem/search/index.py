@@ -99,8 +99,8 @@ class Index:
 
     def about(self, name: str) -> str | None:
         """The note about the whole index under this name."""
-        found = self._db.execute("SELECT value FROM about WHERE name = ?", (name,)).get
-        return None if found is None else str(found)
+        row = self._db.execute("SELECT value FROM about WHERE name = ?", (name,)).get
+        return None if row is None else str(row)
 
     def note(self, **about: str) -> None:
         """Write notes about the whole index."""
@@ -233,7 +233,7 @@ class Index:
         self.touched.add(number)
         self._db.executemany("INSERT OR IGNORE INTO tags VALUES(?, ?)", [(number, tag) for tag in document.tags])
         names_of = [("topic", name) for name in document.topics] + [("entity", name) for name in document.entities]
-        self._db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", [(number, *one) for one in names_of])
+        self._db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", [(number, *item) for item in names_of])
 
     def _add_words(self, number: int, document: Document) -> None:
         heading = words.terms(document.title)
@@ -269,13 +269,13 @@ class Index:
         """All documents, or the existing ones of these numbers. Those of a group stand one behind the other in its
         order. Those that are `aside` under a name, instead of all others.
         """
-        found = self._some(
+        result = self._some(
             "SELECT n, kind, part, position, role, time, author, asks, tells, holds FROM documents WHERE aside = ?",
             numbers,
             aside,
             " ORDER BY part, position, n",
         )
-        return Columns(*zip(*found, strict=True)) if found else Columns(*[()] * len(Columns._fields))
+        return Columns(*zip(*result, strict=True)) if result else Columns(*[()] * len(Columns._fields))
 
     def passages(self, numbers: Sequence[int] | None = None, aside: str = "") -> Passages:
         """All passages, or those of these documents, in no order: sorting them here would look each one up by its
@@ -284,57 +284,59 @@ class Index:
         # Few documents are aside, and an index has them: it serves only where the text says `<> ''`.
         apart = "SELECT n FROM documents WHERE aside <> ''"
         those = f"IN ({apart} AND aside = ?)" if aside else f"NOT IN ({apart} AND ? = '')"
-        found = self._some(f"SELECT p, n, first, length, hash FROM passages WHERE n {those}", numbers, aside)  # noqa: S608
-        return Passages(*zip(*found, strict=True)) if found else Passages((), (), (), (), ())
+        result = self._some(f"SELECT p, n, first, length, hash FROM passages WHERE n {those}", numbers, aside)  # noqa: S608
+        return Passages(*zip(*result, strict=True)) if result else Passages((), (), (), (), ())
 
     def _some(self, statement: str, numbers: Sequence[int] | None, aside: str, order: str = "") -> list[Any]:
         if numbers is None:
             return self._all(statement + order, (aside,))
-        some = " AND n IN (SELECT value FROM json_each(?))"
-        return self._all(statement + some + order, (aside, json.dumps(numbers)))
+        batch = " AND n IN (SELECT value FROM json_each(?))"
+        return self._all(statement + batch + order, (aside, json.dumps(numbers)))
 
     def instances(self, term: str) -> NDArray[np.int64]:
         """Where a word stands, one row for each time: the number of the passage, and the place in it, in words."""
         # As one text: a row of its own for each of 10,000 instances takes Python three times as long.
-        told = self._db.execute(
+        row = self._db.execute(
             "SELECT group_concat(doc * ? + offset, ' ') FROM instances WHERE term = ?", (_PLACES, term)
         ).get
-        packed = np.fromstring(told or "", dtype=np.int64, sep=" ")
+        packed = np.fromstring(row or "", dtype=np.int64, sep=" ")
         return np.stack((packed // _PLACES, packed % _PLACES), axis=1)
 
     def holding(self, terms: Collection[str], least: int, moment: str) -> set[tuple[str, str]]:
         """The kind, and the name of what is aside (documents.Document.aside), of all documents that hold at least
         `least` of these words, and have not expired at a moment.
         """
-        held = Counter(
+        counts = Counter(
             number
             for term in terms
             for (number,) in self._all(
                 "SELECT DISTINCT n FROM instances JOIN passages ON p = doc WHERE term = ?", (term,)
             )
         )
-        numbers = [number for number, count in held.items() if count >= least]
-        found = self._all(
+        numbers = [number for number, count in counts.items() if count >= least]
+        result = self._all(
             "SELECT DISTINCT kind, aside FROM documents WHERE n IN (SELECT value FROM json_each(?)) "
             "AND (expires = '' OR expires > ?)",
             (json.dumps(numbers), moment),
         )
-        return {(kind, aside) for kind, aside in found}
+        return {(kind, aside) for kind, aside in result}
 
     def completions(self, beginning: str, most: int) -> list[str]:
         """The words of the index with this beginning, up to `most` of them."""
-        found = self._all(
+        result = self._all(
             "SELECT DISTINCT term FROM instances WHERE term >= ? AND term < ? LIMIT ?",
             # UTF-8 sorts as its characters do, so behind all that begin so.
             (beginning, beginning + chr(sys.maxunicode), most),
         )
-        return [row[0] for row in found]
+        return [row[0] for row in result]
 
     def with_phrase(self, terms: Sequence[str]) -> list[int]:
         """The numbers of the documents in which these words stand one behind the other."""
         match = '"' + " ".join(terms) + '"'
-        found = self._all("SELECT DISTINCT n FROM words JOIN passages ON p = words.rowid WHERE words MATCH ?", (match,))
-        return [row[0] for row in found]
+        result = self._all(
+            "SELECT DISTINCT n FROM words JOIN passages ON p = words.rowid WHERE words MATCH ?", (match,)
+        )
+        return [row[0] for row in result]
 
     def admitted(self, wanted: DocumentFilter) -> list[int] | None:
         """The numbers of the documents that pass the filter, its kinds and groups aside. None if all do."""
@@ -349,20 +351,20 @@ class Index:
         if wanted.author is not None:
             tests["author IN (SELECT value FROM json_each(?))"] = self._alike("author", "documents", wanted.author)
         if wanted.tag is not None:
-            some = "n IN (SELECT n FROM tags WHERE tag IN (SELECT value FROM json_each(?)))"
-            tests[some] = self._alike("tag", "tags", wanted.tag)
-        given = {test: value for test, value in tests.items() if value is not None}
-        values: list[str] = list(given.values())
-        conditions = list(given)
+            batch = "n IN (SELECT n FROM tags WHERE tag IN (SELECT value FROM json_each(?)))"
+            tests[batch] = self._alike("tag", "tags", wanted.tag)
+        filled = {test: value for test, value in tests.items() if value is not None}
+        values: list[str] = list(filled.values())
+        conditions = list(filled)
         if not conditions:
             return None
-        found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
-        return [row[0] for row in found]
+        result = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
+        return [row[0] for row in result]
 
     def _alike(self, column: str, table: str, name: str) -> str:
         """The values of a column that are the same name (items.folded), as JSON."""
-        there = self._all(f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608
-        return json.dumps([one for (one,) in there if folded(one) == folded(name)])
+        existing = self._all(f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608
+        return json.dumps([item for (item,) in existing if folded(item) == folded(name)])
 
     def expired(self, moment: str) -> list[int]:
         """The numbers of the documents that have expired by then (documents.Document.expires)."""
@@ -388,31 +390,31 @@ class Index:
 
     def sources(self, kind: str) -> list[tuple[str, dict[str, str]]]:
         """The group and the source of each document of a kind, in their order."""
-        found = self._all("SELECT part, source FROM documents WHERE kind = ? ORDER BY part, position, n", (kind,))
-        return [(group, json.loads(source)) for group, source in found]
+        result = self._all("SELECT part, source FROM documents WHERE kind = ? ORDER BY part, position, n", (kind,))
+        return [(group, json.loads(source)) for group, source in result]
 
     def number(self, name: str) -> int | None:
         """The number of the document of this id, or None."""
-        found = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
-        return None if found is None else int(found)
+        row = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
+        return None if row is None else int(row)
 
     def confirmed_at(self, document: Document) -> str | None:
         """When the document was last confirmed (documents.Reading). None where no object tells it."""
         wanted = document.group, document.title
-        found = self._db.execute("SELECT moment FROM confirmed WHERE part = ? AND title = ?", wanted).get
-        return None if found is None else str(found)
+        row = self._db.execute("SELECT moment FROM confirmed WHERE part = ? AND title = ?", wanted).get
+        return None if row is None else str(row)
 
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
         """The texts that are embedded for passages, by their numbers."""
-        found: dict[int, str] = {}
+        result: dict[int, str] = {}
         for number in numbers:
             kind, title, text, first, last = self._all(
                 "SELECT kind, title, text, first, last "
                 "FROM passages JOIN documents USING(n) JOIN texts USING(n) WHERE p = ?",
                 (number,),
             )[0]
-            found[number] = embedded(kind, title, text[first:last])
-        return found
+            result[number] = embedded(kind, title, text[first:last])
+        return result
 
     def copy_to(self, path: Path) -> None:
         """Write the database to a file of its own, as small as it can be."""

@@ -96,10 +96,10 @@ class Matrix:
         """Copies of these rows, in 32 bits."""
         if not self._blocks:
             return self._rest[rows]
-        found = np.empty((len(rows), self.dimensions), dtype=np.float32)
+        values = np.empty((len(rows), self.dimensions), dtype=np.float32)
         numbers = rows // BLOCK
         for number in np.unique(numbers):
             mine = numbers == number
             source = self._blocks[number] if number < len(self._blocks) else self._rest
-            found[mine] = source[rows[mine] % BLOCK]
-        return found
+            values[mine] = source[rows[mine] % BLOCK]
+        return values

@@ -88,21 +88,21 @@ def grown(ranges: Sequence[tuple[int, int]], place: int, longest: int = SNIPPET)
 
 def _densest(hits: list[tuple[int, int, str]], longest: int) -> tuple[int, int]:
     """The range of characters of an excerpt that holds the most different words."""
-    best, found = (-1, -1), (0, 0)
+    best, result = (-1, -1), (0, 0)
     counts: dict[str, int] = {}
-    left = 0
+    rest = 0
     for right, (_, stop, term) in enumerate(hits):
         counts[term] = counts.get(term, 0) + 1
-        while left < right and stop - hits[left][0] > longest:
-            gone = hits[left][2]
+        while rest < right and stop - hits[rest][0] > longest:
+            gone = hits[rest][2]
             counts[gone] -= 1
             if not counts[gone]:
                 del counts[gone]
-            left += 1
-        worth = (len(counts), right - left)
+            rest += 1
+        worth = (len(counts), right - rest)
         if worth > best:
-            best, found = worth, (hits[left][0], stop)
-    return found
+            best, result = worth, (hits[rest][0], stop)
+    return result
 
 
 def _between_words(

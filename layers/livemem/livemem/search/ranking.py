@@ -161,7 +161,7 @@ def corpus(
     asks: Flags,
     tells: Flags,
     holds: NDArray[np.int8],
-    told: Flags,
+    answers: Flags,
     derived: Flags,
     lists: Flags,
 ) -> Corpus:
@@ -189,7 +189,7 @@ def corpus(
     days = _days(times)
     years = tuple(np.unique(days[0][days[0] > 0]).tolist())
     return Corpus(
-        owner, group, roles, times, asks, tells, holds, told, counted, lists, opening, ahead,
+        owner, group, roles, times, asks, tells, holds, answers, counted, lists, opening, ahead,
         passages, first, where, shares, days, years,
         length / length[counted].mean() if count else length,
         groups / groups[np.logical_or.reduceat(counted, first)].mean() if count else groups,
@@ -204,7 +204,7 @@ def rank(
     *,
     candidates: Flags | None = None,
     compared: Flags | None = None,
-    named: Flags | None = None,
+    by_author: Flags | None = None,
     recency: float = 0.0,
     weights: Mapping[str, float] = WEIGHTS,
 ) -> Ranking:
@@ -213,40 +213,40 @@ def rank(
     `instances` are those of `query.words` and then of `query.prefixes`, in their order. `cosines`: one per passage, NaN
     where it has no vector (`whitening.cosines`); None ranks by words alone. `candidates`: the documents that may be
     found, None for all. Neighbours are taken from all. `compared`: the candidates over which parts are scaled, None for
-    all of them. `named`: the documents whose author the query names (`words.names`).
+    all of them. `by_author`: the documents whose author the query names (`words.names`).
     `recency`: the weight of a document's time, 0 for none.
     """
     count = len(documents.group)
     allowed = np.ones(count, np.bool_) if candidates is None else candidates
     compared = candidates if compared is None else compared
-    found, asked = _lexical(documents, query, instances)
-    held = found["cover"] > 0
+    result, asked = _lexical(documents, query, instances)
+    holding = result["cover"] > 0
     trust = meaning = 1.0
-    found |= _priors(documents, query, named, allowed)
-    matched = held | (found["near"] >= 1) if query.dates else held
-    if named is not None:
-        matched = matched | named
+    result |= _priors(documents, query, by_author, allowed)
+    matched = holding | (result["near"] >= 1) if query.dates else holding
+    if by_author is not None:
+        matched = matched | by_author
     if cosines is not None and np.isfinite(cosines).any():
         meant, known = _means(documents, cosines, allowed)
-        found |= {"cosine": meant, "around": _around(documents, meant)}
-        found["replies"] = _replies(documents, np.maximum(_standard(meant, compared), 0))
+        result |= {"cosine": meant, "around": _around(documents, meant)}
+        result["replies"] = _replies(documents, np.maximum(_standard(meant, compared), 0))
         matched = matched | known
         # Where few have a vector yet, the best of those few need not fit the question: words decide.
         meaning = float(np.count_nonzero(known & allowed)) / max(1, int(np.count_nonzero(allowed)))
-        trust = min(1.0, float(found["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
+        trust = min(1.0, float(result["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
         trust = 1.0 - meaning * (1.0 - trust)
     if recency:
         times = documents.times
         middle = np.nanmean(times) if np.isfinite(times).any() else 0.0
-        found["recency"] = np.nan_to_num(times - middle).astype(np.float32)
+        result["recency"] = np.nan_to_num(times - middle).astype(np.float32)
     parts: dict[str, Floats] = {}
-    pool = _pool(found, compared)
-    for name, values in found.items():
+    pool = _pool(result, compared)
+    for name, values in result.items():
         share = trust if name in OF_WORDS else meaning if name in OF_MEANING else 1.0
         weight = recency if name == "recency" else weights.get(name, 0.0) * share
         highest = SOUGHT if name == "sought" else HIGHEST
         # What is left of short texts is little, and stays little.
-        least = _deviation(found["cover"], pool) if name == "lead" else LEAST_OF_TRAITS if name in TRAITS else 0.0
+        least = _deviation(result["cover"], pool) if name == "lead" else LEAST_OF_TRAITS if name in TRAITS else 0.0
         if weight and (part := _standard(values, pool, highest, least)).any():
             parts[name] = np.float32(weight) * part
     scores = np.sum(list(parts.values()), axis=0, dtype=np.float64) if parts else np.zeros(count)
@@ -267,21 +267,21 @@ def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) ->
             continue
         # Instances per passage: a long text says much about little, and its length is no merit.
         density = (np.bincount(documents.owner[passages], minlength=count) / documents.passages).astype(np.float32)
-        held = density > 0
-        rarity = _rarity(documents, held)
+        holding = density > 0
+        rarity = _rarity(documents, holding)
         weight = rarity * np.float32(ASKING if term in asking else 1)
         asked += float(weight)
         near = _spread(density, documents.shares)
         words += weight * _saturated(near, documents.length)
         own += weight * _saturated(density, documents.length)
-        cover += weight * held
+        cover += weight * holding
         early = passages[offsets < LEAD]
         # Each document once, however often the word stands there.
         lead[documents.owner[early[documents.opening[early]]]] += weight
         held_together += rarity * _saturated(_by_group(density, documents.first), documents.group_length)
     if count:
         group = held_together[documents.where]
-    found = {
+    values = {
         "words": words,
         "cover": cover,
         # More than by chance, so that a text of one sentence has no merit of it.
@@ -290,53 +290,53 @@ def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) ->
         "group": group,
         "answers": _replies(documents, own),
     }
-    return found, asked
+    return values, asked
 
 
-def _priors(documents: Corpus, query: Query, named: Flags | None, allowed: Flags) -> dict[str, Floats]:
+def _priors(documents: Corpus, query: Query, by_author: Flags | None, allowed: Flags) -> dict[str, Floats]:
     """The parts that come from the document itself: its author, its time and its form."""
     with_role = documents.roles != NO_ROLE
-    found = {
+    fields = {
         "role": _trait(documents.roles == (ASSISTANT if query.asks_model else USER), with_role, allowed),
         "tells": _trait(documents.tells, documents.told, allowed),
         # A person's questions to a model tell of that person; among others a question is no answer.
         "asks": _trait(documents.asks & ~with_role, documents.told & ~with_role, allowed),
     }
-    if named is not None:
-        found["author"] = named.astype(np.float32)
+    if by_author is not None:
+        fields["author"] = by_author.astype(np.float32)
     if query.sought:
         # In a talk a yes answers what was said just before.
-        held = documents.holds & np.where(documents.told, ~np.int8(CONSENT), np.int8(-1))
-        found["sought"] = (held & query.sought != 0).astype(np.float32)
+        values = documents.holds & np.where(documents.told, ~np.int8(CONSENT), np.int8(-1))
+        fields["sought"] = (values & query.sought != 0).astype(np.float32)
     if query.dates:
-        found |= _dated(documents, query.dates[:DATES])
-    return found
+        fields |= _dated(documents, query.dates[:DATES])
+    return fields
 
 
-def _trait(there: Flags, possible: Flags, allowed: Flags) -> Floats:
+def _trait(trait: Flags, possible: Flags, allowed: Flags) -> Floats:
     """Whether a document has a trait; where it can neither have it nor lack it, the mean of those that can.
 
     So a note is no worse than what was said, beside which it may be found.
     """
-    among = there[possible & allowed]
+    among = trait[possible & allowed]
     neutral = among.mean(dtype=np.float64) if len(among) else 0.0
-    return np.where(possible, there, np.float32(neutral)).astype(np.float32)
+    return np.where(possible, trait, np.float32(neutral)).astype(np.float32)
 
 
 def _pairs(documents: Corpus, instances: Sequence[Instances]) -> Floats:
     """Two words that follow each other in the query and stand near each other in a passage, rare pairs more."""
     count = len(documents.group)
-    found = np.zeros(count, np.float32)
+    values = np.zeros(count, np.float32)
     keys = [passages.astype(np.int64) * (1 << 32) + offsets for passages, offsets in instances]
-    for left, right in pairwise(keys):
-        if not len(left) or not len(right):
+    for rest, right in pairwise(keys):
+        if not len(rest) or not len(right):
             continue
-        after = np.minimum(np.searchsorted(right, left - PAIR), len(right) - 1)
-        near = np.abs(right[after] - left) <= PAIR
-        owners = documents.owner[np.unique(left[near] >> 32)]
+        after = np.minimum(np.searchsorted(right, rest - PAIR), len(right) - 1)
+        near = np.abs(right[after] - rest) <= PAIR
+        owners = documents.owner[np.unique(rest[near] >> 32)]
         share = np.bincount(owners, minlength=count) / documents.passages
-        found += _rarity(documents, share > 0) * share.astype(np.float32)
-    return found
+        values += _rarity(documents, share > 0) * share.astype(np.float32)
+    return values
 
 
 def _replies(documents: Corpus, values: Floats) -> Floats:
@@ -352,31 +352,31 @@ def _dated(documents: Corpus, dates: Sequence[Date]) -> dict[str, Floats]:
     times = documents.times
     year, month, day = documents.days
     of, near = np.zeros(len(times), np.float32), np.zeros(len(times), np.float32)
-    for values, asked in (
+    for values, question in (
         (year, {date.year for date in dates}),
         (month, {date.month for date in dates}),
         (day, {date.day for date in dates if date.days == 1}),
     ):
         same = np.zeros(len(times), np.bool_)
-        for one in asked:
-            if one is not None:
-                same |= values == one
+        for item in question:
+            if item is not None:
+                same |= values == item
         of += _rarity(documents, same) * same
     for date in dates:
-        for one in (date.year,) if date.year else documents.years[-DATES:]:
-            near = np.maximum(near, _closeness(times, _range(one, date)))
+        for item in (date.year,) if date.year else documents.years[-DATES:]:
+            near = np.maximum(near, _closeness(times, _range(item, date)))
     return {"dates": of, "near": near}
 
 
 def _days(times: NDArray[np.float64]) -> tuple[Integers, Integers, Integers]:
-    known = np.isfinite(times)
-    days = np.where(known, times, 0).astype("datetime64[s]").astype("datetime64[D]")
+    values = np.isfinite(times)
+    days = np.where(values, times, 0).astype("datetime64[s]").astype("datetime64[D]")
     months = days.astype("datetime64[M]")
     year = days.astype("datetime64[Y]").astype(np.int64) + 1970
     month = months.astype(np.int64) % 12 + 1
     day = (days - months).astype(np.int64) + 1
-    found = [np.where(known, part, 0).astype(np.int32) for part in (year, month, day)]
-    return found[0], found[1], found[2]
+    result = [np.where(values, part, 0).astype(np.int32) for part in (year, month, day)]
+    return result[0], result[1], result[2]
 
 
 def _range(year: int, date: Date) -> tuple[float, float]:
@@ -404,13 +404,13 @@ def _means(documents: Corpus, cosines: Floats, allowed: Flags) -> tuple[Floats, 
     whether it has any.
     """
     count = len(documents.group)
-    known = np.isfinite(cosines)
-    owners = documents.owner[known]
+    values = np.isfinite(cosines)
+    owners = documents.owner[values]
     number = np.bincount(owners, minlength=count)
-    total = np.bincount(owners, cosines[known].astype(np.float64), count)
+    total = np.bincount(owners, cosines[values].astype(np.float64), count)
     has = number > 0
     meant = total / np.maximum(number, 1)
-    lines = known & documents.lists[documents.owner]
+    lines = values & documents.lists[documents.owner]
     best = np.full(count, -np.inf)
     np.maximum.at(best, documents.owner[lines], cosines[lines])
     meant = np.where(np.isfinite(best), best, meant)
@@ -433,11 +433,11 @@ def _shares(group: Integers, distance: int) -> Floats:
 
 def _spread(values: Floats, shares: Sequence[Floats]) -> Floats:
     """Every document's value and its neighbours' by their shares."""
-    found = values.copy()
+    result = values.copy()
     for distance, share in enumerate(shares, 1):
-        found[distance:] += share[distance:] * values[:-distance]
-        found[:-distance] += share[distance:] * values[distance:]
-    return found
+        result[distance:] += share[distance:] * values[:-distance]
+        result[:-distance] += share[distance:] * values[distance:]
+    return result
 
 
 def _by_group(values: Floats, first: NDArray[np.int64]) -> Floats:
@@ -450,25 +450,25 @@ def _saturated(frequency: Floats, length: Floats) -> Floats:
     return (np.float32(K1 + 1) * frequency / against).astype(np.float32, copy=False)
 
 
-def _rarity(documents: Corpus, held: Flags) -> np.float32:
+def _rarity(documents: Corpus, mask: Flags) -> np.float32:
     """How rare it is among the documents that count to be one of those that hold it: the IDF of BM25."""
-    count, holding = int(np.count_nonzero(documents.counted)), int(np.count_nonzero(held & documents.counted))
+    count, holding = int(np.count_nonzero(documents.counted)), int(np.count_nonzero(mask & documents.counted))
     return np.float32(np.log(1 + (count - holding + 0.5) / (holding + 0.5)))
 
 
-def _pool(found: Mapping[str, Floats], candidates: Flags | None) -> Flags | None:
+def _pool(item: Mapping[str, Floats], candidates: Flags | None) -> Flags | None:
     """The candidates over which parts are compared; None for all documents.
 
     Of many documents, most hold no word of the query. Compared over all of them, a part that few documents have would
     outweigh the rest, more in larger spaces. So the best by words and the best by cosines stand for all.
     """
-    count = len(found["words"]) if candidates is None else int(np.count_nonzero(candidates))
+    count = len(item["words"]) if candidates is None else int(np.count_nonzero(candidates))
     if count <= POOL:
         return candidates
-    pool = np.zeros(len(found["words"]), np.bool_)
+    pool = np.zeros(len(item["words"]), np.bool_)
     for name in ("words", "around"):
-        if name in found:
-            values = found[name] if candidates is None else np.where(candidates, found[name], -np.inf)
+        if name in item:
+            values = item[name] if candidates is None else np.where(candidates, item[name], -np.inf)
             pool[np.argpartition(values, -POOL)[-POOL:]] = True
     return pool
 
@@ -488,5 +488,5 @@ def _standard(values: Floats, pool: Flags | None, highest: np.float32 = HIGHEST,
     spread = float(np.sqrt(apart @ apart / len(apart)))
     if spread <= 1e-5 * max(1.0, abs(float(mean))):
         return np.zeros(len(values), np.float32)
-    found = (apart if pool is None else values - mean) / np.float32(max(spread, least))
-    return np.clip(found, -highest, highest, out=found)
+    result = (apart if pool is None else values - mean) / np.float32(max(spread, least))
+    return np.clip(result, -highest, highest, out=result)

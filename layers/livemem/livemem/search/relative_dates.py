@@ -42,8 +42,8 @@ def _date(match: re.Match[str], today: date) -> Date:
         return _of("day", 0 if match["today"] else 1 if match["one"] else 2, today)
     if match["this"]:
         return _of(_unit(match["this"]), 0, today)
-    if whole := match["last"] or match["dernier"]:
-        return _of(_unit(whole), 1, today)
+    if item := match["last"] or match["dernier"]:
+        return _of(_unit(item), 1, today)
     if unit := match["unit"] or match["unite"]:
         return _of(_unit(unit), _count(match["ago"] or match["ilya"]), today)
     lengths = {"day": 1, "week": 7, "month": 30, "year": 365}

@@ -54,12 +54,12 @@ def listed(store: Store, space_id: str) -> list[tuple[int, int, str]]:
 
 
 def _ours(entries: Iterable[Entry]) -> list[tuple[int, int, str]]:
-    found = []
+    result = []
     for entry in entries:
         parsed = keys.parse_search_snapshot(entry.key)
         if parsed and parsed[0] == database.SCHEMA:
-            found.append((*parsed[1:], entry.key))
-    return sorted(found, reverse=True)
+            result.append((*parsed[1:], entry.key))
+    return sorted(result, reverse=True)
 
 
 def load(store: Store, space_id: str, uid: str, path: Path) -> Loaded:
@@ -68,10 +68,10 @@ def load(store: Store, space_id: str, uid: str, path: Path) -> Loaded:
     Raises StoreUnavailable if the store does not answer.
     """
     damaged: list[str] = []
-    for number, said, key in listed(store, space_id):
+    for number, statement, key in listed(store, space_id):
         try:
             if _fetch(store, key, uid, path):
-                return Loaded(number, said, key, tuple(damaged))
+                return Loaded(number, statement, key, tuple(damaged))
         except Unusable:
             logger.warning("snapshot left aside", extra={"key": key})
             damaged.append(key)
@@ -110,11 +110,11 @@ def save(store: Store, key: str, uid: str, index: Index, scratch: Path, *, repla
     try:
         index.copy_to(scratch)
         with scratch.open("rb") as file:
-            told = {CHECKSUM: hashlib.file_digest(file, "sha256").hexdigest(), UID: uid}
+            fields = {CHECKSUM: hashlib.file_digest(file, "sha256").hexdigest(), UID: uid}
             if replace:
-                store.put(key, file, content_type=MEDIA_TYPE, metadata=told)
+                store.put(key, file, content_type=MEDIA_TYPE, metadata=fields)
                 return True
-            return bool(stored.write_if(store, key, file, content_type=MEDIA_TYPE, metadata=told))
+            return bool(stored.write_if(store, key, file, content_type=MEDIA_TYPE, metadata=fields))
     finally:
         scratch.unlink(missing_ok=True)
 

@@ -51,35 +51,35 @@ class Segments:
         """Read the segments that are new: 1 LIST, 1 GET each."""
         for _ in range(TRIES):
             entries = self._listed(store)
-            listed = {entry.key: dimensions for entry, dimensions in entries}
+            by_key = {entry.key: dimensions for entry, dimensions in entries}
             etags = {entry.key: entry.etag for entry, _ in entries}
             # Of one that this process wrote the ETag is known from the first listing on.
-            new = [key for key in listed if key not in self.names or self._etags.get(key, etags[key]) != etags[key]]
+            new = [key for key in by_key if key not in self.names or self._etags.get(key, etags[key]) != etags[key]]
             self._etags = etags
             for key in new:
                 # What is not read below must not count as known.
                 self.names.pop(key, None)
-            whole = all(self._read(store, listed, new[at : at + AT_ONCE]) for at in range(0, len(new), AT_ONCE))
-            self.names = {key: names for key, names in self.names.items() if key in listed}
+            whole = all(self._read(store, by_key, new[at : at + AT_ONCE]) for at in range(0, len(new), AT_ONCE))
+            self.names = {key: names for key, names in self.names.items() if key in by_key}
             if whole:
                 return
 
-    def _read(self, store: Store, dimensions: Mapping[str, int], some: Sequence[str]) -> bool:
+    def _read(self, store: Store, dimensions: Mapping[str, int], segment_keys: Sequence[str]) -> bool:
         """Read some segments. False if one of them is gone."""
-        found = store.get_many(some)
-        for key, item in zip(some, found, strict=True):
+        items = store.get_many(segment_keys)
+        for key, item in zip(segment_keys, items, strict=True):
             if item:
                 self._take_in(key, dimensions[key], item.body)
-        return all(found)
+        return all(items)
 
     def _listed(self, store: Store) -> list[tuple[Entry, int]]:
         """The segments, each with its dimensions."""
-        found = []
+        result = []
         for entry in store.scan(keys.vectors_of(self.space_id, self.model)):
             parsed = keys.parse_segment(entry.key)
             if parsed and parsed[0] == self.model and 0 < parsed[1] <= MOST_DIMENSIONS:
-                found.append((entry, parsed[1]))
-        return found
+                result.append((entry, parsed[1]))
+        return result
 
     def _take_in(self, key: str, dimensions: int, body: bytes) -> None:
         try:
@@ -139,8 +139,8 @@ class Segments:
         """The segments that can't be read."""
         return [key for key, names in self.names.items() if not names]
 
-    def merge(self, store: Store, dimensions: int, wanted: Collection[bytes]) -> int:
-        """If the small segments are many, make one of their `wanted` vectors, and remove them afterwards.
+    def merge(self, store: Store, dimensions: int, used: Collection[bytes]) -> int:
+        """If the small segments are many, make one of their vectors that are `used`, and remove them afterwards.
 
         Returns how many were removed. 1 GET each, 1 PUT, 1 DeleteObjects. A worker that dies in between leaves vectors
         twice.
@@ -152,7 +152,7 @@ class Segments:
         for item in store.get_many(doomed):
             with suppress(BadVectors):
                 names, rows = vectors.decode(item.body if item else b"", dimensions)
-                fresh |= {name: row for name, row in zip(names, rows, strict=True) if name in wanted}
+                fresh |= {name: row for name, row in zip(names, rows, strict=True) if name in used}
         if fresh:
             self.put(store, dimensions, vectors.encode(fresh), list(fresh))
         store.delete_many(doomed)
@@ -161,8 +161,8 @@ class Segments:
         return len(doomed)
 
 
-def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Callable[[], bool]) -> bool:
-    """Remove the vectors that are not `wanted` from all segments of every model. A segment that has some is replaced by
+def purge(store: Store, space_id: str, used: Collection[bytes], in_time: Callable[[], bool]) -> bool:
+    """Remove the vectors that are not `used` from all segments of every model. A segment that has some is replaced by
     a new one, and then removed. 1 LIST, 1 GET each, 1 PUT and 1 DELETE for each that is touched.
 
     False if the time ran out before the end.
@@ -174,17 +174,17 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
         if not in_time():
             return False
         item = store.get(entry.key)
-        kept: dict[bytes, Sequence[float]] = {}
+        result: dict[bytes, Sequence[float]] = {}
         try:
             names, rows = vectors.decode(item.body if item else b"", parsed[1])
         except BadVectors:
             # No reader can use its content.
             names = [b""]
         else:
-            kept = {name: row for name, row in zip(names, rows, strict=True) if name in wanted}
-        if len(kept) == len(names):
+            result = {name: row for name, row in zip(names, rows, strict=True) if name in used}
+        if len(result) == len(names):
             continue
-        if kept:
-            Segments(space_id, parsed[0]).put(store, parsed[1], vectors.encode(kept), list(kept))
+        if result:
+            Segments(space_id, parsed[0]).put(store, parsed[1], vectors.encode(result), list(result))
         store.delete(entry.key)
     return True

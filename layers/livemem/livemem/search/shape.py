@@ -75,7 +75,7 @@ class IndexShape:
     document_at: Numbers
     passage_at: Numbers
     kept: LRUCache[str, Instances] = field(
-        default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda one: one[0].nbytes + one[1].nbytes + 200)
+        default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda entry: entry[0].nbytes + entry[1].nbytes + 200)
     )
     """The places of words of earlier questions."""
 
@@ -97,8 +97,8 @@ class IndexShape:
         return _looked_up(self.passage_at, numbers)
 
 
-def _of_kinds(kinds: Sequence[str], kind: Numbers, wanted: Collection[str]) -> NDArray[np.bool_]:
-    return np.isin(kind, [place for place, name in enumerate(kinds) if name in wanted])
+def _of_kinds(kinds: Sequence[str], kind: Numbers, kind_names: Collection[str]) -> NDArray[np.bool_]:
+    return np.isin(kind, [place for place, name in enumerate(kinds) if name in kind_names])
 
 
 @dataclass(frozen=True)
@@ -137,23 +137,23 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
     gone = np.zeros(len(old.documents), dtype=np.bool_)
     gone[old.documents_at(numbers)] = True
     documents = _merged(old, ~gone, fresh)
-    found = _passages(index.passages(numbers))
+    result = _passages(index.passages(numbers))
     stays = np.flatnonzero(~gone[old.owner])
-    owners = np.concatenate([old.documents[old.owner[stays]], found[1]])
-    before = np.concatenate([stays, np.full(len(found[0]), -1, dtype=np.int64)])
-    parts = zip((old.passages, old.beginnings, old.lengths, old.hashes), (found[0], *found[2:]), strict=True)
-    passages, beginnings, lengths, hashes = (np.concatenate([kept[stays], new]) for kept, new in parts)
+    owners = np.concatenate([old.documents[old.owner[stays]], result[1]])
+    before = np.concatenate([stays, np.full(len(result[0]), -1, dtype=np.int64)])
+    parts = zip((old.passages, old.beginnings, old.lengths, old.hashes), (result[0], *result[2:]), strict=True)
+    passages, beginnings, lengths, hashes = (np.concatenate([part[stays], new]) for part, new in parts)
     return _made(documents, passages, owners, beginnings, lengths, hashes, before=before)
 
 
 def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Documents:
     """The documents that stay, with the new ones among them."""
-    order = [one for one, kept in zip(old.order, stays.tolist(), strict=True) if kept]
-    at = np.array([_place(order, one) for one in fresh.order], dtype=np.int64)
+    order = [item for item, kept in zip(old.order, stays.tolist(), strict=True) if kept]
+    at = np.array([_place(order, item) for item in fresh.order], dtype=np.int64)
     corpus = old.corpus
 
-    def merged(kept: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-        return np.insert(kept[stays], at, new)
+    def merged(array: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+        return np.insert(array[stays], at, new)
 
     return _Documents(
         sorted([*order, *fresh.order]),
@@ -174,11 +174,11 @@ def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Do
     )
 
 
-def _place(order: Sequence[tuple[str, str, int]], one: tuple[str, str, int]) -> int:
+def _place(order: Sequence[tuple[str, str, int]], position: tuple[str, str, int]) -> int:
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
-        low, high = (middle + 1, high) if order[middle] < one else (low, middle)
+        low, high = (middle + 1, high) if order[middle] < position else (low, middle)
     return low
 
 
@@ -215,13 +215,14 @@ def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict
     )
 
 
-def _passages(found: Passages) -> tuple[Numbers, Numbers, Numbers, Numbers, NDArray[np.object_]]:
+def _passages(passages: Passages) -> tuple[Numbers, Numbers, Numbers, Numbers, NDArray[np.object_]]:
     """Numbers, documents' numbers, beginnings, lengths and names."""
     numbers, documents, beginnings, lengths = (
-        np.array(column, dtype=np.int64) for column in (found.numbers, found.documents, found.beginnings, found.lengths)
+        np.array(column, dtype=np.int64)
+        for column in (passages.numbers, passages.documents, passages.beginnings, passages.lengths)
     )
     hashes = np.empty(len(numbers), dtype=np.object_)
-    hashes[:] = found.hashes
+    hashes[:] = passages.hashes
     return numbers, documents, beginnings, lengths, hashes
 
 
@@ -282,10 +283,10 @@ def _made(
     )
 
 
-def _begins(documents: _Documents, said: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _begins(documents: _Documents, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Of every document whether another group, or another session of what was said, begins with it."""
     new = np.zeros(len(documents.numbers), dtype=np.bool_)
-    pause = said[1:] & (np.diff(documents.times) > SESSION_SECONDS)
+    pause = mask[1:] & (np.diff(documents.times) > SESSION_SECONDS)
     new[1:] = (documents.group[1:] != documents.group[:-1]) | pause
     return new
 
@@ -299,8 +300,8 @@ def _talks(documents: _Documents) -> NDArray[np.bool_]:
     talk = np.cumsum(_begins(documents, quoted) | np.append(True, quoted[1:] != quoted[:-1]))
     speakers = np.unique(np.stack([talk[quoted], documents.author[quoted]]), axis=1)
     several = np.bincount(speakers[0], minlength=int(talk[-1]) + 1) > 1
-    found: NDArray[np.bool_] = quoted & several[talk]
-    return found
+    mask: NDArray[np.bool_] = quoted & several[talk]
+    return mask
 
 
 def _answered(documents: _Documents) -> NDArray[np.bool_]:
@@ -310,8 +311,8 @@ def _answered(documents: _Documents) -> NDArray[np.bool_]:
         return spoken
     sides = np.stack([documents.group[spoken], documents.author[spoken], documents.roles[spoken]])
     several = np.bincount(np.unique(sides, axis=1)[0], minlength=len(documents.groups)) > 1
-    found: NDArray[np.bool_] = spoken & several[documents.group]
-    return found
+    mask: NDArray[np.bool_] = spoken & several[documents.group]
+    return mask
 
 
 def _heard(documents: _Documents) -> NDArray[np.int8]:
@@ -336,10 +337,10 @@ def _places(numbers: Numbers) -> Numbers:
 
 def _looked_up(places: Numbers, numbers: Numbers) -> Numbers:
     """The places of these numbers, -1 where there is none."""
-    found = np.full(len(numbers), -1, dtype=np.int64)
+    values = np.full(len(numbers), -1, dtype=np.int64)
     known = numbers < len(places)
-    found[known] = places[numbers[known]]
-    return found
+    values[known] = places[numbers[known]]
+    return values
 
 
 def seconds(times: Sequence[str]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ _KINDS = {
     NUMBER: r"\b(?:how (?:many|much|old|far|tall|big|large)|combien|quel [âa]ge)\b",
     NAME: rf"\b(?:who|whom|whose|where|which|names?|named|called|noms?)\b|{_BEGINS}(?:qui|où)\b",
 }
-_ASKED = {kind: re.compile(asked, re.IGNORECASE) for kind, asked in _KINDS.items()}
+_ASKED = {kind: re.compile(question, re.IGNORECASE) for kind, question in _KINDS.items()}
 
 _PARTS = re.compile(r"(?<=[.:;,!?])\s+|\s+:\s+")
 # Before the verb, these ask for something else than yes or no. Within a sentence `qui` and `que` join.

@@ -39,17 +39,17 @@ class Traits:
 
 def traits(text: str) -> Traits:
     """The traits of a text."""
-    said = set(words.terms(text))
-    holds = TIME * (not _terms_of(_TIMES).isdisjoint(said))
-    holds |= NUMBER * (not _terms_of(_NUMBERS).isdisjoint(said) or any(map(str.isdigit, text)))
+    ids = set(words.terms(text))
+    holds = TIME * (not _terms_of(_TIMES).isdisjoint(ids))
+    holds |= NUMBER * (not _terms_of(_NUMBERS).isdisjoint(ids) or any(map(str.isdigit, text)))
     holds |= NAME * bool(_NAME.search(text)) | CONSENT * bool(_CONSENT.match(text))
     # Unlike the others these are terms as they stand: the stem of "mine" is that of other words.
-    return Traits(any(mark in text for mark in "?？؟"), not _first_person().isdisjoint(said), holds)
+    return Traits(any(mark in text for mark in "?？؟"), not _first_person().isdisjoint(ids), holds)
 
 
 @lru_cache(maxsize=2)
-def _terms_of(listed: str) -> frozenset[str]:
-    return frozenset(words.terms(listed))
+def _terms_of(entries: str) -> frozenset[str]:
+    return frozenset(words.terms(entries))
 
 
 @lru_cache(maxsize=1)

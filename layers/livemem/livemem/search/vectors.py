@@ -31,7 +31,7 @@ def encode(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> bytes:
     names, rows = stack(vectors)
     halves = rows.astype(HALF)
     _check(halves)
-    return vector_file.write({name: one.tobytes() for name, one in zip(names, halves, strict=True)}, rows.shape[1])
+    return vector_file.write({name: half.tobytes() for name, half in zip(names, halves, strict=True)}, rows.shape[1])
 
 
 def stack(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> tuple[list[bytes], Vectors]:
@@ -107,7 +107,7 @@ class Pool:
 
     def products(self, vector: NDArray[np.float32], rows: Rows) -> NDArray[np.float32]:
         """The plain cosine of each of the vectors at these places with a vector."""
-        return _joined([self._vectors[some] @ vector for some in _some(rows)])
+        return _joined([self._vectors[batch] @ vector for batch in _some(rows)])
 
     def cosines(self, vector: NDArray[np.float32], rows: Rows | None = None) -> NDArray[np.float32]:
         """The cosine of each of them, or of those in `rows` alone, with a vector, seen through the space's lens
@@ -117,13 +117,13 @@ class Pool:
         lens, lengths = self._lens, self._lengths
         if rows is not None:
             return _joined(
-                [whitening.cosines(lens, self._vectors[some], lengths[some], vector) for some in _some(rows)]
+                [whitening.cosines(lens, self._vectors[batch], lengths[batch], vector) for batch in _some(rows)]
             )
-        found, first = [], 0
+        result, first = [], 0
         for part in self._vectors.parts():
-            found.append(whitening.cosines(lens, part, lengths[first : first + len(part)], vector))
+            result.append(whitening.cosines(lens, part, lengths[first : first + len(part)], vector))
             first += len(part)
-        return _joined(found)
+        return _joined(result)
 
     def _look_through(self) -> None:
         """Make the lens, and the lengths seen through it, where vectors have come."""
@@ -141,5 +141,5 @@ def _some(rows: Rows) -> list[Rows]:
     return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
 
 
-def _joined(found: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    return np.concatenate(found) if found else np.empty(0, dtype=np.float32)
+def _joined(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)

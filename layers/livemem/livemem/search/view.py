@@ -215,22 +215,22 @@ class SearchView:
         SearchNotReady when `in_time` returns false. The objects read so far are kept.
         """
         heirs = [source for source in sources if source.heir]
-        others = [source for source in sources if not source.heir]
+        rest = [source for source in sources if not source.heir]
         cold = not any(self._known(source) for source in sources)
         end = self.timer() + READ_SECONDS
-        found = self._listed(store, others if cold else sources, self.segments)
-        if cold or any(self._gone(source, found) for source in others):
-            found |= self._listed(store, heirs)
+        result = self._listed(store, rest if cold else sources, self.segments)
+        if cold or any(self._gone(source, result) for source in rest):
+            result |= self._listed(store, heirs)
         cut: list[_Listing] = []
         until = None if most is None else self.read + most
         for _ in range(ROUNDS):
-            again, cut = self._take_in(store, sources, found, in_time, until, end)
+            again, cut = self._take_in(store, sources, result, in_time, until, end)
             if not again:
                 break
-        left = {folder_of(entry.key) for _, entry in cut}
+        ids = {folder_of(entry.key) for _, entry in cut}
         for source in sources:
-            if found[source.prefix].whole:
-                self.unread -= {folder for folder in self.unread - left if folder.startswith(source.prefix)}
+            if result[source.prefix].whole:
+                self.unread -= {folder for folder in self.unread - ids if folder.startswith(source.prefix)}
         self.left += len(cut)
 
     def _known(self, source: DocumentSource) -> Mapping[str, str]:
@@ -253,15 +253,15 @@ class SearchView:
         parts: dict[str, list[_Listed]] = {source.prefix: [] for source in sources}
         for (prefix, _), page in zip(jobs, pages, strict=False):
             parts[prefix].append(page)
-        found = {}
+        ids = {}
         for source in sources:
             entries = [entry for page in parts[source.prefix] for entry in page.entries]
             whole = all(page.whole for page in parts[source.prefix])
             if whole:
                 self.bounds[source.listed] = listing.ranges(sorted(entry.key for entry in entries))
                 self.listed_at[source.listed] = now
-            found[source.prefix] = _Listed(source.chosen(entries), whole)
-        return found
+            ids[source.prefix] = _Listed(source.chosen(entries), whole)
+        return ids
 
     def _looks(self, store: Store, source: DocumentSource) -> list[Callable[[], _Listed]]:
         """The listings of a source that are done side by side."""
@@ -280,20 +280,20 @@ class SearchView:
     def _newest(store: Store, source: DocumentSource, known: Mapping[str, str]) -> _Listed:
         newest = min(known)
         page = source.newest() if source.newest else list(store.scan(source.prefix, limit=NEWEST))
-        there = next((entry for entry in page if entry.key == newest), None)
-        if there and source.mark(there) == known[newest]:
+        existing = next((entry for entry in page if entry.key == newest), None)
+        if existing and source.mark(existing) == known[newest]:
             return _Listed([entry for entry in page if entry.key <= newest], whole=False)
         return _Listed(source.everything())
 
-    def _gone(self, source: DocumentSource, found: Mapping[str, _Listed]) -> set[str]:
-        there = found[source.prefix]
-        return self._known(source).keys() - {entry.key for entry in there.entries} if there.whole else set()
+    def _gone(self, source: DocumentSource, item: Mapping[str, _Listed]) -> set[str]:
+        existing = item[source.prefix]
+        return self._known(source).keys() - {entry.key for entry in existing.entries} if existing.whole else set()
 
     def _take_in(
         self,
         store: Store,
         sources: Sequence[DocumentSource],
-        found: Mapping[str, _Listed],
+        item: Mapping[str, _Listed],
         in_time: Callable[[], bool],
         until: int | None,
         end: float,
@@ -304,11 +304,11 @@ class SearchView:
         new: list[_Listing] = []
         for source in sorted(sources, key=lambda source: not source.heir):
             known = self._known(source)
-            some = [entry for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
-            new += [(source, entry) for entry in (reversed(some) if source.newest_first else some)]
+            entries = [entry for entry in item[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
+            new += [(source, entry) for entry in (reversed(entries) if source.newest_first else entries)]
         again, cut = self._read(store, new, in_time, until, end)
         for source in sources:
-            gone = self._gone(source, found)
+            gone = self._gone(source, item)
             if gone:
                 unread = self._update([], sorted(gone))
                 again = self._forget(unread) or again
@@ -342,11 +342,11 @@ class SearchView:
         self.read += len(part)
         for source in dict.fromkeys(source for source, _ in part):
             mine = [(entry.key, item) for (one, entry), item in zip(part, items, strict=True) if one is source]
-            there = [item for _, item in mine if item]
+            existing = [item for _, item in mine if item]
             # Listed, and removed since: its documents are dropped.
             missing = [key for key, item in mine if not item]
-            unread = self._update([source.read(item) for item in there], missing)
-            for item in there:
+            unread = self._update([source.read(item) for item in existing], missing)
+            for item in existing:
                 self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
             again = self._forget(unread) or again
         return again
@@ -355,10 +355,10 @@ class SearchView:
         """The objects to read, the latest first behind those that must be read, and those to leave unread, of which
         nothing is known any more.
         """
-        must = [one for one in new if one[0].heir or one[0].takes_away]
-        free = [one for one in new if not (one[0].heir or one[0].takes_away)]
+        must = [item for item in new if item[0].heir or item[0].takes_away]
+        free = [item for item in new if not (item[0].heir or item[0].takes_away)]
         # Of the same moment the last one comes first.
-        free = sorted(free, key=lambda one: one[1].last_modified)[::-1]
+        free = sorted(free, key=lambda item: item[1].last_modified)[::-1]
         if len(free) > most or len(new) > READ_STEP:
             # Before anything is read: if that fails or ends, the view knows some of the newest, and not those before.
             self.unread |= {folder_of(entry.key) for _, entry in free}
@@ -372,14 +372,14 @@ class SearchView:
 
     def _forget(self, unread: Iterable[str]) -> bool:
         """Forget these objects, so that they are read if they are listed. Returns whether there are any."""
-        some = list(unread)
-        for key in some:
+        batch = list(unread)
+        for key in batch:
             folder = folder_of(key)
             marks = self.known.get(folder, {})
             marks.pop(key, None)
             if not marks:
                 self.known.pop(folder, None)
-        return bool(some)
+        return bool(batch)
 
     def forget(self, prefix: str) -> None:
         """Drop the documents of all objects below a prefix: the objects are gone."""
@@ -398,9 +398,9 @@ class SearchView:
 
 def folder_of(key: str) -> str:
     """The folder under which an object's mark is kept. Folders distinguish the sources."""
-    said = room_keys.parse_message(key)
-    if said:
-        return room_keys.room_prefix(key.partition("/")[0], said.room)
+    parsed = room_keys.parse_message(key)
+    if parsed:
+        return room_keys.room_prefix(key.partition("/")[0], parsed.room)
     return conversation_keys.searched_folder(key) or "/".join(key.split("/", 2)[:2]) + "/"
 
 
@@ -524,10 +524,10 @@ class Views:
 
 def _is_outdated(store: Store, space_id: str, view: SearchView) -> bool:
     """Whether the newest snapshot knows all that the view knows, and more: 1 LIST."""
-    listed = search_snapshots.listed(store, space_id)
-    if not listed or view.outdated_by is None:
+    entries = search_snapshots.listed(store, space_id)
+    if not entries or view.outdated_by is None:
         return False
-    number, said, _ = listed[0]
+    number, said, _ = entries[0]
     known = -1 if view.snapshot is None else view.snapshot
     return number >= known and said >= view.outdated_by and (number > known or said > view.outdated_by)
 

@@ -36,16 +36,16 @@ class Lens:
     """Of every direction, over the gain of all others."""
 
 
-def fit(vectors: NDArray[np.floating] | Matrix, shown: NDArray[np.int64] | None = None) -> Lens:
-    """The lens of unit vectors (n x d, float16 or float32), or of those in the rows `shown` alone. For no vectors it
+def fit(vectors: NDArray[np.floating] | Matrix, fitted: NDArray[np.int64] | None = None) -> Lens:
+    """The lens of unit vectors (n x d, float16 or float32), or of those in the rows `fitted` alone. For no vectors it
     changes nothing.
     """
     count, width = vectors.shape
-    count = count if shown is None else len(shown)
+    count = count if fitted is None else len(fitted)
     if not count:
         return Lens(np.zeros(width, np.float32), np.zeros((0, width), np.float32), np.zeros(0, np.float32))
     rows = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).astype(np.int64))
-    sample = vectors[rows if shown is None else shown[rows]].astype(np.float32)
+    sample = vectors[rows if fitted is None else fitted[rows]].astype(np.float32)
     trust = count / (count + CAUTION)
     mean = sample.mean(0) * np.float32(trust)
     centred = sample - sample.mean(0)
@@ -61,12 +61,12 @@ def fit(vectors: NDArray[np.floating] | Matrix, shown: NDArray[np.int64] | None 
 
 def lengths(lens: Lens, vectors: NDArray[np.floating]) -> Floats:
     """The length of every vector, seen through the lens: n x d x DIRECTIONS multiplications, once per vector."""
-    found = np.empty(len(vectors), np.float32)
+    values = np.empty(len(vectors), np.float32)
     for start in range(0, len(vectors), _ROWS):
         moved = vectors[start : start + _ROWS].astype(np.float32, copy=False) - lens.mean
         squares = (moved**2).sum(1) + ((moved @ lens.directions.T) ** 2) @ lens.gains
-        found[start : start + _ROWS] = np.sqrt(np.maximum(squares, 0))
-    return found
+        values[start : start + _ROWS] = np.sqrt(np.maximum(squares, 0))
+    return values
 
 
 def cosines(lens: Lens, vectors: NDArray[np.floating], lengths: Floats, query: NDArray[np.floating]) -> Floats:

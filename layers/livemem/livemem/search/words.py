@@ -147,19 +147,19 @@ def parse(query: str) -> Query:
     excluded: list[tuple[str, ...]] = []
     prefixes: dict[str, bool] = {}
     for match in _SYNTAX.finditer(query):
-        held = tuple(terms(match["phrase"] or match["word"] or match["prefix"] or ""))
-        if not held:
+        holding = tuple(terms(match["phrase"] or match["word"] or match["prefix"] or ""))
+        if not holding:
             continue
         if match["minus"]:
-            excluded.append(held)
+            excluded.append(holding)
             continue
         if match["phrase"]:
-            phrases.append(held)
+            phrases.append(holding)
         if match["prefix"]:
-            *held_before, last = held
+            *held_before, last = holding
             prefixes[_shorter(folded(match["prefix"]), last) if not held_before else last] = True
-            held = tuple(held_before)
-        words.update(dict.fromkeys(held, True))
+            holding = tuple(held_before)
+        words.update(dict.fromkeys(holding, True))
     ranking = tuple(word for word in words if word not in stop_terms())
     if not ranking and not prefixes:
         ranking = tuple(words)
@@ -200,8 +200,10 @@ def found(text: str, query: Query) -> Iterator[tuple[int, int, str]]:
     """
     sought = set(query.words).union(*query.phrases)
     for match in _CHUNK.finditer(text):
-        held = _terms_of(match[0])
-        if not sought.isdisjoint(held) or (query.prefixes and any(term.startswith(query.prefixes) for term in held)):
+        holding = _terms_of(match[0])
+        if not sought.isdisjoint(holding) or (
+            query.prefixes and any(term.startswith(query.prefixes) for term in holding)
+        ):
             for term, start, end in _chunk(match[0]):
                 if _matches(term, sought, query.prefixes):
                     yield match.start() + start, match.start() + end, term
