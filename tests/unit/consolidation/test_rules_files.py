@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from livemem.bank import corrections, history
 from livemem.changes.bank_warnings import BankWarning
-from livemem.consolidation import asked_files, rules_files
+from livemem.consolidation import asked_files, outcome
 from tests.support.world import World
 from tests.unit.consolidation.test_pipeline_notes import record_of
 
@@ -59,7 +59,7 @@ def test_files_of_the_rules_that_the_first_answer_lacks_are_created_with_their_h
     record = record_of(world, 1)
     text = "The rules ask for days/YYYY-MM-DD.md, which was not created: its name is a pattern for several files."
     assert record.warnings == [BankWarning(kind="file_not_created", text=text, file="days/YYYY-MM-DD.md")]
-    assert [change.reason for change in record.files] == [None, rules_files.REASON, rules_files.REASON]
+    assert [change.reason for change in record.files] == [None, outcome.REASON, outcome.REASON]
     assert record.metrics["bank_files_created"] == 3
     assert history.read(world.process, "demo", 1).warnings == record.warnings
 

@@ -1,18 +1,26 @@
-"""The record of a model's checked answer, which is then committed."""
+"""The record of a model's checked answer, which is then committed. Files that the rules ask for and that a first
+consolidation did not make are created with their headings.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
+from livemem.bank import paths
 from livemem.bank import synthesis as syntheses
+from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import FileChange, Record, SynthesisChange
-from livemem.consolidation import checks, prompt, rules_files, sizes
+from livemem.consolidation import answer, asked_files, checks, prompt, sizes
+from livemem.consolidation.answer import ContractError
+from livemem.consolidation.asked_files import AskedFile
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.jobs.run import Run
 from livemem.llm.answering import Answered
 from livemem.process import Process
+from livemem.settings import Settings
 from livemem.spaces.head import Head
 
 
@@ -20,7 +28,7 @@ def record(
     process: Process, head: Head, run: Run, collected: Collected, answered: Answered[Folded], started: datetime
 ) -> Record:
     """The record of the run, the next one after `head`."""
-    folded, missing = rules_files.complete(process.settings, collected, answered.value)
+    folded, missing = complete(process.settings, collected, answered.value)
     warnings = [*checks.warnings(collected, folded), *missing]
     outcome, synthesis = folded.outcome, folded.synthesis
     ids = [note.note_id for note in collected.notes]
@@ -84,3 +92,39 @@ def _length(collected: Collected, changed: Sequence[FileChange]) -> int:
     """The characters of the bank after the changes."""
     texts = {file.path: file.content for file in collected.bank}
     return sum(sizes.lengths(texts | {change.path: change.after or "" for change in changed}).values())
+
+
+REASON = "The rules ask for it; the answer did not create it."
+
+
+def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[Folded, list[BankWarning]]:
+    """The first consolidation of a space, with the files of the rules that its answer lacks, and warnings.
+
+    There is one warning for each file that can't be created. A space that has a bank gets no files: a person may have
+    deleted them.
+    """
+    if collected.bank:
+        return folded, []
+    warnings = []
+    for file in asked_files.asked_for(collected.rules):
+        files = folded.outcome.files
+        if file.path.lower() in {change.path.lower() for change in files}:
+            continue
+        try:
+            change = _created(file, len(files))
+            outcome = replace(folded.outcome, files=[*files, change])
+            checks.check_room(settings, collected, outcome, folded.synthesis)
+            folded = replace(folded, outcome=outcome)
+        except (ContractError, paths.BankPathError) as error:
+            text = f"The rules ask for {file.path}, which was not created: {error}"
+            warnings.append(BankWarning(kind="file_not_created", text=text, file=file.path))
+    return folded, warnings
+
+
+def _created(file: AskedFile, count: int) -> FileChange:
+    if asked_files.is_pattern(file.path):
+        raise ContractError("its name is a pattern for several files.")
+    if count >= answer.FILES:
+        raise ContractError(f"there are {count} other files already.")
+    paths.check_bank_path(file.path)
+    return FileChange(path=file.path, action="created", before=None, after=file.text(), reason=REASON)
