@@ -25,6 +25,8 @@ from scripts import api_docs, api_examples, openapi_check, operation_table
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
+DEPTH = 2
+"""Levels of the document of which each member has a line: two changes can be merged, and a diff can be read."""
 SERVED = ROOT / "functions" / "page" / "static" / "docs" / "openapi.json"
 HTTP_FUNCTIONS = (
     *("ingest", "reads", "search", "conversations", "memories", "rooms", "ask"),
@@ -449,13 +451,23 @@ WHAT_CAN_BE_MISSING = (
 
 def texts(made: dict[str, Any]) -> dict[Path, str]:
     """The files as they should be."""
+    whole = text(made) + "\n"
     return {
-        TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n",
-        # For browsers: half as long, and still a line for each value, so that two changes can be merged.
-        SERVED: json.dumps(made, indent=0, separators=(",", ":"), ensure_ascii=False) + "\n",
+        TARGET: whole,
+        SERVED: whole,
         GUIDE: api_docs.guide(made),
         **dict.fromkeys(operation_table.TARGETS, operation_table.text(made)),
     }
+
+
+def text(value: Any, depth: int = 0) -> str:
+    """The document as JSON: each path, each schema and each other part of it on a line of its own."""
+    if not isinstance(value, dict) or depth == DEPTH:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    members = (
+        f"{json.dumps(name)}:{text(part, depth if name == 'components' else depth + 1)}" for name, part in value.items()
+    )
+    return "{\n" + ",\n".join(members) + "\n}"
 
 
 def main(arguments: list[str]) -> int:

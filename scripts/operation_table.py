@@ -44,16 +44,9 @@ _MARKDOWN = "text/markdown"
 
 
 def text(document: Mapping[str, Any]) -> str:
-    """The file as it should be: a line for each operation's own words, and one for each of its fields."""
-    return "{\n" + ",\n".join(_written(name, one) for name, one in build(document).items()) + "\n}\n"
-
-
-def _written(name: str, operation: Mapping[str, Any]) -> str:
-    own = {key: value for key, value in operation.items() if key != "fields"}
-    fields = [f"   {_as_json(key)}: {_as_json(value)}" for key, value in operation["fields"].items()]
-    lines = [f"  {_as_json(key)}: {_as_json(value)}" for key, value in own.items()]
-    lines.append('  "fields": {' + ("\n" + ",\n".join(fields) + "\n  }" if fields else "}"))
-    return f" {_as_json(name)}: {{\n" + ",\n".join(lines) + "\n }"
+    """The file as it should be: a line for each operation."""
+    lines = (f"{_as_json(name)}: {_as_json(operation)}" for name, operation in build(document).items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _as_json(value: Any) -> str:
