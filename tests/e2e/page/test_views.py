@@ -145,6 +145,18 @@ def test_no_view_costs_more_requests_than_is_written_here(signed_in, service, st
     assert too_dear == {}
 
 
+def test_the_line_of_a_note_leads_to_the_section_that_it_became(signed_in, service, story):
+    found: Visit = signed_in()
+
+    opened(found, links(service, story)["note"])
+
+    assert found.page.locator(".event.written").count() == 1
+    folded = found.page.locator(".event.folded")
+    assert "Change 2" in folded.inner_text()
+    assert folded.locator("a[href*='/bank/']").count() >= 1
+    assert found.page.locator(".event.now.consolidated").count() == 1
+
+
 def test_hostile_notes_are_shown_and_do_nothing(signed_in, story):
     found: Visit = signed_in()
     found.open(f"#/spaces/{story}?tag=hostile")
