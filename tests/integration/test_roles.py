@@ -4,6 +4,9 @@ Every request of a handler, here and in all tests that use `service`, is held ag
 stories make the functions ask for all that they ever ask; so what no story needs is too much.
 """
 
+import fcntl
+import os
+import pickle
 import re
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -95,7 +98,19 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(roles: dict[str, Role]) -> Told:
+def told(roles: dict[str, Role], tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """They take half a minute, so of several workers of a test run one tells them all."""
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    folder = tmp_path_factory.getbasetemp() if alone else tmp_path_factory.getbasetemp().parent
+    file = folder / "stories.pickle"
+    with (folder / "stories.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            file.write_bytes(pickle.dumps(_told(roles)))
+    return pickle.loads(file.read_bytes())  # type: ignore[no-any-return]
+
+
+def _told(roles: dict[str, Role]) -> Told:
     wrong = {}
     with pytest.MonkeyPatch.context() as patch, stories.opened(roles) as account:
         # Already the first request of a token is counted.

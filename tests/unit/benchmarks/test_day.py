@@ -73,11 +73,11 @@ def test_a_busy_space_counts_as_often_as_it_stands_for(quiet: Report):
 
 @pytest.mark.slow
 def test_a_tenant_in_a_loop_counts_once_and_nobody_waits_for_it(quiet: Report):
-    beside = Report(Play(replace(SMALL, loop=1_200)).play())
+    beside = Report(Play(replace(SMALL, loop=500)).play())
     played = beside.played
 
     assert (dict(played.account.failed), beside.throttled, played.left) == ({}, 0, 0)
-    assert played.runs["ok"] > quiet.played.runs["ok"] + 20
+    assert played.runs["ok"] > quiet.played.runs["ok"] + 8
     assert played.percentile(0.99) <= quiet.played.percentile(0.99) + SMALL.llm_seconds
     beside.share = 2
     own = {one.name: sum(one.requests.values()) for one in beside.operations}
