@@ -17,7 +17,7 @@ say() { echo "setup: $*" >&2; }
 die() { echo "setup: $*" >&2; exit 1; }
 
 # What the environment depends on: the lock's bytes, and the place (scripts of a venv hold absolute paths).
-fingerprint() { { cat "$LOCK"; echo "$PWD/$VENV"; } | cksum; }
+fingerprint() { { cat "$LOCK"; realpath -m "$VENV"; } | cksum; }
 
 is_ready() {
     [[ -f $STAMP ]] && [[ $(cat "$STAMP") == "$(fingerprint)" ]] && "$VENV/bin/python" -c '' 2>/dev/null
