@@ -19,8 +19,9 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## make .venv with the locked packages (every other target does it by itself)
+setup: ## make .venv with the locked packages, and the files that are not in git (every other target does it by itself)
 	@scripts/setup.sh .venv requirements-dev.txt
+	@$(PYTHON_BIN) -m scripts.generated
 
 .PHONY: setup-sam
 setup-sam:
@@ -118,7 +119,7 @@ format: setup ## put the code in order (ruff)
 	@$(PYTHON_BIN) -m ruff format .
 
 .PHONY: openapi
-openapi: setup ## write docs/openapi.json, docs/api.md and what the client knows of the API from the code
+openapi: setup ## write docs/openapi.json and what the client knows of the API from the code
 	@$(PYTHON_BIN) -m scripts.openapi
 	@$(PYTHON_BIN) -m scripts.client
 

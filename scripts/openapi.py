@@ -1,12 +1,11 @@
-"""Writes docs/openapi.json (also for the page), docs/api.md and operations.json from the routes, or checks them.
+"""Writes docs/openapi.json from the routes, or checks it.
 
-python -m scripts.openapi           write them
-python -m scripts.openapi --check   exit 1 if something is not described, an example is wrong, or one of them is stale
+python -m scripts.openapi           write it
+python -m scripts.openapi --check   exit 1 if something is not described, an example is wrong, or it is stale
 """
 
 import importlib.util
 import json
-import os
 import re
 import sys
 from http import HTTPStatus
@@ -20,14 +19,12 @@ from livemem.bank import paths
 from livemem.store import keys, room_keys
 from livemem.upkeep import job_lookup
 from livemem_http import negotiation, problems, sending
-from scripts import api_docs, api_examples, openapi_check, operation_table
+from scripts import api_examples, generated, openapi_check
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
-GUIDE = ROOT / "docs" / "api.md"
 DEPTH = 2
 """Levels of the document of which each member has a line: two changes can be merged, and a diff can be read."""
-SERVED = ROOT / "functions" / "page" / "static" / "docs" / "openapi.json"
 HTTP_FUNCTIONS = (
     *("ingest", "reads", "search", "conversations", "memories", "rooms", "ask"),
     *("admin", "consolidate", "backup", "signin"),
@@ -449,17 +446,6 @@ WHAT_CAN_BE_MISSING = (
 )
 
 
-def texts(made: dict[str, Any]) -> dict[Path, str]:
-    """The files as they should be."""
-    whole = text(made) + "\n"
-    return {
-        TARGET: whole,
-        SERVED: whole,
-        GUIDE: api_docs.guide(made),
-        **dict.fromkeys(operation_table.TARGETS, operation_table.text(made)),
-    }
-
-
 def text(value: Any, depth: int = 0) -> str:
     """The document as JSON: each path, each schema and each other part of it on a line of its own."""
     if not isinstance(value, dict) or depth == DEPTH:
@@ -471,22 +457,20 @@ def text(value: Any, depth: int = 0) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check the documents; returns the exit status."""
+    """Write or check the document; returns the exit status."""
     made = document()
-    wrong, files = openapi_check.problems(made), texts(made)
+    wrong, whole = openapi_check.problems(made), text(made) + "\n"
     for problem in wrong:
         print(problem, file=sys.stderr)
     if "--check" not in arguments:
-        for target, text in files.items():
-            target.write_text(text, encoding="utf-8")
+        TARGET.write_text(whole, encoding="utf-8")
+        generated.main()
         return 1 if wrong else 0
-    stale = [
-        target for target, text in files.items() if not target.is_file() or target.read_text(encoding="utf-8") != text
-    ]
-    for target in stale:
-        print(f"{os.path.relpath(target, ROOT)} is stale: run `make openapi`", file=sys.stderr)
+    stale = TARGET.read_text(encoding="utf-8") != whole
+    if stale:
+        print(f"{TARGET.name} is stale: run `make openapi`", file=sys.stderr)
     if not wrong and not stale:
-        print("The files that are generated from the routes are complete and up to date")
+        print("The OpenAPI document is complete and up to date")
     return 1 if wrong or stale else 0
 
 

@@ -1,21 +1,13 @@
 """operations.json: the facts about each operation of the API for the client's command line and the MCP tools.
 
-Written with the OpenAPI document (scripts/openapi.py), once beside each of its two readers: client and service share no
-code.
+Made of the OpenAPI document (scripts/generated.py).
 """
 
 import json
 import keyword
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGETS = (
-    ROOT / "client" / "live_memory" / "operations.json",
-    ROOT / "layers" / "livemem" / "livemem_mcp" / "operations.json",
-)
 FUNCTIONS = {
     **{name: name for name in ("ingest", "reads", "search", "conversations", "memories", "rooms", "admin", "archives")},
     "questions": "ask",
@@ -43,9 +35,9 @@ _LINES = "application/x-ndjson"
 _MARKDOWN = "text/markdown"
 
 
-def text(document: Mapping[str, Any]) -> str:
+def text(document: Mapping[str, Any], modules: Mapping[str, str]) -> str:
     """The file as it should be: a line for each operation."""
-    lines = (f"{_as_json(name)}: {_as_json(operation)}" for name, operation in build(document).items())
+    lines = (f"{_as_json(name)}: {_as_json(operation)}" for name, operation in build(document, modules).items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -53,20 +45,19 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def build(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """All operations by name, in the order of the document.
+def build(document: Mapping[str, Any], modules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """All operations by name, in the order of the document; `modules` says which module of the routes has each.
 
     False and empty values are left out. Of a field: `in` (path, query, header, body or lines), whether it is
     `required`, and its JSON Schema, with references resolved.
 
     Raises ValueError if two operations of a group have one name, or one has a name that no method can have.
     """
-    modules = {key: name for name in FUNCTIONS for key in import_module(f"livemem_http.routes.{name}").api.needs}
     found = {}
     for path, methods in document["paths"].items():
         for method, told in sorted(methods.items(), key=lambda one: METHODS.index(one[0])):
             route = f"{method.upper()} {path.replace('{path}', '{path+}')}"
-            found[told["operationId"]] = _operation(document, route, told, modules[route])
+            found[told["operationId"]] = _operation(document, route, told, modules[told["operationId"]])
     shorts = [(one["tag"], one["short"]) for one in found.values()]
     wrong = {short for short in shorts if shorts.count(short) > 1 or keyword.iskeyword(short[1])}
     if wrong or SHORT.keys() - found:

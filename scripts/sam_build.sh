@@ -3,9 +3,10 @@
 #
 #   [ARCHITECTURE=arm64|x86_64] [BUILD_DIR=.aws-sam/build] scripts/sam_build.sh [ARGUMENTS OF sam build]
 #
-# Two things that `sam build` alone leaves undone:
+# Three things that `sam build` alone leaves undone:
 # - It fetches wheels for another architecture than the machine's by name and version alone, whatever the hashes of the lock say. So they are
 #   downloaded and verified here first, and SAM's pip may look nowhere else.
+# - It ships files that are not in git (scripts/generated.py) as they lie there, or not at all.
 # - It ships no .pyc files, so Python compiles every module again at each cold start.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +24,7 @@ esac
 
 folder=$(scripts/python313.sh)
 export PATH=$folder:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 SAM_CLI_TELEMETRY=${SAM_CLI_TELEMETRY:-0}
+python3.13 -m scripts.generated
 
 download() {
     local layer

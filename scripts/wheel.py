@@ -3,7 +3,7 @@
 `python -m scripts.wheel` (`make wheel`) writes the wheel into `dist/`. It is the build backend of pyproject.toml too
 (PEP 517), so `pip install .` builds the same file. It needs nothing but Python: a wheel is a zip file with three files
 of metadata (https://packaging.python.org/en/latest/specifications/binary-distribution-format/). The same tree gives the
-same bytes.
+same bytes. Files that are not in git (scripts/generated.py) are made for it, and those of the checkout are not used.
 
 The service lies in the package as it lies in the repository, below `live_memory/_server`: the local runtime finds
 template.yaml, functions and layers beside itself in both places.
@@ -17,6 +17,8 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from scripts import generated
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVER = "live_memory/_server"
@@ -91,12 +93,13 @@ def _read_requirements(file: Path) -> list[str]:
 
 
 def _contents() -> Iterator[tuple[str, bytes]]:
+    made = {Path(name): text.encode() for name, text in generated.files().items()}
     for source, target in FOLDERS.items():
-        for file in sorted((ROOT / source).rglob("*")):
-            relative = file.relative_to(ROOT)
-            known = file.suffix in _DATA | _OF_PAGES or (file.suffix == ".txt" and relative.is_relative_to(PAGE))
-            if known and not any(relative.is_relative_to(one) for one in _LEFT_OUT):
-                yield f"{target}/{file.relative_to(ROOT / source).as_posix()}", file.read_bytes()
+        there = {file.relative_to(ROOT) for file in (ROOT / source).rglob("*")}
+        for file in sorted(there | {name for name in made if name.is_relative_to(source)}):
+            known = file.suffix in _DATA | _OF_PAGES or (file.suffix == ".txt" and file.is_relative_to(PAGE))
+            if known and not any(file.is_relative_to(one) for one in _LEFT_OUT):
+                yield f"{target}/{file.relative_to(source).as_posix()}", made.get(file) or (ROOT / file).read_bytes()
     yield f"{SERVER}/template.yaml", (ROOT / "template.yaml").read_bytes()
 
 

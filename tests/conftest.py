@@ -6,6 +6,10 @@ import os
 import pytest
 from hypothesis import settings
 
+from scripts import generated
+
+generated.main()
+
 # The same examples on every machine and in every run: a failure is then a failure for everybody. How many of them there
 # are is said here, and by a test itself only where each of its examples is a story of a second.
 settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True, database=None)

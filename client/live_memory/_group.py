@@ -5,7 +5,7 @@ from typing import Any
 
 
 class Group:
-    """Methods for the operations of one kind, generated in `_groups` and `_async_groups`."""
+    """Methods for the operations of one kind: `_groups`, and `_async_groups` which is made of it."""
 
     def __init__(self, invoke: Callable[[str, dict[str, Any]], Any]) -> None:
         """`invoke` carries out an operation, by its name and the local variables of its method."""

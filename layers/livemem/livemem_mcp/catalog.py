@@ -1,7 +1,7 @@
 """The tools that are made of routes: one for each operation that no core tool does as well.
 
-Their routes and arguments stand in `operations.json`, which `make openapi` writes from the code of the routes. So a new
-route has its tool, and listing the tools loads no route. The texts for models stand in `words.toml`.
+Their routes and arguments stand in `operations.json`, which is made of the API document (`scripts/generated.py`). So a
+new route has its tool, and listing the tools loads no route. The texts for models stand in `words.toml`.
 """
 
 import json

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import inspect
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ def test_two_operations_of_a_group_can_t_have_one_name():
     document["paths"]["/v1/about"]["get"]["tags"] = ["notes"]
     document["paths"]["/v1/spaces/{space_id}/notes"]["post"]["operationId"] = "notes_append"
     with pytest.raises(ValueError, match="append"):
-        operation_table.build(document)
+        operation_table.build(document, defaultdict(lambda: "reads"))
 
 
 @pytest.mark.slow
