@@ -62,9 +62,9 @@ def _answer(
     principal = decision.authorise(process, headers.get("authorization"), needs=None, space_id=None, grants=True)
     if principal.connection:
         # A service without sign-in never loads it.
-        from livemem.signin import connection_use  # noqa: PLC0415
+        from livemem.signin import connections  # noqa: PLC0415
 
-        connection_use.note(process, principal.connection)
+        connections.note_use(process, principal.connection)
     method = _method(event)
     if method != "POST":
         # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.

@@ -13,7 +13,7 @@ from livemem.access.grant import grant_of
 from livemem.access.registry import Registry
 from livemem.errors import LiveMemoryError, Unauthenticated
 from livemem.process import Process
-from livemem.signin import client_documents, connections, consent, exchange, grant_expiry, wrong_tokens
+from livemem.signin import connections, consent, exchange, grant_expiry, wrong_tokens
 from livemem.signin import person as people
 from livemem.signin import registration as clients
 from livemem.signin.exchange import Issued
@@ -177,7 +177,7 @@ def name_by_provider(scene: SignInScene, process: Process, until: datetime) -> N
 
 
 def known(scene: SignInScene, process: Process, url: str) -> None:
-    client = client_documents.find(process, url)
+    client = clients.find(process, url)
     if (client.client_id, client.redirect_uris) != (url, (f"{url.removesuffix('client.json')}back",)):
         scene.taken.append(f"{client.name} for {url}")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.outbound.public_address import is_public
+from livemem.outbound.public_fetch import is_public
 
 FORBIDDEN = {
     "this network": ["0.0.0.0", "0.1.2.3", "::"],

@@ -12,7 +12,7 @@ import pytest
 from livemem.access import registry
 from livemem.errors import NotConfigured, ProviderFailed, Unauthenticated
 from livemem.signin import consent, person, provider
-from livemem.signin.login import Login
+from livemem.signin.provider import Login
 from livemem.store import oauth_keys
 from tests.support.mcp import token
 from tests.support.provider import CLIENT_ID, EMAIL, SECRET, OidcServer, ec_key, jwk, providing, rsa_key

@@ -21,6 +21,8 @@ from livemem.store.stored_documents import Count, Line, Moment
 ACCESS_PREFIX = "lma_"
 GRACE = timedelta(seconds=60)
 """For so long after a refresh the former tokens of a grant still work. Clients refresh from two places at once."""
+GRANT_LIFE = timedelta(days=90)
+"""For so long after its last refresh a grant lives."""
 MOST_CACHED = 10_000
 
 _TOKEN = re.compile(rf"lm[ar]_(?P<grant>{oauth_keys.GRANT_ID.pattern})_[A-Za-z0-9_-]{{40,140}}")

@@ -144,7 +144,7 @@ class Record(StoredDocument):
     warnings: list[BankWarning] = []
     """Parts of the change that differ from the order, and what it may have lost."""
     removed: list[RemovedLine] = []
-    """Of a tidy run: what went, as far as it is listed (consolidation/removed_lines.py)."""
+    """Of a tidy run: what went, as far as it is listed (consolidation/tidying.py)."""
     usage: Usage = Usage()
     metrics: dict[str, Any] = {}
 

@@ -1,4 +1,4 @@
-"""The prompt, and how much of the model's window it may take.
+"""The prompts of a run, and how much of the model's window it may take.
 
 Rules, synthesis, bank and notes are JSON values on one line each, so no note can forge the prompt's structure. What
 changes least comes first, so that providers can cache the beginning.
@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from string import Template
 
 from livemem.bank.files import BankFile
+from livemem.changes.section_sources import own_texts
 from livemem.consolidation import sizes
 from livemem.llm import answering, templates, window
 from livemem.llm.client import Messages
@@ -34,6 +35,8 @@ TEXTS = (
     *("system", "user", "rules_changed", "first", "length", "over", "mend"),
     *("loose_ends", "changed_files", "uncited", "lost", "shorter"),
 )
+OUTLINE_TOKENS = 4_000
+"""Tokens of the outline that a tidy run shows of all other files. The files behind them are left out of it."""
 
 
 @lru_cache(maxsize=1)
@@ -178,3 +181,36 @@ def _day(moment: str) -> str:
     """`2026-02-20T14:05:07Z` as `2026-02-20`. Any other text stays as it is."""
     match = _MOMENT.fullmatch(moment)
     return match[1] if match else moment
+
+
+def tidy_version() -> str:
+    """A short hash of the texts of a tidy run, for the record."""
+    return templates.version([text("tidy"), text("tidy_file"), answering.correction()])
+
+
+def tidy(
+    rules: str, file: BankFile, outline: Mapping[str, object], aim: int, *, today: date, language: str | None
+) -> Messages:
+    """System and user message for one file, which should have `aim` characters. `outline`: that of each, by path."""
+    neighbours = [of_file for path, of_file in outline.items() if path != file.path]
+    user = Template(text("tidy_file")).substitute(
+        rules=json_line(of_structure(rules)),
+        language=f"\nThe bank is written in the language {json_line(language)}.\n" if language else "",
+        outline=json_line(window.fitting(neighbours, OUTLINE_TOKENS, lambda items: window.tokens(json_line(items)))),
+        today=today.isoformat(),
+        file=json_line({"filename": file.path, "content": file.content}),
+        length=len(file.content),
+        wanted=aim,
+        less=len(file.content) - aim,
+    )
+    return [{"role": "system", "content": text("tidy")}, {"role": "user", "content": user}]
+
+
+def outline(bank: Sequence[BankFile]) -> dict[str, object]:
+    """The headings of each file, by its path, with the characters below them."""
+    return {file.path: _headings(file) for file in bank}
+
+
+def _headings(file: BankFile) -> object:
+    headings = [[path[-1], len(text)] for path, text in own_texts(file.content).items() if path]
+    return {"filename": file.path, "characters": len(file.content), "headings": headings}

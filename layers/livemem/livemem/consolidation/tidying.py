@@ -3,6 +3,7 @@
 A file whose answer can't be used, or is not shorter, stays as it is. All lines that went are in the record.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,16 +18,7 @@ from livemem.bank.files import BankFile
 from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Before, FileChange, Record, RemovedLine
-from livemem.consolidation import (
-    collecting,
-    details,
-    findings,
-    omissions,
-    placeholders,
-    removed_lines,
-    sizes,
-    tidy_prompt,
-)
+from livemem.consolidation import collecting, details, findings, omissions, placeholders, prompt, sizes
 from livemem.consolidation.answer import Reason
 from livemem.consolidation.asking import APPLY_MARGIN
 from livemem.consolidation.collecting import Collected, NothingToDo
@@ -47,6 +39,7 @@ from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Tidied
+from livemem.text import text_tokens
 
 FILES = 10
 """Files that one run asks for, the longest first. A day later the next run asks for others."""
@@ -56,6 +49,11 @@ TOLD_CHARACTERS = 500
 """Of a line in a warning."""
 SAID_CHARACTERS = 1_000
 """Of the reasons in the message of a run that shortened nothing."""
+MOST_REMOVED = 500
+"""Lines that a record lists. Any others are only counted."""
+REMOVED_CHARACTERS = 100_000
+"""Of all of them together. Each is whole, or not listed: an erasure finds no part of a line."""
+_WORD = re.compile(r"\w+")
 
 
 class ShorterFile(Part):
@@ -129,18 +127,20 @@ def _wanted(around: Collected, head: Head, run: Run, lengths: Mapping[str, int])
 
 def _add_prompts(settings: Settings, bank: LongBank, around: Collected, aims: Mapping[str, int]) -> None:
     """Add the prompts for the files with the aims of their lengths, the longest first."""
-    outlines = tidy_prompt.outlines(bank.files)
+    outline = prompt.outline(bank.files)
     long = sorted((file for file in bank.files if file.path in aims), key=lambda file: -len(file.content))
     for number, file in enumerate(long):
         if len(bank.requests) == FILES:
             text = f"{len(long) - number} more files are too long. One run takes {FILES}."
             bank.unasked.append(BankWarning(kind="not_tidied", text=text))
             return
-        prompt = tidy_prompt.build(around, file, outlines, aims[file.path])
-        if window.size(prompt) + window.tokens(file.content) > settings.llmaas_context_tokens:
+        messages = prompt.tidy(
+            around.rules, file, outline, aims[file.path], today=around.today, language=around.language
+        )
+        if window.size(messages) + window.tokens(file.content) > settings.llmaas_context_tokens:
             bank.unasked.append(_left(file, "it does not fit into the model's window with its answer"))
         else:
-            bank.requests.append((file, prompt))
+            bank.requests.append((file, messages))
 
 
 def claim(process: Process, head: Head, run: Run, length: int) -> Head:
@@ -189,7 +189,7 @@ def record(
     changes, warnings = _shortened(process, bank, meter, deadline - APPLY_MARGIN)
     before = {file.path: file.content for file in bank.files}
     after = before | {change.path: change.after or "" for change in changes}
-    removed = removed_lines.removed({change.path: before[change.path] for change in changes}, after.values())
+    removed = removed_lines({change.path: before[change.path] for change in changes}, after.values())
     length = sum(sizes.lengths(after).values())
     now = process.clock()
     used = {**meter.used.to_metrics(), "duration_seconds": round((now - started).total_seconds(), 3)}
@@ -209,11 +209,11 @@ def record(
         started_at=clocks.iso_millis(started),
         committed_at=clocks.iso(now),
         model=process.settings.llmaas_model,
-        prompt_version=tidy_prompt.version(),
+        prompt_version=prompt.tidy_version(),
         files=changes,
         rules_changed_at=head.meta.rules_changed_at,
         warnings=warnings,
-        removed=removed_lines.bounded(removed),
+        removed=listed_lines(removed),
         usage=meter.used,
         metrics={
             "notes_processed": 0,
@@ -321,3 +321,45 @@ def _lost_details(removed: Sequence[RemovedLine], after: Iterable[str]) -> list[
 def _left(file: BankFile, why: str) -> BankWarning:
     text = f"{file.path} ({len(file.content)} characters) was not shortened: {why.rstrip('.')}."
     return BankWarning(kind="not_tidied", text=text, file=file.path)
+
+
+def removed_lines(before: Mapping[str, str], after: Iterable[str]) -> list[RemovedLine]:
+    """The lines of files, by their paths, whose words stand together in no line of the texts `after`.
+
+    So a line that moved, or that was joined with another, has not gone. Words that say little don't count.
+    """
+    lines = list(dict.fromkeys(line.strip() for text in after for line in text.splitlines()))
+    places: dict[str, set[int]] = {}
+    for number, line in enumerate(lines):
+        for word in _words(line):
+            places.setdefault(word, set()).add(number)
+    stand = set(lines)
+    return [
+        RemovedLine(file=path, line=line)
+        for path, text in before.items()
+        for line in map(str.strip, text.splitlines())
+        if line not in stand and _is_gone(_words(line), places)
+    ]
+
+
+def listed_lines(lines: Sequence[RemovedLine]) -> list[RemovedLine]:
+    """Those that a record lists."""
+    result: list[RemovedLine] = []
+    rest = REMOVED_CHARACTERS
+    for line in lines:
+        if len(result) < MOST_REMOVED and len(line.line) <= rest:
+            result.append(line)
+            rest -= len(line.line)
+    return result
+
+
+def _is_gone(words: set[str], places: Mapping[str, set[int]]) -> bool:
+    if not words:
+        return False
+    telling = {word for word in words if not text_tokens.is_common(word)} or words
+    rarest_first = sorted((places.get(word, set()) for word in telling), key=len)
+    return not set.intersection(*rarest_first)
+
+
+def _words(line: str) -> set[str]:
+    return {text_tokens.folded(word) for word in _WORD.findall(line)}

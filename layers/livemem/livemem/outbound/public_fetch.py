@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,6 @@ import httpcore2
 
 from livemem.background import within
 from livemem.outbound.http_client import trust
-from livemem.outbound.public_address import is_public
 
 SECONDS = 3.0
 MOST_BYTES = 5 * 1024
@@ -33,6 +33,37 @@ _HEADERS: Mapping[bytes | str, bytes | str] = {
     "Accept-Encoding": "identity",
     "User-Agent": "live-memory",
 }
+# IANA's registries of special-purpose addresses, and Azure's address of the host (WireServer). Python's own
+# `is_global` is not asked: its answers have changed with its versions.
+_NOT_PUBLIC = tuple(
+    ip_network(block)
+    for block in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/3",
+    )
+)
+_PUBLIC = ip_network("2000::/3")
+"""All that is given to networks of the internet in IPv6. NAT64, mapped, local, link-local and multicast are outside."""
+_NOT_PUBLIC_THEREIN = tuple(
+    ip_network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+)
+"""Teredo and other protocols, documentation, 6to4, AS112."""
 
 
 class NotFetched(Exception):
@@ -194,3 +225,14 @@ class _Limited(httpcore2.NetworkStream):
     def get_extra_info(self, info: str) -> Any:
         """What the connection knows."""
         return self._inner.get_extra_info(info)
+
+
+def is_public(address: str) -> bool:
+    """Whether the address is one of a server on the internet. False for a text that is no address."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in block for block in _NOT_PUBLIC)
+    return parsed.scope_id is None and parsed in _PUBLIC and not any(parsed in block for block in _NOT_PUBLIC_THEREIN)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from livemem import clock
-from livemem.access.grant import Grant, grant_of, same, token_digest
+from livemem.access.grant import GRANT_LIFE, Grant, grant_of, same, token_digest
 from livemem.errors import PreconditionLost, Unauthenticated
 from livemem.process import Process
 from livemem.signin import client_metadata, consent
@@ -27,8 +27,6 @@ from livemem.store.stored import Revised
 CODE_LIFE = timedelta(seconds=60)
 ACCESS_LIFE = timedelta(hours=24)
 """Long, as many clients never refresh. The grant is looked up for each call anyway."""
-GRANT_LIFE = timedelta(days=90)
-"""For so long after its last refresh a grant lives."""
 TAG_CHARACTERS = 16
 TOLD_IN = timedelta(seconds=1)
 """The store tells ages in whole seconds."""

@@ -5,9 +5,8 @@ are a day old, and grants a week after their end.
 import logging
 from datetime import timedelta
 
-from livemem.access.grant import Grant
+from livemem.access.grant import GRANT_LIFE, Grant
 from livemem.process import Process
-from livemem.signin import exchange
 from livemem.store import oauth_keys, stored
 from livemem.store.objects import Entry
 
@@ -16,7 +15,7 @@ logger = logging.getLogger(__name__)
 KEPT = timedelta(days=1)
 """Longer than any of them counts, and than a late request may take."""
 ENDED_KEPT = timedelta(days=7)
-USE_KEPT = exchange.GRANT_LIFE + ENDED_KEPT
+USE_KEPT = GRANT_LIFE + ENDED_KEPT
 """A grant whose last use is older has ended, or is not used."""
 PASSING = (oauth_keys.CODES, oauth_keys.REDEEMED, oauth_keys.ATTEMPTS, oauth_keys.WRONG_TOKENS, oauth_keys.DOCUMENTS)
 """Codes before the marks that they were used: a code without its mark could be used again."""

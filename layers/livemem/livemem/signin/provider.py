@@ -5,6 +5,9 @@ chosen the provider. It is trusted to say who a person is, and with nothing else
 size, its addresses must be https, and no redirect is followed. Source: OpenID Connect Core 1.0, Discovery 1.0.
 """
 
+import base64
+import hashlib
+import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 import httpx2
 from cachetools import TTLCache
 
+from livemem.access.grant import same
 from livemem.access.look_rate import LookRate
 from livemem.background import within
 from livemem.errors import NotConfigured, ProviderFailed
@@ -24,7 +28,6 @@ from livemem.process import Process, Timer
 from livemem.settings import LOOPBACK, Settings
 from livemem.signin import id_token
 from livemem.signin.id_token import IdTokenInvalid
-from livemem.signin.login import Login
 
 SECONDS = 5.0
 """For each request to the provider, in all."""
@@ -47,6 +50,44 @@ class Provider:
     """Whether it takes the client's secret in a header."""
     names_itself: bool
     """Whether it says who it is when a person comes back (RFC 9207)."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """A person's way to the provider and back. `secret`: random, of 256 bits, in a cookie and shown to nobody else.
+
+    All of its secrets follow from that one, so the service stores nothing of it. A sign-in that one person begins does
+    not end in another person's browser. A code of another sign-in has another verifier and another nonce.
+    """
+
+    secret: str
+
+    @property
+    def state(self) -> str:
+        """What the provider hands back with the person."""
+        return self._derived("state")
+
+    @property
+    def nonce(self) -> str:
+        """What the provider's token must hold."""
+        return self._derived("nonce")
+
+    @property
+    def verifier(self) -> str:
+        """What proves to the provider that a code comes from where it was asked for (RFC 7636)."""
+        return self._derived("verifier")
+
+    @property
+    def challenge(self) -> str:
+        """What the provider is told of the verifier."""
+        return _text(hashlib.sha256(self.verifier.encode()).digest())
+
+    def is_of(self, state: str) -> bool:
+        """Whether the person comes back from this way."""
+        return same(state, self.state)
+
+    def _derived(self, what: str) -> str:
+        return _text(hmac.digest(self.secret.encode(errors="replace"), what.encode(), "sha256"))
 
 
 class _Cache:
@@ -220,3 +261,7 @@ def _json(answer: httpx2.Response) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ProviderFailed("The sign-in provider does not answer as one. Try again, or show a token.")
     return content
+
+
+def _text(digest: bytes) -> str:
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

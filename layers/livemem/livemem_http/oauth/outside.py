@@ -1,7 +1,7 @@
 """The second way to say who one is: a person signs in with an outside provider, comes back, and chooses as others do.
 
-A cookie of the person's browser keeps what the client asked for and the one secret of the way (`signin/login.py`). The
-service stores nothing until the provider has named a person to whom a token belongs.
+A cookie of the person's browser keeps what the client asked for and the one secret of the way (`signin/provider.py`).
+The service stores nothing until the provider has named a person to whom a token belongs.
 """
 
 import base64
@@ -13,8 +13,8 @@ from http import HTTPStatus
 
 from livemem.errors import ProviderFailed
 from livemem.process import Process
-from livemem.signin.login import Login
 from livemem.signin.person import Shown
+from livemem.signin.provider import Login
 from livemem_http import problems
 from livemem_http.oauth import authorization, consent_pages, metadata, pages
 from livemem_http.oauth import visit as visits
