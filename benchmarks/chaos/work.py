@@ -11,12 +11,12 @@ from benchmarks.chaos.client import Client, Reply
 from benchmarks.chaos.ledger import Ledger, Life, Note
 from benchmarks.chaos.llm_door import HEADING
 from livemem.spaces.lifecycle import TOMBSTONE_LIFE
+from livemem.store.keys import CATEGORIES
 
 THRESHOLD = 8
 KEYED_TRIES = 8
 REPEATED_ON_PURPOSE = 0.1
 """Of the notes with a key, how many are sent again although they were acknowledged."""
-CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
 ALIVE_AT_LEAST = 0.6
 """Of the spaces, that part is never deleted at the same time."""
 BETWEEN_DELETIONS = 20.0

@@ -1,13 +1,10 @@
 """Exit codes mean something, and errors say what to do."""
 
 import json
-from typing import get_args
 
 import httpx
 import pytest
 
-from live_memory.cli.commands.notes import Category
-from live_memory.operations import OPERATIONS
 from tests.support.cli_harness import CliHarness, note, run
 from tests.support.scripted import problem
 
@@ -76,7 +73,6 @@ def test_without_a_token_there_is_no_access(desk: CliHarness):
 def test_wrong_usage_ends_with_2(desk: CliHarness):
     assert desk.say("nothing").code == 2
     assert desk.say("diff", "one").code == 2
-    assert desk.say("note", "x", "-c", "poem").code == 2
     assert desk.asked == []
 
 
@@ -188,10 +184,6 @@ def test_a_restore_that_waits_comes_again_when_the_id_is_free(desk: CliHarness):
     taken = httpx.Response(409, json={"status": 409, "code": "space_exists", "detail": "It is there."})
     desk.answers = {"restore_backup": taken}
     assert desk.say("backup", "restore", "2026-02-20T02-00-00", "--wait").code == 5
-
-
-def test_the_categories_are_those_of_the_service():
-    assert get_args(Category) == OPERATIONS["append_note"].body["category"].choices
 
 
 def test_a_message_of_the_service_reaches_no_terminal_raw(desk: CliHarness):

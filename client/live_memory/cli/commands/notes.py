@@ -8,8 +8,9 @@ from live_memory.cli import reading, texts
 from live_memory.cli.exits import Refused
 from live_memory.cli.options import Json, Space
 from live_memory.cli.session import Session, opened
+from live_memory.operations import OPERATIONS
 
-Category = Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"]
+CATEGORIES = OPERATIONS["append_note"].body["category"].choices
 Kind = Literal["fact", "self", "goal"]
 AT_ONCE = 100
 """Notes of one request."""
@@ -18,16 +19,13 @@ AT_ONCE = 100
 def note(
     ctx: typer.Context,
     text: Annotated[str | None, typer.Argument(help="The text of the note; `-` or nothing reads stdin.")] = None,
-    category: Annotated[Category, typer.Option("--category", "-c", help="The category of the note.")] = "observation",
+    category: Annotated[str, typer.Option("--category", "-c", help=f"One of {', '.join(CATEGORIES)}.")] = "observation",
     tag: Annotated[
         list[str] | None,
         typer.Option("--tag", "-t", help="A word by which the note can be found. Repeat the option for more."),
     ] = None,
     batch: Annotated[
-        bool,
-        typer.Option(
-            "--batch", help="Read notes from stdin, one a line: a JSON object with content, category and tags."
-        ),
+        bool, typer.Option("--batch", help="Read notes from stdin, one a line: JSON with content, category and tags.")
     ] = False,
     key: Annotated[
         str | None, typer.Option("--idempotency-key", help="A repeat with the same key returns the first note.")

@@ -15,8 +15,9 @@ from typing import Any
 
 from live_memory.cli.imports import chats, heads
 from live_memory.cli.imports.unfit import BadPart
+from live_memory.operations import OPERATIONS
 
-CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
+CATEGORIES = OPERATIONS["append_note"].body["category"].choices
 NOTE_BYTES = 100_000
 PIECE = 80_000
 """Bytes of a part of a note that is too large; lines stay whole where they can."""

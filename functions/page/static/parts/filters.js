@@ -1,10 +1,13 @@
 /** Filters of lists: what is typed or chosen stands in the address, so that each state has a link. */
+import { useLive } from '../core/live.js';
 import { changeQuery } from '../core/router.js';
-import { t } from '../core/texts.js';
+import { has, t } from '../core/texts.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { Field, useSettled } from './field.js';
 
-export const CATEGORIES = ['observation', 'decision', 'todo', 'insight', 'question', 'progress', 'issue'];
+/** The categories of notes that the service has, as options. */
+export const useCategories = (value) => (useLive('/v1/about').data?.categories ?? [value].filter(Boolean))
+  .map((name) => [name, has(`category.${name}`) ? t(`category.${name}`) : name]);
 
 /** A parameter of the address that somebody types: it follows after a pause. Returns [text, setText, now]. */
 export function useTyped(name, value = '', pause = 300) {
@@ -36,7 +39,7 @@ export function TypedFilter({ name, label, value, ...more }) {
 
 /** A category of notes, or any. */
 export const CategoryFilter = ({ value }) => html`<${Field} label=${t('filter.category')} value=${value ?? ''} onChange=${(category) => changeQuery({ category })}
-  options=${[['', t('filter.any')], ...CATEGORIES.map((name) => [name, t(`category.${name}`)])]} />`;
+  options=${[['', t('filter.any')], ...useCategories(value)]} />`;
 
 /** A day on the reader's calendar. */
 export const DayFilter = ({ name, label, value }) => html`<${Field} label=${label} type="date" value=${value ?? ''} onChange=${(day) => changeQuery({ [name]: day })} />`;

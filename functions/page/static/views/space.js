@@ -9,7 +9,7 @@ import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { erase } from '../parts/erasing.js';
 import { Field, useDraft } from '../parts/field.js';
-import { CATEGORIES, CategoryFilter, DayFilter, TypedFilter } from '../parts/filters.js';
+import { CategoryFilter, DayFilter, TypedFilter, useCategories } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
 import { Note } from '../parts/notes.js';
 import { ChangeLine, goes, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
@@ -41,6 +41,7 @@ function Filters({ query }) {
 function NewNote({ space, done }) {
   const [content, setContent, forget] = useDraft(`note.${space}`);
   const [category, setCategory] = useDraft(`note.${space}.category`, 'observation');
+  const categories = useCategories(category);
   const [tags, setTags, forgetTags] = useDraft(`note.${space}.tags`);
   const key = useRef();
   const [send, sending] = useAction(async () => {
@@ -61,7 +62,7 @@ function NewNote({ space, done }) {
   return html`<form class="new-note" onSubmit=${submit}>
     <${Field} label=${t('note.new')} rows="2" value=${content} onChange=${setContent} error=${error('content')} placeholder=${t('note.placeholder')} />
     <div class="filters">
-      <${Field} label=${t('filter.category')} value=${category} onChange=${setCategory} options=${CATEGORIES.map((name) => [name, t(`category.${name}`)])} error=${error('category')} />
+      <${Field} label=${t('filter.category')} value=${category} onChange=${setCategory} options=${categories} error=${error('category')} />
       <${Field} label=${t('note.tags')} value=${tags} onChange=${setTags} error=${error('tags')} optional=${true} />
       <button class="main" disabled=${!content.trim() || sending.busy}>${sending.busy ? t('working') : t('note.send')}</button>
     </div>

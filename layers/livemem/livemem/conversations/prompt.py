@@ -11,6 +11,7 @@ from livemem.conversations.turn import Turn
 from livemem.llm import templates
 from livemem.llm.client import Messages
 from livemem.llm.templates import json_line
+from livemem.store.keys import CATEGORIES
 
 NAMES = ("system", "turns", "summaries", "capture")
 _MOMENT = "2026-02-20T14:00:00.000Z"
@@ -21,7 +22,7 @@ _text = partial(templates.text, "conversations")
 @lru_cache(maxsize=1)
 def version() -> str:
     """A short hash of all prompt texts."""
-    return templates.version(map(_text, NAMES))
+    return templates.version([*map(_text, NAMES), *CATEGORIES])
 
 
 def system() -> str:
@@ -35,7 +36,8 @@ def of_turns(parts: Sequence[tuple[Turn, str, str]], before: str, target: int, *
     `before` is the text just before the block. `target` is in characters. `captures`: the answer also names notes.
     """
     turns = [_shown(turn, user, assistant) for turn, user, assistant in parts]
-    more = _text("capture") if captures else ""
+    categories = ", ".join(f"`{category}`" for category in CATEGORIES)
+    more = Template(_text("capture")).substitute(categories=categories) if captures else ""
     return _messages("turns", target, more, before=json_line(before or None), turns=json_line(turns))
 
 

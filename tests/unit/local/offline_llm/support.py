@@ -12,10 +12,10 @@ from livemem.consolidation import answer as answers
 from livemem.consolidation import planning
 from livemem.markdown import sections
 from livemem.spaces.rules import template
+from livemem.store.keys import CATEGORIES
 from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
 
-CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
 STANDARD = template("standard")
 JOURNAL = template("journal")
 RESEARCH = template("research")
