@@ -1,4 +1,4 @@
-"""Who a client is, by its id: its registration (RFC 7591), or the https URL of the document in which it says that.
+"""The client of an id: of its registration (RFC 7591), or of the https URL of the document in which it describes itself.
 
 An id *is* the registration, so nothing is stored. Anybody may register anything, so a registration proves nothing, and
 a stored one would only be a way to fill the bucket.
