@@ -12,7 +12,7 @@ import mcp_types as types
 
 from livemem.bank import history
 from livemem.errors import InvalidRequest, NotFound
-from livemem.recall import overview, summary
+from livemem.recall import summary
 from livemem.spaces import directory, rules
 from livemem.store import cursors
 from livemem_http import markdown
@@ -63,7 +63,7 @@ def _of_space(session: McpSession, space_id: str) -> Iterator[types.Resource]:
     for name, told in _FIXED.items():
         if name != "synthesis":
             yield _resource(space_id, name, told)
-    info = SpaceInfo.of_info(overview.info(session.process, space_id))
+    info = SpaceInfo.of_info(summary.info(session.process, space_id))
     if info.synthesis_exists:
         yield _resource(space_id, "synthesis", _FIXED["synthesis"])
     for file in info.bank.files:

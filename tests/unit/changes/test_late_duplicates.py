@@ -4,7 +4,7 @@ from livemem.changes import late_duplicates, maintenance
 from livemem.jobs import lease, places
 from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
-from livemem.recall import overview, summary
+from livemem.recall import summary
 from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import keys
@@ -35,7 +35,7 @@ def test_no_reader_shows_it_as_live_even_one_that_knew_the_space_from_before_it_
 
     assert live(world) == []
     assert pages.get(world.process, "demo", note_id).status == "consolidated"
-    assert overview.info(world.process, "demo").live == []
+    assert summary.info(world.process, "demo").live == []
     found = summary.summary(world.process, "demo").live
     assert found is not None
     assert (found.count, found.notes) == (0, [])

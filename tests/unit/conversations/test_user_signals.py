@@ -10,7 +10,7 @@ from livemem.conversations import log, orders, removal, user_signals
 from livemem.conversations.user_signals import Heard
 from livemem.erasure import erasure
 from livemem.errors import InvalidRequest, StoreUnavailable
-from livemem.recall import start, start_order
+from livemem.recall import start, start_lines
 from livemem.recall.start import Start, StartRequest
 from livemem.store import conversation_keys as keys
 from tests.support.counting import Killed
@@ -190,7 +190,7 @@ def test_many_signals_and_many_conversations_are_bounded_in_text_and_requests():
     assert len(found.markdown) <= 100_000
     about = [part for part in found.parts if part.why == "user"]
     assert len(about) <= user_signals.SHOWN
-    assert sum(part.chars for part in about) <= 100_000 // start_order.SHARE_OF_USER + 50
+    assert sum(part.chars for part in about) <= 100_000 // start_lines.SHARE_OF_USER + 50
     usual = 3
     assert world.client.counts["GET"] <= usual + 1 + 2 * user_signals.MOST + user_signals.SHOWN
 
@@ -268,5 +268,5 @@ def test_any_hints_keep_the_budget_and_their_share_of_it(said, most, verified):
     found = start.render(of, most, "en")
 
     check(of, found, most)
-    assert sum(part.chars for part in found.parts if part.why == "user") <= most // start_order.SHARE_OF_USER
+    assert sum(part.chars for part in found.parts if part.why == "user") <= most // start_lines.SHARE_OF_USER
     assert ("confirmed 2026-05-31" in found.markdown) == verified

@@ -9,7 +9,7 @@ from livemem.jobs import lease as leases
 from livemem.jobs import next_run, places
 from livemem.jobs.next_run import NextRun, Waiting, Why
 from livemem.llm.client import LlmError
-from livemem.recall import overview
+from livemem.recall import summary
 from livemem.spaces import head as heads
 from tests.support.world import World
 
@@ -128,7 +128,7 @@ def test_a_list_of_spaces_costs_two_requests_more_for_each_space_if_it_says_what
 
     def asked(*, waiting: bool) -> dict[str, int]:
         world.client.reset()
-        found, _ = overview.page(world.process, EVERYTHING, limit=10, after=None, waiting=waiting)
+        found, _ = summary.page(world.process, EVERYTHING, limit=10, after=None, waiting=waiting)
         assert [bool(one.waiting) for one in found] == [waiting] * 3
         return dict(world.client.counts)
 
@@ -140,8 +140,8 @@ def test_a_list_of_spaces_costs_two_requests_more_for_each_space_if_it_says_what
 def test_a_space_says_the_same_alone_as_in_the_list():
     world = space()
     world.note("one")
-    alone = overview.info(world.process, "demo")
+    alone = summary.info(world.process, "demo")
 
-    listed, _ = overview.page(world.process, EVERYTHING, limit=10, after=None, waiting=True)
+    listed, _ = summary.page(world.process, EVERYTHING, limit=10, after=None, waiting=True)
 
     assert alone.waiting == listed[0].waiting

@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.recall import load_first
-from livemem.recall.load_first import Mark
+from livemem.recall import bank_sections
+from livemem.recall.bank_sections import Mark
 from livemem.spaces import rules
 from livemem.text.language import detect
 from tests.support.cases import each
@@ -22,7 +22,7 @@ BANK = [
 
 
 def chosen(text: str, bank=BANK) -> list[tuple[str, tuple[str, ...]]]:
-    place = load_first.order(text, bank)
+    place = bank_sections.load_first_places(text, bank)
     found = [(at, one) for one in bank for at in [place(*one)] if at is not None]
     return [one for _, one in sorted(found)]
 
@@ -51,7 +51,7 @@ def chosen(text: str, bank=BANK) -> list[tuple[str, tuple[str, ...]]]:
     ],
 )
 def test_a_marked_line_names_its_file_or_its_section(text: str, marks: list[Mark]):
-    assert load_first.marks(text) == marks
+    assert bank_sections.load_first_marks(text) == marks
 
 
 def test_what_is_marked_comes_in_the_order_of_the_rules_with_what_is_below_it():
@@ -113,7 +113,7 @@ def test_rules_without_marks_or_with_marks_of_nothing_are_taken_by_usual_heading
     ],
 )
 def test_each_template_marks_its_purpose_the_ways_of_working_and_what_is_open(name: str, marks: list[str]):
-    found = load_first.marks(rules.template(name))
+    found = bank_sections.load_first_marks(rules.template(name))
 
     assert ["#".join(filter(None, (mark.path, mark.title))) for mark in found] == marks
 
@@ -128,12 +128,12 @@ def test_the_french_templates_have_the_same_sections_and_marks_as_the_english_on
 
 @given(st.text(max_size=400), st.lists(st.tuples(st.text(max_size=20), st.lists(st.text(max_size=30), max_size=4))))
 def test_any_rules_and_any_headings_are_taken(text: str, bank):
-    place = load_first.order(f"{text} <!-- load first -->\n{text}", bank)
+    place = bank_sections.load_first_places(f"{text} <!-- load first -->\n{text}", bank)
 
     assert all(at is None or at >= 0 for at in (place(*one) for one in bank))
 
 
 def test_long_lines_of_signs_are_not_looked_at_for_long():
     for sign in ("<!--", " ", "`# ", "*", ". ", "a.md ", "# "):
-        assert load_first.marks(LINE.format("x" + sign * (49_000 // len(sign)))) is not None
-        load_first.order(f"{sign * 10_000}\n" * 4, [("a.md", (sign * 100_000,))])
+        assert bank_sections.load_first_marks(LINE.format("x" + sign * (49_000 // len(sign)))) is not None
+        bank_sections.load_first_places(f"{sign * 10_000}\n" * 4, [("a.md", (sign * 100_000,))])

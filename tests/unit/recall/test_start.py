@@ -16,7 +16,7 @@ from livemem.memories import storing
 from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.notes import appending
 from livemem.notes.note import Note
-from livemem.recall import section_ids, start, start_material
+from livemem.recall import bank_sections, start, start_material
 from livemem.recall.start import Start, StartRequest
 from livemem.recall.start_material import StartMaterial
 from livemem.recall.summary import summary
@@ -35,7 +35,7 @@ def material(bank: Mapping[str, str], text: str = "", **parts) -> StartMaterial:
     files = [File(path, len(content.encode()), DAY, content) for path, content in bank.items()]
     usual = {"synthesis": None, "live": [], "live_count": len(parts.get("live", [])), "live_exact": True}
     usual |= {"memories": [], "found": []}
-    return StartMaterial(META, start_material.sections_of(text, files, {}), **(usual | parts))
+    return StartMaterial(META, bank_sections.sections_of(text, files, {}), **(usual | parts))
 
 
 def live(*contents: str, category: str = "todo") -> list[Note]:
@@ -72,7 +72,7 @@ def check(of: StartMaterial, found: Start, most: int) -> None:
         missing = r"^\(\d+ (more lines?|autres? lignes?)\)$"
         whole = whole or any(section.id == source and re.search(missing, text, re.MULTILINE) for source, text in given)
         line = f"- {visible(section.id)} ("
-        file_line = f"- {section_ids.file_id(section.path)} ("
+        file_line = f"- {bank_sections.file_id(section.path)} ("
         if not whole and line not in outline and file_line not in outline:
             unnamed.setdefault(section.path, []).append(len(section.text))
     if unnamed:
@@ -545,9 +545,9 @@ def test_the_id_of_a_section_finds_it_again_whole():
         ("B", None),
     ]
 
-    assert [(headings, section_ids.find(content, headings)) for headings, _ in found] == found
-    for one in section_ids.with_text(content):
-        path, headings = section_ids.split(section_ids.section_id("x/y.md", one.titles))
-        whole = section_ids.find(content, headings or "") or ""
+    assert [(headings, bank_sections.section_text(content, headings)) for headings, _ in found] == found
+    for one in bank_sections.own_sections(content):
+        path, headings = bank_sections.split_id(bank_sections.section_id("x/y.md", one.titles))
+        whole = bank_sections.section_text(content, headings or "") or ""
         assert (path, {*one.text.split("\n")} - {*whole.split("\n")}) == ("x/y.md", set())
-    assert section_ids.split("bank/x.md") == section_ids.split("x.md") == ("x.md", None)
+    assert bank_sections.split_id("bank/x.md") == bank_sections.split_id("x.md") == ("x.md", None)

@@ -9,7 +9,7 @@ from livemem.bank import time_travel
 from livemem.errors import InvalidRequest, NotFound
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
-from livemem.recall import past_notes, start
+from livemem.recall import start, summary
 from livemem.recall.start import Start, StartRequest
 from tests.support.world import World
 
@@ -126,7 +126,7 @@ def test_a_look_back_reads_each_later_record_once_and_no_folded_note():
     moment = time_travel.then(world.process, "demo", "1")
     world.client.reset()
 
-    found = past_notes.live_at(world.process, "demo", moment, most=200)
+    found = summary.live_at(world.process, "demo", moment, most=200)
 
     assert found.notes == []
     # The three later records, then no note, since all of them were written after change 1.

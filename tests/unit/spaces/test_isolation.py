@@ -11,7 +11,7 @@ from livemem.errors import Conflict, Forbidden, SpaceBroken
 from livemem.jobs import queue
 from livemem.jobs.queue import RunOrder
 from livemem.notes.appending import NoteDraft, append
-from livemem.recall import overview, summary
+from livemem.recall import summary
 from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.lifecycle import SpaceRequest
@@ -48,7 +48,7 @@ ACTS: dict[str, Any] = {
     "patch": lambda world: heads.patch(world.process, COPY, description="mine"),
     "delete": lambda world: lifecycle.delete(world.process, COPY, COPY),
     "create": lambda world: lifecycle.create(world.process, EVERYONE, SpaceRequest(COPY)),
-    "info": lambda world: overview.info(world.process, COPY),
+    "info": lambda world: summary.info(world.process, COPY),
     "summary": lambda world: summary.summary(world.process, COPY),
 }
 

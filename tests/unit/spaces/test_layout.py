@@ -12,7 +12,7 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.backups import catalog, nightly
 from livemem.errors import InvalidRequest, LiveMemoryError, SpaceTooNew
-from livemem.recall import overview
+from livemem.recall import summary
 from livemem.restore import fork
 from livemem.spaces import directory
 from livemem.spaces import head as heads
@@ -61,7 +61,7 @@ def test_a_newer_space_is_refused_with_what_to_do_and_nothing_of_it_is_changed(c
     rewritten(world, **changes)
     before = state(world)
     acts: dict[str, Callable[[], object]] = {
-        "read": lambda: overview.info(world.process, "demo"),
+        "read": lambda: summary.info(world.process, "demo"),
         "append": lambda: heads.refresh(world.process, "demo"),
         "change": lambda: heads.patch(world.process, "demo", description="x"),
         "run": lambda: heads.update(world.process, "demo", lambda meta: {"changes": 1}),
@@ -109,7 +109,7 @@ def test_a_space_of_the_first_layout_is_read_and_its_first_change_writes_the_pre
     world.new_process()
     before = world.text("demo/_meta.json")
 
-    assert overview.info(world.process, "demo").meta.layout == 1
+    assert summary.info(world.process, "demo").meta.layout == 1
     assert world.text("demo/_meta.json") == before
 
     heads.patch(world.process, "demo", description="Now it is changed.")

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, NotFound, SpaceBroken, TooLarge
 from livemem.notes import pages
-from livemem.recall import overview, summary
+from livemem.recall import summary
 from livemem.spaces import directory, lifecycle, rules
 from livemem.spaces import head as heads
 from livemem.store import due_keys, keys
@@ -159,7 +159,7 @@ def test_an_unknown_space_is_not_found(space_id: str):
 
     for ask in (
         lambda: heads.load(world.process, space_id),
-        lambda: overview.info(world.process, space_id),
+        lambda: summary.info(world.process, space_id),
         lambda: heads.patch(world.process, space_id, owner="x"),
         lambda: lifecycle.delete(world.process, space_id, space_id),
         lambda: summary.summary(world.process, space_id),
@@ -175,7 +175,7 @@ def test_the_info_of_a_space_counts_notes_and_files_and_nothing_else():
     world.inner.put_object(Bucket="b", Key="demo/live/stranger.md", Body=b"x")
     world.inner.put_object(Bucket="b", Key="demo/bank/stranger.txt", Body=b"x")
 
-    found = overview.info(world.process, "demo")
+    found = summary.info(world.process, "demo")
 
     assert [entry.key for entry in found.live] == [keys.note("demo", note_id) for note_id in world.live_ids()]
     assert [entry.key for entry in found.bank] == ["demo/bank/log.md"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.process import Process
-from livemem.recall import overview
+from livemem.recall import summary
 from livemem.spaces import contents
 from livemem.store import keys, timeline
 from livemem.store.objects import Store
@@ -125,7 +125,7 @@ def test_counting_20000_notes_takes_few_round_trips(apart: float, age: float, ro
     assert len(timeline.everything(store, contents._timeline("demo"), now=timeline.seconds(world.clock()))) == len(made)
     assert store.rounds <= rounds  # type: ignore[attr-defined]
     assert world.client.counts["LIST"] <= lists
-    info = overview.info(process, "demo")
+    info = summary.info(process, "demo")
     assert (len(info.live), info.bank, info.synthesis_exists) == (20_000, [], False)
 
 

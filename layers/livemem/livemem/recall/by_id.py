@@ -21,7 +21,7 @@ from livemem.memories.memory import Memory
 from livemem.notes import pages
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import section_ids, start_material
+from livemem.recall import bank_sections
 from livemem.recall.text_paging import TextPlace
 from livemem.spaces import rules, unreadable
 from livemem.store import conversation_keys, cursors, keys, memory_keys
@@ -83,7 +83,7 @@ def read(process: Process, space_id: str, request: ReadRequest) -> Thing:
 def _look(name: str) -> Look:
     if name in _FIXED:
         return _FIXED[name]
-    if name.startswith(section_ids.BANK) or ".md" in name:
+    if name.startswith(bank_sections.BANK) or ".md" in name:
         return lambda process, space_id: _of_bank(process, space_id, name)
     for look in (_note, _memory, _of_talk):
         try:
@@ -107,15 +107,15 @@ def _bank(process: Process, space_id: str) -> Thing:
 
 def _of_bank(process: Process, space_id: str, name: str) -> Thing:
     # As searches tell it, the path and the headings stand side by side.
-    path, headings = section_ids.split(name if ".md#" in name else name.replace(".md > ", ".md#", 1))
+    path, headings = bank_sections.split_id(name if ".md#" in name else name.replace(".md > ", ".md#", 1))
     file = history.read_file(process, space_id, path, at=None, sources=False)[0]
     content = file.content or ""
     if headings is None:
         return Thing("file", content)
     for target in (headings, _AGAIN.sub("", headings)):
-        result = section_ids.find(content, target)
+        result = bank_sections.section_text(content, target)
         if result is not None:
-            return Thing("section", result, start_material.verified_at(process, space_id, file, target))
+            return Thing("section", result, bank_sections.verified_at(process, space_id, file, target))
     raise NotFound("section", headings[:200])
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from livemem.markdown.sections import split_address
 from livemem.process import Process
-from livemem.recall import search, section_ids
+from livemem.recall import bank_sections, search
 from livemem.recall.document_sources import BANK
 from livemem.recall.message_context import KINDS
 from livemem.recall.relevance import RelevanceFloor, text_of
@@ -25,7 +25,7 @@ HITS, MESSAGES = 8, 10
 OTHERS = tuple(kind for kind in KINDS if kind != MESSAGE)
 
 Outline = dict[str, list[str]]
-"""The headings of each bank file, by the file's id: they name its sections (section_ids)."""
+"""The headings of each bank file, by the file's id: they name its sections (bank_sections)."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ def outline(view: SearchView) -> Outline:
     titles: dict[str, list[list[str]]] = defaultdict(list)
     for path, source in view.index.sources(BANK):
         address = split_address(source["section"]) if "section" in source else ()
-        titles[path].append(list(map(section_ids.title, address)))
+        titles[path].append(list(map(bank_sections.title, address)))
     outline: Outline = {}
     for path, title in titles.items():
-        shared = section_ids.shared(title)
-        outline[section_ids.file_id(path)] = [
-            section_ids.BETWEEN.join(item[shared:] or item) for item in title if any(item)
+        shared = bank_sections.shared_headings(title)
+        outline[bank_sections.file_id(path)] = [
+            bank_sections.BETWEEN.join(item[shared:] or item) for item in title if any(item)
         ]
     return outline

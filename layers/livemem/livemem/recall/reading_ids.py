@@ -3,7 +3,7 @@
 import re
 
 from livemem.markdown.sections import split_address
-from livemem.recall import conversation_documents, memory_documents, room_documents, section_ids
+from livemem.recall import bank_sections, conversation_documents, memory_documents, room_documents
 from livemem.recall.document_sources import BANK
 from livemem.search.documents import Document
 from livemem.search.index import Index
@@ -18,9 +18,9 @@ def reading_id(document: Document) -> str:
     """The id of a found document, as the tool `read` takes it; for a message of a room its room's route."""
     source = document.source
     if document.kind == BANK:
-        titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
+        titles = map(bank_sections.title, split_address(source["section"])) if "section" in source else ()
         batch = list(titles)
-        return section_ids.section_id(document.group, batch) if batch else section_ids.file_id(document.group)
+        return bank_sections.section_id(document.group, batch) if batch else bank_sections.file_id(document.group)
     if document.kind == conversation_documents.SUMMARY:
         return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
     if document.kind == conversation_documents.TURN:
@@ -36,7 +36,7 @@ def document_ids(index: Index, index_shape: IndexShape, name: str) -> list[str]:
     """
     if index.number(name) is not None:
         return [name]
-    if name.startswith(section_ids.BANK):
+    if name.startswith(bank_sections.BANK):
         numbers = index_shape.documents[index_shape.of_kinds((BANK,))]
         sections = (index.document(int(number)) for number in numbers)
         return [section.id for section in sections if reading_id(section) == name]

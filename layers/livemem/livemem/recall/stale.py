@@ -15,7 +15,7 @@ from livemem.bank import files
 from livemem.errors import InvalidRequest
 from livemem.memories import log
 from livemem.process import Process
-from livemem.recall import start_material
+from livemem.recall import bank_sections
 from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import memory_keys
@@ -49,7 +49,7 @@ def stale(process: Process, space_id: str, *, days: int = DAYS_DEFAULT, limit: i
     """The sections and memories that were not confirmed for `days` days.
 
     1 GET and 1 LIST; 1 GET for each bank file and each record that wrote one, as far as this process has not seen them
-    (start_material.RECORDS_MOST); 2 LIST for each kind of memories, 1 where this process has seen it, and the reads of
+    (bank_sections.RECORDS_MOST); 2 LIST for each kind of memories, 1 where this process has seen it, and the reads of
     its new operations. Raises NotFound, InvalidRequest.
     """
     if not 1 <= days <= DAYS_MOST:
@@ -76,7 +76,7 @@ def _moment(stale_item: StaleItem) -> datetime:
 def _sections(process: Process, space_id: str) -> list[StaleItem]:
     bank = files.with_content(process, contents.bank_files(process, space_id))
     # Which of them are loaded first does not matter here, so the rules need not be read.
-    sections = start_material.sections_of("", bank, start_material.rest_on(process, space_id, bank))
+    sections = bank_sections.sections_of("", bank, bank_sections.rest_on(process, space_id, bank))
     return [StaleItem("section", section.id, _excerpt(section.text), section.verified_at) for section in sections]
 
 

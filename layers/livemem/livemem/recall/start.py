@@ -1,6 +1,6 @@
 """The text that an agent gets at the start of a session, within an exact number of characters.
 
-The whole bank is given if it fits. Else the start is filled by lines, in the order of `start_order`. At its end stands
+The whole bank is given if it fits. Else the start is filled by lines, in the order of `start_lines`. At its end stands
 the outline, which names all omitted parts. docs/start.md gives the order and its reasons.
 """
 
@@ -19,21 +19,23 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import start_material
 from livemem.recall.render_memory import LANGUAGES, Lang, language_of
-from livemem.recall.start_lines import TextLine, joined, lines_of
-from livemem.recall.start_material import StartMaterial
-from livemem.recall.start_order import (
+from livemem.recall.start_lines import (
     SHARE_OF_QUESTION,
     SHARE_OF_USER,
+    SectionText,
+    ShownSection,
     StartItem,
+    TextLine,
     Unit,
     in_order,
+    joined,
+    lines_of,
     of_answers,
     of_items,
     of_sections,
 )
-from livemem.recall.start_outline import LeftOut, day
-from livemem.recall.start_sections import SectionText, ShownSection
-from livemem.recall.start_words import WORDS, StartWords, Why
+from livemem.recall.start_material import StartMaterial
+from livemem.recall.start_outline import WORDS, LeftOut, StartWords, Why, day
 from livemem.text import text_tokens
 from livemem.text.invisible import visible
 from livemem.text.items import within_item

@@ -1,12 +1,19 @@
-"""The lines of a section or another text, as a start takes them: each whole, and the newest first. Pure functions."""
+"""The lines of a start, each whole, and the order in which they fill it. The order does not depend on the number of
+characters there is place for. So a larger start has each section that a smaller one has. Pure functions.
+"""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
+from typing import Literal
 
 from livemem.markdown import joints
 from livemem.markdown.blocks import SectionError, is_blank, parse, split_lines, tables_of
+from livemem.recall import bank_sections
+from livemem.recall.bank_sections import StartSection
+from livemem.recall.start_outline import StartWords, Why, days, shown_id
 
 LARGE = 1_000
 """Characters above which a line or an item comes behind the smaller ones: it must not keep them out."""
@@ -133,3 +140,218 @@ def joined(lines: Collection[TextLine]) -> str:
         text += line.text
         before = line
     return text
+
+
+SHORT = 300
+"""Characters up to which a section is one piece."""
+
+
+@dataclass(frozen=True, eq=False)
+class SectionText:
+    """A section as a start shows it."""
+
+    section: StartSection
+    words: StartWords
+
+    @cached_property
+    def heading(self) -> str:
+        """The headings and the day above its text, where the file stands above it."""
+        title = f"{shown_id(self.section.label)} " if self.section.label else ""
+        return f"\n#### {title}({days(self.section, self.words)})\n\n"
+
+    @cached_property
+    def heading_alone(self) -> str:
+        """The id and the day above its text, where it stands alone."""
+        return f"\n### {shown_id(self.section.id)} ({days(self.section, self.words)})\n\n"
+
+    @cached_property
+    def file(self) -> str:
+        """The heading above the sections of its file."""
+        return f"\n### {shown_id(bank_sections.file_id(self.section.path))}\n"
+
+    @property
+    def whole(self) -> str:
+        """All of it, without a heading."""
+        return f"{self.section.text}\n"
+
+    @cached_property
+    def lines(self) -> list[TextLine]:
+        """Its lines in their order."""
+        text = self.section.text
+        return [TextLine(0, text)] if len(text) <= SHORT else lines_of(text)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of its lines that hold something."""
+        return _count(self.section.text)
+
+    def some(self, lines: Sequence[TextLine]) -> str:
+        """Some of its lines, and how many are missing, without a heading."""
+        if self.are_all(len(lines)):
+            return self.whole
+        text = joined(lines)
+        return f"{text}\n\n{self._more(self.count - _count(text))}\n"
+
+    def most(self, lines: int, chars: int) -> int:
+        """The characters that so many lines take at most, which have so many `chars`."""
+        if self.are_all(lines):
+            return len(self.whole) + len(self.heading)
+        return len(self.heading) + chars + len(self._more(self.count)) + 3 if lines else 0
+
+    def are_all(self, lines: int) -> bool:
+        """Whether it has no more than so many lines."""
+        return lines == len(self.lines) and len(self.section.text) <= PARSED_MOST
+
+    def _more(self, count: int) -> str:
+        return self.words.more_line if count == 1 else self.words.more_lines.format(count=count)
+
+    def passage(self, excerpt: str) -> list[TextLine]:
+        """The lines that an excerpt of it touches, else all of them, the newest first."""
+        rows = [row.strip() for row in excerpt.splitlines() if row.strip()]
+        return [line for line in self.lines if any(row in line.text for row in rows)] or newest_first(self.lines)
+
+
+class ShownSection:
+    """The lines of a section that were taken. `chars`: theirs at most. `used`: those of the section, as it is shown."""
+
+    def __init__(self, text: SectionText) -> None:
+        self.text = text
+        self.used = self.chars = 0
+        self.is_whole = False
+        self._lines: dict[int, TextLine] = {}
+        self._kins: set[str] = set()
+
+    def shown(self, *, alone: bool) -> str:
+        """The text with its heading. `alone`: its file does not stand above it."""
+        text = self.text.whole if self.is_whole else self.text.some(list(self._lines.values()))
+        return (self.text.heading_alone if alone else self.text.heading) + text
+
+    def has(self, line: TextLine) -> bool:
+        """Whether the line was taken."""
+        return line.place in self._lines
+
+    def used_with(self, line: TextLine) -> int:
+        """The characters of the section with one more line."""
+        return self.used if self.has(line) else self.text.most(len(self._lines) + 1, self._chars_with(line))
+
+    def _chars_with(self, line: TextLine) -> int:
+        is_first = bool(line.kin) and line.kin not in self._kins
+        return self.chars + line.chars + (len(line.head) + 2 if is_first else 0)
+
+    def take(self, line: TextLine) -> None:
+        """Take the line."""
+        self.used, self.chars = self.used_with(line), self._chars_with(line)
+        self._lines[line.place] = line
+        self._kins.add(line.kin)
+        self.is_whole = self.text.are_all(len(self._lines))
+
+    def take_all(self) -> int:
+        """Take all lines. Returns their characters with the heading."""
+        self.is_whole = True
+        self.used = len(self.shown(alone=False))
+        return self.used
+
+
+def _count(text: str) -> int:
+    return sum(not is_blank(row) for row in split_lines(text))
+
+
+SHARE_OF_QUESTION, SHARE_OF_USER, SHARE_OF_LIVE = 3, 10, 3
+"""The part of a start that answers to a question may take: a third; hints about the user: a tenth; and new notes as
+long as sections follow: a third. Agents' knowledge of themselves has a tenth then.
+"""
+SHARES: Mapping[Why, int] = {"question": SHARE_OF_QUESTION, "user": SHARE_OF_USER, "live": SHARE_OF_LIVE, "own": 10}
+CODE = re.compile(r"`[^`\n]+`")
+BESIDE, BESIDE_MOST = 3, 7
+"""Sections that are loaded first leave the others a third, until these have a seventh of their size."""
+
+
+@dataclass(frozen=True, eq=False)
+class StartItem:
+    """A line of a list: a note, a memory, a turn, a summary or a hint. `place`: its place in the list. `key` has its
+    kind and its id.
+    """
+
+    place: int
+    kind: Literal["note", "memory", "turn", "summary"]
+    key: tuple[str, str]
+    source: str
+    text: str
+    verified_at: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """The smallest piece of a start: an item, or a line of a section. `size`: about the characters that it takes."""
+
+    why: Why
+    size: int
+    item: StartItem | None = None
+    section: SectionText | None = None
+    line: TextLine | None = None
+
+
+def of_items(why: Why, items: Iterable[StartItem]) -> list[Unit]:
+    """Items, those that are large last."""
+    return _large_last([Unit(why, len(item.text), item) for item in items])
+
+
+def of_answers(answers: Iterable[StartItem | tuple[SectionText, str]]) -> list[Unit]:
+    """The answers to a question: items, and sections with the excerpts of them that answer it."""
+    units: list[Unit] = []
+    for answer in answers:
+        if isinstance(answer, StartItem):
+            units.append(Unit("question", len(answer.text), answer))
+        else:
+            section, excerpt = answer
+            units += [
+                Unit("question", size, None, section, line) for line, size in _sized(section, section.passage(excerpt))
+            ]
+    return _large_last(units)
+
+
+def of_sections(why: Why, sections: Iterable[SectionText]) -> list[Unit]:
+    """The lines of sections that fill up evenly, the newest of each first: short ones are whole soon, and the long ones
+    have equal shares at any time. Beside what is loaded first, a line with code (a command, a setting, a path: nobody
+    can guess it) comes before the others of its section, and counts half.
+    """
+    levels: list[tuple[int, int, Unit]] = []
+    for place, section in enumerate(sections):
+        level = 0
+        coded = {line.place for line in section.lines if why == "other" and CODE.search(line.text)}
+        lines = sorted(newest_first(section.lines), key=lambda line: (len(line.text) > LARGE, line.place not in coded))
+        for line, size in _sized(section, lines):
+            level += line.chars // 2 if line.place in coded else line.chars
+            levels.append((level, place, Unit(why, size, None, section, line)))
+    return [unit for *_, unit in sorted(levels, key=lambda item: item[:2])]
+
+
+def _sized(section: SectionText, lines: Sequence[TextLine]) -> Iterator[tuple[TextLine, int]]:
+    for place, line in enumerate(lines):
+        yield line, line.chars + (0 if place else len(section.heading))
+
+
+def _large_last(units: list[Unit]) -> list[Unit]:
+    return sorted(units, key=lambda unit: unit.size > LARGE)
+
+
+def in_order(guide: int, queues: Mapping[Why, Sequence[Unit]]) -> Iterator[Unit]:
+    """The units of several queues, the important ones first, each queue within its share of what was given before. The
+    guide has so many characters.
+    """
+    first = sum(unit.size for unit in queues.get("load_first", ()))
+    at, given, total = dict.fromkeys(queues, 0), dict.fromkeys(queues, 0), guide
+
+    def fits(why: Why, size: int) -> bool:
+        if why == "load_first":
+            beside = total - guide - given[why]
+            return beside * BESIDE_MOST >= first or (given[why] + size) * BESIDE <= (total + size) * (BESIDE - 1)
+        return (given[why] + size) * SHARES.get(why, 1) <= total + size
+
+    while item := [why for why in queues if at[why] < len(queues[why])]:
+        why = next((one for one in item if fits(one, queues[one][at[one]].size)), item[0])
+        unit = queues[why][at[why]]
+        at[why] += 1
+        given[why] += unit.size
+        total += unit.size
+        yield unit

@@ -6,27 +6,21 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, groupby
 from typing import Literal, TypeVar
 
-from livemem import clock
-from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
 from livemem.bank.time_travel import RecordedMoment
-from livemem.changes import records
-from livemem.changes.records import Record
-from livemem.changes.section_sources import SectionPath, Trace
 from livemem.conversations import user_signals
 from livemem.conversations.user_signals import Heard
-from livemem.errors import InvalidName, LiveMemoryError, StoreUnavailable
+from livemem.errors import LiveMemoryError, StoreUnavailable
 from livemem.memories import log
 from livemem.memories import state as states
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import fan_out, load_first, past_notes, section_ids, summary
+from livemem.recall import fan_out, summary
+from livemem.recall.bank_sections import StartSection, rest_on, sections_of
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.section_ids import OwnText
 from livemem.recall.summary import WholeSpace
 from livemem.search.documents import Document, storable
 from livemem.spaces import contents
@@ -51,33 +45,7 @@ SCOPE = "live,bank,archive,memories,conversations"
 """The scope of the search for a start's question."""
 SCOPE_OF_PAST = "live,bank,archive"
 """The same for an earlier moment: what a memory said then is not kept in one place."""
-PARSED_MOST = 1_000_000
-"""Characters of the bank that are parsed into sections, in about a second. A file beyond them is one piece."""
-RECORDS_MOST = 32
-"""Records that are read for the notes on which sections rest. A file in none of them has the day when it was written.
-"""
 _OWN: tuple[Kind, ...] = ("self", "goal")
-
-
-@dataclass(frozen=True)
-class StartSection:
-    """A section's own text as it is shown. `moment`: when the newest note that it rests on was written, or its last
-    change by hand was made, else when its file was written. `verified_at`: its last confirmation, at `moment` or later.
-
-    `first`: its place among what is loaded first, None if it is not.
-    """
-
-    path: str
-    id: str
-    address: str
-    """Its headings as edits and searches name them."""
-    text: str
-    moment: str
-    verified_at: str
-    notes: frozenset[str] = frozenset()
-    first: int | None = None
-    label: str = ""
-    """Its headings without the title that all sections of its file have. With its file they name it (section_ids)."""
 
 
 HitKind = Literal["section", "live", "archive", "memory", "turn", "summary"]
@@ -127,26 +95,6 @@ class StartMaterial:
     """The space's language: as it is set, else that of its rules."""
 
 
-@dataclass(frozen=True)
-class RestsOn:
-    """The basis of a file's sections: ids of notes, the time of a correction by hand in the file's last change, and the
-    time of the last correction or confirmation by hand.
-    """
-
-    notes: Mapping[SectionPath, frozenset[str]]
-    corrected: Mapping[SectionPath, str]
-    by_hand_at: Mapping[SectionPath, str]
-
-    def of(self, part: OwnText) -> frozenset[str]:
-        """The ids of the notes that a part of the file rests on."""
-        return frozenset().union(*self.notes.values()) if part.whole else self.notes.get(part.path, frozenset())
-
-    def confirmed(self, part: OwnText) -> list[str]:
-        """When a part of the file was corrected or confirmed by hand."""
-        batch = self.by_hand_at
-        return list(batch.values()) if part.whole else [batch[part.path]] if part.path in batch else []
-
-
 def load(
     process: Process,
     space_id: str,
@@ -164,7 +112,7 @@ def load(
     As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and their new operations.
     Then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
     it (`search.search`). With a user, in a space that has conversations, `user_signals.heard`. A source that fails is
-    left out. At an earlier moment as `summary.summary` and `past_notes.live_at`. Raises NotFound, StoreUnavailable,
+    left out. At an earlier moment as `summary.summary` and `summary.live_at`. Raises NotFound, StoreUnavailable,
     InvalidRequest, Conflict.
     """
     tasks = {SPACE: FanOutTask(lambda: _space(process, space_id, characters, at), SECONDS[SPACE])}
@@ -216,7 +164,7 @@ def _space(process: Process, space_id: str, characters: int, at: str | None) -> 
         return summary.summary(process, space_id, choose=lambda newest: _chosen(newest, characters))
     whole = summary.summary(process, space_id, at=at)
     assert whole.then
-    return replace(whole, live=past_notes.live_at(process, space_id, whole.then, most=NOTES_MOST))
+    return replace(whole, live=summary.live_at(process, space_id, whole.then, most=NOTES_MOST))
 
 
 def _of_then(start_hits: Sequence[StartHit], then: RecordedMoment, live: Collection[str]) -> list[StartHit]:
@@ -347,113 +295,3 @@ def _hit(kind: HitKind, document: Document, name: str, verified_at: str | None, 
     told = (document.time[:16], document.said_by, role, document.category, *(f"#{tag}" for tag in document.tags))
     address = document.source.get("section", "")
     return StartHit(kind, name, document.text, told, document.group, address, verified_at, excerpt)
-
-
-def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:
-    """The sections of the bank that hold something, in the order of the rules: as these name their files. `rests`: what
-    they rest on, by file.
-    """
-    by_path = {path: place for place, path in enumerate(load_first.files(rules))}
-    bank = sorted(bank, key=lambda file: by_path.get(file.path, len(by_path)))
-    apart = _taken_apart(bank)
-    parts = [
-        (file, part)
-        for file in bank
-        for part in section_ids.with_text(file.content or "", whole=file.path not in apart)
-    ]
-    place = load_first.order(rules, [(file.path, part.titles) for file, part in parts])
-    shared = {
-        path: section_ids.shared(part.titles for _, part in batch)
-        for path, batch in groupby(parts, key=lambda part: part[0].path)
-    }
-    return [
-        replace(
-            _section(file, part, rests.get(file.path), place(file.path, part.titles)),
-            label=section_ids.BETWEEN.join(part.titles[shared[file.path] :] or part.titles),
-        )
-        for file, part in parts
-    ]
-
-
-def verified_at(process: Process, space_id: str, file: File, headings: str) -> str | None:
-    """When the section of these headings was last confirmed, with its sub-sections: the earliest of theirs. None
-    without a text. 1 GET, none for a file that this process has seen before (rest_on).
-    """
-    rests = rest_on(process, space_id, [file]).get(file.path)
-    parts = [part for part in section_ids.with_text(file.content or "") if section_ids.is_within(part.path, headings)]
-    return min((_section(file, part, rests, None).verified_at for part in parts), default=None)
-
-
-def _taken_apart(bank: Sequence[File]) -> set[str]:
-    """The files that are parsed into sections: the smaller ones first."""
-    by_size = sorted(bank, key=lambda file: len(file.content or ""))
-    ends = accumulate(len(file.content or "") for file in by_size)
-    return {file.path for file, end in zip(by_size, ends, strict=True) if end <= PARSED_MOST}
-
-
-def _section(file: File, part: OwnText, rests: RestsOn | None, first: int | None) -> StartSection:
-    notes = rests.of(part) if rests else frozenset()
-    moments = [moment for moment in map(_moment, notes) if moment]
-    if rests and part.path in rests.corrected:
-        moments.append(rests.corrected[part.path])
-    confirmed = rests.confirmed(part) if rests else []
-    moment = max(moments or confirmed, default=file.last_modified)
-    return StartSection(
-        file.path,
-        section_ids.file_id(file.path) if part.whole else section_ids.section_id(file.path, part.titles),
-        " > ".join(part.path),
-        visible(part.text),
-        moment,
-        max([moment, *confirmed]),
-        notes,
-        first,
-    )
-
-
-def _moment(note_id: str) -> str | None:
-    try:
-        return clock.iso(keys.parse_note_id(note_id).timestamp)
-    except InvalidName:
-        return None
-
-
-def rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, RestsOn]:
-    """The basis of the sections of each file, from the record of its last change: 1 GET for each such record, none for
-    files that this process has seen before. Files whose records do not hold it are left out.
-    """
-    by_path = {file.path: process.reads.get(RestsOn, _name(space_id, file), _version(file)) for file in bank}
-    unknown = [file for file in bank if by_path[file.path] is None and file.record]
-    wanted = sorted(
-        {file.record: file.consolidation or 0 for file in unknown if file.record}.items(), key=lambda r: -r[1]
-    )
-    texts = [text for text, _ in wanted[:RECORDS_MOST]]
-    missing: list[str] = []
-    read = dict(
-        zip(texts, process.store.map(lambda text: records.find(process, space_id, text, missing), texts), strict=True)
-    )
-    for file in unknown:
-        record = read.get(file.record or "")
-        kept = record.sources_of(file.path) if record else None
-        if record and kept:
-            rests = _of(record, kept.state())
-            ids = [note_id for notes in rests.notes.values() for note_id in notes]
-            by_path[file.path] = process.reads.put(_name(space_id, file), _version(file), rests, ids)
-    return {path: rests for path, rests in by_path.items() if rests}
-
-
-def _of(record: Record, state: Mapping[SectionPath, Trace]) -> RestsOn:
-    by_hand = record.number if record.kind == "manual" else None
-    return RestsOn(
-        {path: frozenset(trace.sources) for path, trace in state.items()},
-        {path: record.committed_at for path, trace in state.items() if by_hand in trace.corrections},
-        {path: trace.by_hand_at for path, trace in state.items() if trace.by_hand_at},
-    )
-
-
-def _name(space_id: str, file: File) -> str:
-    return keys.bank_file(space_id, file.path)
-
-
-def _version(file: File) -> str:
-    """The version from the latest listing (files.with_content). A file that was written again names another record."""
-    return f"{file.etag} {file.last_modified} {file.record}"

@@ -1,12 +1,13 @@
-"""The material that an agent loads when it starts."""
+"""A space whole, as it is or as it stood at an earlier moment, and at a glance."""
 
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
+from livemem.access.principal import Principal
 from livemem.bank import files, time_travel
 from livemem.bank import synthesis as syntheses
 from livemem.bank.files import File
@@ -14,10 +15,13 @@ from livemem.bank.synthesis import Synthesis
 from livemem.bank.time_travel import RecordedMoment
 from livemem.changes import late_duplicates
 from livemem.errors import NotFound
+from livemem.jobs import next_run
+from livemem.jobs.next_run import Waiting
+from livemem.notes import note as notes
 from livemem.notes import pages
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.spaces import contents
+from livemem.spaces import contents, directory
 from livemem.spaces import head as heads
 from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
@@ -133,3 +137,81 @@ def _text(item: Object) -> str:
 
 def _side_by_side(process: Process, *looks: Callable[[], Any]) -> list[Any]:
     return process.store.map(lambda look: look(), looks)
+
+
+def live_at(process: Process, space_id: str, moment: RecordedMoment, *, most: int) -> Live:
+    """The newest `most` notes that were live then: those of the notes of that time that are live still, and those that
+    later changes folded. An erased note is its stub.
+
+    1 LIST per 1,000 live notes, 1 GET for each that is shown and not known, and the records of the later changes, which
+    `time_travel.bank_at` reads too. Raises Conflict if these are too many, ObjectUnreadable.
+    """
+    folded: dict[str, bytes] = {}
+    given_back: set[str] = set()
+    for record in time_travel.since(process, space_id, moment):
+        if record.undoes is not None and record.undoes <= moment.number:
+            # It was folded then, and is live again since.
+            given_back |= {source.note_id for source in record.notes}
+        for source in record.notes:
+            folded.setdefault(source.note_id, source.body())
+    entries = late_duplicates.without(process, space_id, contents.all_live_notes(process, space_id))
+    live = {contents.note_name(entry).note_id: entry for entry in entries}
+    names = {note_id: keys.parse_note_id(note_id) for note_id in live.keys() | folded.keys()}
+    existing = [name for note_id, name in names.items() if note_id not in given_back and name.timestamp <= moment.time]
+    newest = list(islice(sorted(existing, key=lambda name: name.order, reverse=True), most))
+    unread = [live[name.note_id] for name in newest if name.note_id not in folded]
+    read = {note.note_id: note for note in pages.read_all(process, space_id, unread) if note}
+    shown = [_parsed(space_id, name, folded) or read.get(name.note_id) for name in reversed(newest)]
+    return Live(len(existing), True, [note for note in shown if note])
+
+
+def _parsed(space_id: str, name: keys.NoteName, folded: dict[str, bytes]) -> Note | None:
+    body = folded.get(name.note_id)
+    return None if body is None else notes.parse_note(space_id, name, body)
+
+
+@dataclass(frozen=True)
+class Info:
+    """A space at a glance; sizes in bytes."""
+
+    meta: Meta
+    live: list[Entry]
+    bank: list[Entry]
+    synthesis_exists: bool
+    waiting: Waiting
+
+
+def info(process: Process, space_id: str) -> Info:
+    """Meta, live notes, bank files, whether there is a synthesis, and what the next consolidation waits for: 2 GET and
+    3 LIST, 1 GET more in a space that is held. Raises NotFound.
+    """
+    head = heads.refresh(process, space_id)
+    looks: list[Callable[[], Any]] = [
+        lambda: contents.all_live_notes(process, space_id),
+        lambda: contents.bank_files(process, space_id),
+        lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
+        lambda: next_run.holder_lease(process, space_id),
+    ]
+    entries, bank, synthesis, lease = process.store.map(lambda look: look(), looks)
+    live = late_duplicates.without(process, space_id, entries)
+    aside = head.meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
+    waits = [entry for entry in live if contents.note_name(entry).note_id not in aside]
+    return Info(head.meta, live, bank, bool(synthesis), next_run.waiting(head.meta, lease, waits))
+
+
+@dataclass(frozen=True)
+class SpaceAtGlance:
+    """A space in a list. `waiting`: what waits in it, if that was asked for."""
+
+    meta: Meta
+    waiting: Waiting | None = None
+
+
+def page(
+    process: Process, principal: Principal, *, limit: int, after: str | None, waiting: bool = False
+) -> tuple[list[SpaceAtGlance], str | None]:
+    """A page of the principal's spaces (directory.page). With `waiting` `next_run.look` for each of them."""
+    result, more = directory.page(process, principal, limit=limit, after=after)
+    if not waiting:
+        return [SpaceAtGlance(meta) for meta in result], more
+    return process.store.map(lambda meta: SpaceAtGlance(meta, next_run.look(process, meta)), result), more

@@ -16,7 +16,7 @@ from livemem.conversations import conversation as conversations
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
 from livemem.notes.note import CapturedFrom, Note
-from livemem.recall import overview, summary
+from livemem.recall import summary
 from livemem.spaces import rules
 from livemem.spaces import usage_counts as usages
 from livemem.store import cursors
@@ -107,7 +107,7 @@ def list_spaces(
     limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None, waiting: WithWaiting = False
 ) -> views.SpacePage:
     """The spaces that the token may see, sorted by id."""
-    found, more = overview.page(
+    found, more = summary.page(
         process(), api.principal(), limit=limit, after=cursors.decode_name(cursor), waiting=waiting
     )
     items = [views.ListedSpace.of_listed(one) for one in found]
@@ -117,7 +117,7 @@ def list_spaces(
 @api.route("GET", "/v1/spaces/{space_id}", needs="read", tag="spaces", summary="Get a space")
 def get_space(space_id: str) -> views.SpaceInfo:
     """A space with its settings, the number of its live notes and the list of its bank files, without contents."""
-    return views.SpaceInfo.of_info(overview.info(process(), space_id))
+    return views.SpaceInfo.of_info(summary.info(process(), space_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", summary="Get the rules")

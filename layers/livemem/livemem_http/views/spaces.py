@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import Changed, SpaceUpdate
     from livemem.jobs.next_run import Waiting
-    from livemem.recall.overview import Info, SpaceAtGlance
-    from livemem.recall.summary import WholeSpace
+    from livemem.recall.summary import Info, SpaceAtGlance, WholeSpace
     from livemem.spaces import lifecycle
 
 
