@@ -19,8 +19,8 @@ from livemem.changes import records
 from livemem.changes.records import Record
 from livemem.notes import appending
 from livemem.recall import start
-from livemem.recall.render_memory import Lang
 from livemem.spaces import lifecycle
+from livemem.text.language import Lang
 from tests.support.world import EVERYONE, World
 
 STORY = Path(__file__).with_name("story.jsonl")

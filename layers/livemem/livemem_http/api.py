@@ -24,9 +24,9 @@ from livemem import limits
 from livemem.access import decision, request_rate, secret
 from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
-from livemem.recall.render_memory import Lang
 from livemem.store import keys
 from livemem.text.invisible import visible
+from livemem.text.language import Lang
 from livemem_http import bodies, cost, environment, negotiation, problems, queries, routing, sending, texts
 from livemem_http.routing import Match
 

@@ -4,7 +4,7 @@ which language its headings are.
 
 from urllib.request import parse_http_list
 
-from livemem.recall.render_memory import LANGUAGES, Lang
+from livemem.text.language import LANGUAGES, Lang
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"

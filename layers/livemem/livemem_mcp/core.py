@@ -23,10 +23,10 @@ from livemem.memories.memory import MemoryDraft as Fact
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import start
-from livemem.recall.render_memory import LANGUAGES, Lang
 from livemem.recall.start import StartRequest
 from livemem.store import keys, memory_keys
 from livemem.text.items import joined
+from livemem.text.language import LANGUAGES, Lang
 from livemem_http.views import NoteList, NoteView
 from livemem_http.views.start import StartView
 from livemem_mcp import telling

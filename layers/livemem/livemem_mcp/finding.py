@@ -13,10 +13,10 @@ from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
 from livemem.recall import id_lookup, memory_context, message_context
 from livemem.recall import search as searching
-from livemem.recall.render_memory import Lang
 from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import LIMIT_MOST, SearchRequest
 from livemem.store import cursors
+from livemem.text.language import Lang
 from livemem_http import metrics
 from livemem_http.views.memories import Written
 from livemem_http.views.recall import (

@@ -10,8 +10,8 @@ from livemem.access import decision
 from livemem.access.principal import Permission, Principal
 from livemem.errors import InvalidRequest, LiveMemoryError
 from livemem.process import Process
-from livemem.recall.render_memory import Lang
 from livemem.store import keys
+from livemem.text.language import Lang
 from livemem_http import negotiation
 
 SPACES = 20

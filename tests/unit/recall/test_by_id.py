@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
-from livemem.recall import by_id, text_paging
-from livemem.recall.by_id import ReadRequest
-from livemem.recall.text_paging import TextPlace
+from livemem.recall import by_id
+from livemem.recall.by_id import ReadRequest, TextPlace
 from livemem.store import cursors
 from livemem_http.views.read import ReadView, read_as_markdown
 from tests.support.talk import Talk
@@ -87,7 +86,7 @@ def test_pages_are_the_whole_text_and_never_longer_than_asked(text: str, most: i
         if cursor is None:
             break
     assert whole == text.strip("\n") + "\n"
-    assert pages <= 1 + len(text) // (most // 2 - text_paging.NOTICE_CHARS)
+    assert pages <= 1 + len(text) // (most // 2 - by_id.NOTICE_CHARS)
 
 
 @given(st.text(max_size=60))

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.memories import forgetting
-from livemem.recall import memory_context, render_memory
-from livemem.recall.memory_context import MemoryContext
-from livemem.recall.render_memory import ShownFact, ShownMessage
+from livemem.recall import memory_context
+from livemem.recall.memory_context import MemoryContext, ShownFact, ShownMessage
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
+from livemem.text.language import LANGUAGES
 from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.memories import store
@@ -47,7 +47,7 @@ def one(content="The oven is on.", author="Ann", room="salon", **more):
 
 
 def shown(*said, facts=(), lang="fr", room=None):
-    return render_memory.markdown(said, facts, lang, UTC, room)
+    return memory_context.markdown(said, facts, lang, UTC, room)
 
 
 def test_the_blocks_are_exactly_these(world):
@@ -199,7 +199,7 @@ def test_a_long_message_shows_the_part_that_fits_and_a_long_fact_its_beginning(w
     assert len(said) < 400
     assert fact.startswith("• The oven needs gas")
     assert fact.endswith((" gas …", " needs …"))
-    assert len(fact) <= render_memory.FACT_CHARACTERS + 4
+    assert len(fact) <= memory_context.FACT_CHARACTERS + 4
 
 
 FORGED = [
@@ -218,7 +218,7 @@ FORGED = [
 
 @each("text", FORGED)
 def test_nothing_that_was_said_can_forge_a_line_or_a_heading(text):
-    for lang in render_memory.LANGUAGES:
+    for lang in LANGUAGES:
         lines = shown(one(text), one("b", author=text), facts=[ShownFact("1", text)], lang=lang).split("\n")
         told = "\n".join(lines)
 
@@ -244,7 +244,7 @@ def test_each_message_and_each_fact_is_one_line(said, fact):
 
     assert len(text.splitlines()) == len(text.split("\n")) - 1 == len(said) + 4
     assert text.count("•") == len(said) + 1
-    assert all(len(line) < render_memory.FACT_CHARACTERS + 50 for line in text.splitlines())
+    assert all(len(line) < memory_context.FACT_CHARACTERS + 50 for line in text.splitlines())
 
 
 def test_a_warm_context_costs_a_listing_of_the_room_and_one_of_the_facts(world):

@@ -11,7 +11,7 @@ from livemem.bank.files import File
 from livemem.conversations.reading import Item, Page
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
-from livemem.recall import text_paging
+from livemem.recall import by_id
 from livemem.recall.by_id import ReadRequest, Thing
 from livemem.recall.document_sources import BANK
 from livemem.recall.memory_documents import MEMORY
@@ -67,7 +67,7 @@ def of_thing(request: ReadRequest, thing: Thing) -> CallResult:
     content = thing.content
     if isinstance(content, Memory):
         return CallResult(_memory(content, None, most=request.max_chars), 1, (_source(content),))
-    page = text_paging.page(visible(_text(content)), request.max_chars, request.place)
+    page = by_id.page(visible(_text(content)), request.max_chars, request.place)
     fields = {"kind": thing.kind, "text": page.text, "confirmed_at": thing.verified_at, "cursor": page.next_cursor}
     at = content.moment if isinstance(content, Note) else thing.verified_at
     kind = BANK if thing.kind in ("file", "section") else thing.kind

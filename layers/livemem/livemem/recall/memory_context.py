@@ -1,17 +1,17 @@
 """The context of an agent before it answers a person: messages of rooms on the same subject, and the nearest facts."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import get_args
+from datetime import timedelta, tzinfo
 
 from livemem import clock
 from livemem.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
 from livemem.memories import reading as memories
 from livemem.process import Process
-from livemem.recall import fan_out, render_memory, search
+from livemem.recall import fan_out, search
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.render_memory import Lang, ShownFact, ShownMessage
 from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
 from livemem.rooms import message as messages
 from livemem.rooms import reading as rooms
@@ -21,6 +21,8 @@ from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import room_keys
+from livemem.text.invisible import visible
+from livemem.text.language import LANGUAGES, Lang, language_of
 
 MESSAGES, FACTS = "messages", "facts"
 """The sources, as `degraded` names them."""
@@ -29,6 +31,36 @@ SECONDS = {MESSAGES: 4.0, FACTS: 4.0}
 LIMIT_DEFAULT, LIMIT_MOST = 10, 50
 ROOMS_MOST = 20
 """Rooms that are read where there is no question."""
+
+
+@dataclass(frozen=True)
+class ShownMessage:
+    """A message that is shown, as it was written.
+
+    `part`: the characters of its content that are shown if it is long. `relevance`: the cosine with the question, None
+    if nothing was compared.
+    """
+
+    room: str
+    message_id: str
+    author: str
+    content: str
+    timestamp: str
+    part: tuple[int, int] | None = None
+    relevance: float | None = None
+
+
+@dataclass(frozen=True)
+class ShownFact:
+    """A fact that is shown, as it was stored. `score` is None if nothing was compared (memories/reading.py).
+
+    `updated_at`: the time of its last storing or correction, empty if unknown.
+    """
+
+    memory_id: str
+    content: str
+    score: float | None = None
+    updated_at: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,8 +96,8 @@ def context(
     """
     if room is not None:
         room_keys.check_room(room)
-    if lang is not None and lang not in get_args(Lang):
-        raise InvalidRequest.of("lang", f"must be one of {', '.join(render_memory.LANGUAGES)}")
+    if lang is not None and lang not in LANGUAGES:
+        raise InvalidRequest.of("lang", f"must be one of {', '.join(LANGUAGES)}")
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     meta = heads.load_recent(process, space_id).meta
@@ -83,9 +115,7 @@ def context(
     result, unread = results.get(MESSAGES, ([], 0))
     shown_messages: list[ShownMessage] = sorted(result, key=_order)
     facts: list[ShownFact] = results.get(FACTS, [])
-    text = render_memory.markdown(
-        shown_messages, facts, lang or render_memory.language_of(meta.language), heads.zone_of(process, meta), room
-    )
+    text = markdown(shown_messages, facts, lang or language_of(meta.language), heads.zone_of(process, meta), room)
     return MemoryContext(shown_messages, facts, text, tuple(name for name in SECONDS if name in failures), unread)
 
 
@@ -168,3 +198,86 @@ def _facts(
         if floor.admits(f"{one.memory.content} {' '.join(one.memory.subjects)}", relevance):
             result.append(ShownFact(one.memory.memory_id, one.memory.content, one.score, one.memory.updated_at))
     return result
+
+
+TEXT_CHARACTERS = 500
+"""Of a message that are shown. Of a longer one the part that fits the question is shown, or its beginning."""
+FACT_CHARACTERS = 1_000
+ROOMS_NAMED = 3
+"""Rooms up to which a heading names all of them."""
+MORE = "…"
+_LIVE = {
+    "fr": "[Contexte live - extraits pertinents {}, pas une conversation complète]",
+    "en": "[Live context - relevant excerpts from {}, not a complete conversation]",
+}
+_FACTS = {"fr": "[Mémoire - faits que tu connais]", "en": "[Memory - facts that you know]"}
+_SEVERAL = {"fr": "de plusieurs salons", "en": "several rooms"}
+# French puts a blank before a colon.
+_COLON = {"fr": " :", "en": ":"}
+_JOINERS = "\u200c\u200d"
+_HEADING = re.compile(
+    rf"\[(?=[\s{_JOINERS}]*(?:contexte\s+live|live\s+context|m(?:é|e\u0301?)moire\s*-|memory\s*-))", re.IGNORECASE
+)
+_OF_AUTHORS = re.compile(r"[()\[\]:]")
+
+
+def markdown(
+    shown_messages: Sequence[ShownMessage],
+    facts: Sequence[ShownFact],
+    lang: Lang,
+    zone: tzinfo,
+    room: str | None = None,
+) -> str:
+    """The blocks that have entries; empty if none has. `room`: the one that was asked about."""
+    blocks = []
+    if shown_messages:
+        rooms = [room] if room is not None else sorted({item.room for item in shown_messages})
+        lines = (
+            f"• {_author(item.author)} ({_moment(item, zone)}){_COLON[lang]} {_text(item)}" for item in shown_messages
+        )
+        blocks.append("\n".join([_LIVE[lang].format(_rooms(rooms, lang)), *lines]))
+    if facts:
+        kept = (f"• {_cut(one_line(fact.content), FACT_CHARACTERS)}" for fact in facts)
+        blocks.append("\n".join([_FACTS[lang], *kept]))
+    return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, in which nothing looks like a line or a heading of the blocks."""
+    flat = visible(" ".join(text.split()))
+    return _HEADING.sub("(", flat.replace("•", "·")).strip()
+
+
+def _author(name: str) -> str:
+    return " ".join(_OF_AUTHORS.sub(" ", one_line(name)).split()) or "?"
+
+
+def _moment(shown_message: ShownMessage, zone: tzinfo) -> str:
+    return f"{clock.parse(shown_message.timestamp).astimezone(zone):%d/%m %H:%M}"
+
+
+def _text(shown_message: ShownMessage) -> str:
+    whole = one_line(shown_message.content)
+    if len(whole) <= TEXT_CHARACTERS or shown_message.part is None:
+        return _cut(whole, TEXT_CHARACTERS)
+    start, end = shown_message.part
+    before = f"{MORE} " if shown_message.content[:start].strip() else ""
+    after = f" {MORE}" if shown_message.content[end:].strip() else ""
+    return f"{before}{_cut(one_line(shown_message.content[start:end]), TEXT_CHARACTERS)}{after}"
+
+
+def _cut(text: str, most: int) -> str:
+    """The beginning of the text, up to a blank if there is one nearby."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(" ", most // 2, most)
+    return f"{text[: end if end > 0 else most].rstrip()} {MORE}"
+
+
+def _rooms(rooms: Sequence[str], lang: Lang) -> str:
+    """The rooms as the heading has them, with what French puts before each."""
+    if len(rooms) > ROOMS_NAMED:
+        return _SEVERAL[lang]
+    names = [f"{'du ' if lang == 'fr' else ''}{room[:1].upper()}{room[1:]}" for room in rooms]
+    joint = " et " if lang == "fr" else " and "
+    return joint.join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

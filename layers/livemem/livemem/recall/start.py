@@ -18,7 +18,6 @@ from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import start_material
-from livemem.recall.render_memory import LANGUAGES, Lang, language_of
 from livemem.recall.start_lines import (
     SHARE_OF_QUESTION,
     SHARE_OF_USER,
@@ -39,6 +38,7 @@ from livemem.recall.start_outline import WORDS, LeftOut, StartWords, Why, day
 from livemem.text import text_tokens
 from livemem.text.invisible import visible
 from livemem.text.items import within_item
+from livemem.text.language import LANGUAGES, Lang, language_of
 from livemem.text.redaction import identifier
 from livemem.text.speakers import check_speaker
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 from livemem.recall import bank_sections
 from livemem.recall.bank_sections import StartSection
-from livemem.recall.render_memory import Lang
 from livemem.recall.start_material import StartMaterial
 from livemem.text.invisible import visible
+from livemem.text.language import Lang
 
 Why = Literal["guide", "load_first", "question", "user", "live", "other", "synthesis", "own", "outline"]
 """The reason for a part, in the order in which parts are given."""

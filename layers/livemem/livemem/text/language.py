@@ -3,7 +3,12 @@
 import re
 from collections import Counter
 from functools import cache
+from typing import Literal
 
+Lang = Literal["fr", "en"]
+"""The languages of headings and pages."""
+LANGUAGES: tuple[Lang, ...] = ("fr", "en")
+LANGUAGE_DEFAULT: Lang = "en"
 LEAST_WORDS = 8
 """Common words that a text must hold for its language to be recognised."""
 LEAD = 1.5
@@ -42,6 +47,12 @@ def detect(text: str, *, least: int = LEAST_WORDS) -> str | None:
             counts.update(_languages().get(word, ()))
     first, second = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     return first[0] if first[1] >= least and first[1] >= LEAD * second[1] else None
+
+
+def language_of(tag: str | None) -> Lang:
+    """The language of the headings for the language of a space (a tag such as `fr-CA`); English for all others."""
+    primary = (tag or "").casefold().partition("-")[0]
+    return next((lang for lang in LANGUAGES if lang == primary), LANGUAGE_DEFAULT)
 
 
 def knows(language: str) -> bool:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from urllib.parse import urlsplit
 
-from livemem.recall.render_memory import LANGUAGE_DEFAULT, Lang
+from livemem.text.language import LANGUAGE_DEFAULT, Lang
 from livemem_http import negotiation, texts
 from livemem_http.oauth.request import Answer, Request, answer
 

@@ -9,10 +9,10 @@ from livemem.access import decision
 from livemem.recall import by_id, context, memory_context, message_context, search, search_request, stale, start
 from livemem.recall.by_id import ReadRequest
 from livemem.recall.context import ContextRequest
-from livemem.recall.render_memory import Lang
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.store import cursors
+from livemem.text.language import Lang
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import Everything, Least, OfCategory, OfEntity, OfSpeaker, OfTopic, Since, Tagged, Until

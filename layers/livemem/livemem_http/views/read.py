@@ -5,7 +5,7 @@ from typing import Annotated
 from livemem.conversations.reading import Item, Page
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
-from livemem.recall import text_paging
+from livemem.recall import by_id
 from livemem.recall.by_id import ReadRequest, Thing, ThingKind
 from livemem.text.invisible import visible
 from livemem_http import markdown, remembered, transcripts
@@ -49,7 +49,7 @@ class ReadView(View):
         """The wanted page. Raises InvalidRequest if the text was changed since the page before."""
         whole = visible(_text(thing)).strip("\n") + "\n"
         behind = len(_confirmed(thing.verified_at))
-        page = text_paging.page(whole, wanted.max_chars, wanted.place, behind=behind)
+        page = by_id.page(whole, wanted.max_chars, wanted.place, behind=behind)
         return cls(
             id=wanted.id,
             kind=thing.kind,

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Literal
 
-from livemem.recall.memory_context import MemoryContext
+from livemem.recall.memory_context import MemoryContext, ShownFact, ShownMessage
 from livemem.recall.message_context import KnownKind, MessageContext
-from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
