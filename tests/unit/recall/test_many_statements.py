@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from livemem import clock
 from livemem.recall.chosen_hits import WINDOW, HitList
-from livemem.search import words
+from livemem.recall.search_request import SearchRequest
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
 
@@ -40,7 +40,7 @@ def _time(at: int) -> str:
 
 def test_of_thousands_of_statements_of_one_thing_the_newest_of_the_best_come_first_and_no_more_are_read():
     ranked = Ranked()
-    answer = HitList(ranked, words.parse("free berths of the kiosk"), None, lambda hits: ())  # type: ignore[arg-type]
+    answer = HitList(ranked, SearchRequest.of("free berths of the kiosk", everything=True))  # type: ignore[arg-type]
 
     hits, behind = answer.page(0, 10)
 

@@ -668,14 +668,14 @@ class TestSeveral:
         world, names = World(), [f"s{number:02}" for number in range(45)]
         for name in names:
             world.create_space(name)
-        inside = search._in
+        inside = search._answer
 
         def one(process, meta, asked, embedded):
             if meta.space_id < names[20]:
                 raise StoreUnavailable("The store did not answer.")
             return inside(process, meta, asked, embedded)
 
-        monkeypatch.setattr(search, "_in", one)
+        monkeypatch.setattr(search, "_answer", one)
         asked, after, seen = SearchRequest.of("store"), None, []
         while not seen or after:
             found = search.several(world.process, EVERYONE, None, asked, after)
@@ -693,7 +693,7 @@ class TestSeveral:
     @pytest.mark.parametrize("named", ["one,two,three", None])
     def test_a_space_that_can_not_be_searched_is_named_and_the_others_answer(self, named, monkeypatch):
         world = self.spaces()
-        inside = search._in
+        inside = search._answer
 
         def one(process, meta, asked, embedded):
             if meta.space_id == "one":
@@ -702,7 +702,7 @@ class TestSeveral:
                 raise OverflowError("Python int too large to convert to SQLite INTEGER")
             return inside(process, meta, asked, embedded)
 
-        monkeypatch.setattr(search, "_in", one)
+        monkeypatch.setattr(search, "_answer", one)
         found = search.several(world.process, EVERYONE, named, SearchRequest.of("store"))
 
         failed = found.failed
@@ -712,7 +712,7 @@ class TestSeveral:
 
     def test_where_no_space_can_be_searched_the_error_is_told(self, monkeypatch):
         world = self.spaces()
-        monkeypatch.setattr(search, "_in", lambda *_: (_ for _ in ()).throw(SearchNotReady("Not yet.")))
+        monkeypatch.setattr(search, "_answer", lambda *_: (_ for _ in ()).throw(SearchNotReady("Not yet.")))
         with pytest.raises(SearchNotReady):
             search.several(world.process, EVERYONE, "one,two", SearchRequest.of("store"))
 

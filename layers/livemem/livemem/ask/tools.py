@@ -151,9 +151,7 @@ def _found_for(hand: Hand, requests: Sequence[SearchRequest]) -> Sequence[SpaceH
     until = min(hand.until + SPARE, now + search.READING)
     meta = heads.load_recent(process, hand.space_id).meta
     try:
-        with search.answering(
-            process, meta, requests, lambda: search.vector_of(process, requests[0].text), until
-        ) as answer:
+        with search.answering(process, meta, requests, until=until) as answer:
             return answer[1]
     except SearchNotReady as error:
         if until < now + search.READING:

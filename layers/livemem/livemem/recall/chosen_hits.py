@@ -7,7 +7,7 @@ A consolidated note may say what was true when it was written. The section or th
 is often longer, and ranks lower by its words: such notes come behind.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import NamedTuple
@@ -16,16 +16,16 @@ from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.found_copies import Above, holds
 from livemem.recall.memory_documents import MEMORY
 from livemem.recall.newer_first import newer_first
-from livemem.recall.relevance import LOOKED_AT, RelevanceFloor
+from livemem.recall.relevance import LOOKED_AT, statements_of
+from livemem.recall.search_request import SKIP_MOST, SearchRequest
 from livemem.recall.superseded import behind, with_superseded
-from livemem.search import words
+from livemem.search import evidence, words
 from livemem.search.engine import Hit, Matches
+from livemem.search.evidence import QuestionTerms, Statement
 from livemem.search.words import Query
 
 WINDOW = 25
 """The best documents, which may change places. All others keep their rank."""
-MOST = 2_000
-"""So many of those that match are looked through for an answer."""
 
 
 class Chosen(NamedTuple):
@@ -36,29 +36,15 @@ class Chosen(NamedTuple):
 
 
 class HitList:
-    """The hits that answer a question, read as far as they are asked for.
+    """The hits that answer a request, read as far as they are asked for. Without a floor all do."""
 
-    `answering` gives the ids of those that may answer the question, of some that are judged together: memories that do,
-    and others that don't state something else. Without a `floor` all do.
-    `present`: without notes that no longer hold, unless the question is about the past.
-    """
-
-    def __init__(
-        self,
-        matches: Matches,
-        query: Query,
-        floor: RelevanceFloor | None,
-        answering: Callable[[Sequence[Hit]], Collection[str]],
-        *,
-        present: bool = False,
-    ) -> None:
+    def __init__(self, matches: Matches, request: SearchRequest) -> None:
         """The first are read."""
         self.copies: dict[str, str] = {}
         """The ids of those that were left out as copies so far, each with that of what it repeats."""
         self.unfit: set[str] = set()
         """The ids of those that were left out so far because they don't answer."""
-        self._matches, self._query, self._floor, self._answering = matches, query, floor, answering
-        self._present = present
+        self._matches, self._request, self._query, self._floor = matches, request, request.query, request.floor
         no_copies = self._no_copies()
         looked_at = list(islice(no_copies, LOOKED_AT))
         self.below_floor = not self._passes([item.hit for item in looked_at])
@@ -100,14 +86,14 @@ class HitList:
         arranged = with_superseded(arranged, self._matches.document)
         if self._query.asks_past or self._query.dates:
             return arranged
-        if self._present:
+        if self._request.present:
             return [hit for hit in arranged if hit.superseded_by is None]
         return behind(arranged)
 
     def _no_copies(self) -> Iterator[Chosen]:
         above = Above(self._query)
         best: Sequence[Hit] = ()
-        for begin in range(0, MOST, WINDOW):
+        for begin in range(0, SKIP_MOST, WINDOW):
             hits = self._matches.first(begin + WINDOW)[begin:]
             is_last = len(hits) < WINDOW
             if begin == 0:
@@ -136,6 +122,37 @@ class HitList:
         self.unfit |= ids.difference(fit)
         if ids.isdisjoint(fit):
             self._matches.leave_out((MEMORY,))
+
+    def _answering(self, hits: Sequence[Hit]) -> frozenset[str]:
+        """The ids of those hits that may answer one of the questions in the text, beside all others: memories that do,
+        and all else that does not state something else.
+        """
+        memories = [hit for hit in hits if hit.document.kind == MEMORY]
+        stating = {hit.document.id: statements_of(hit.document) for hit in hits if hit.document.kind != MEMORY}
+        ids = {name for name, parts in stating.items() if not parts}
+        written = [hit for hit in hits if stating.get(hit.document.id)]
+        for question in QuestionTerms.all_of(self._request.text):
+            if memories:
+                texts = [_terms(hit) for hit in memories]
+                baseline = self._matches.baseline(question, texts, (MEMORY,))
+                statements = [
+                    Statement(
+                        hit.document.text, text, frozenset(words.terms(" ".join(hit.document.tags))), hit.relevance
+                    )
+                    for hit, text in zip(memories, texts, strict=True)
+                ]
+                ids.update(memories[place].document.id for place in evidence.answers(question, baseline, statements))
+            if written:
+                baseline = self._matches.baseline(question, list(map(_terms, written)))
+                for hit in written:
+                    parts = (baseline.held(question, frozenset(words.terms(part))) for part in stating[hit.document.id])
+                    if any(evidence.may_state(question, baseline, part, hit.relevance) for part in parts):
+                        ids.add(hit.document.id)
+        return frozenset(ids)
+
+
+def _terms(hit: Hit) -> frozenset[str]:
+    return frozenset(words.terms(" ".join((hit.document.text, *hit.document.tags))))
 
 
 def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:

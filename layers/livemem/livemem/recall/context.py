@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from cachetools import LRUCache
@@ -177,8 +176,7 @@ def _found(
         for levels, limit in limits.items()
     ]
     until = process.clock() + timedelta(seconds=SECONDS[SEARCH])
-    embedded = partial(search.vector_of, process, request.text)
-    with search.answering(process, meta, questions, embedded, until, looks) as (view, answers):
+    with search.answering(process, meta, questions, until=until, looks=looks) as (view, answers):
         if not answers[0].conversations:
             raise NotFound("conversation", conversation_id)
         turns, summaries = (answer.hits for answer in answers)

@@ -102,7 +102,7 @@ def context(
     # The floor of contexts is applied to each hit, below.
     asked = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True)
     until = process.clock() + search.READING
-    with search.answering(process, meta, [asked], lambda: search.vector_of(process, question), until) as (
+    with search.answering(process, meta, [asked], until=until) as (
         view,
         answers,
     ):

@@ -56,7 +56,7 @@ def context(process: Process, space_id: str, question: str, *, room: str | None)
         SearchRequest.of_rooms(text, room=room, limit=MESSAGES), floor=None, least=process.settings.room_min_relevance
     )
     until = process.clock() + READING
-    with search.answering(process, meta, [asked, in_rooms], lambda: search.vector_of(process, text), until) as (
+    with search.answering(process, meta, [asked, in_rooms], until=until) as (
         view,
         (result, item),
     ):

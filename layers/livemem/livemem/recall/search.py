@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
@@ -28,18 +28,15 @@ from livemem.errors import (
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import conversation_documents, memory_documents, reading_ids, room_documents
+from livemem.recall import conversation_documents, reading_ids, room_documents
 from livemem.recall.chosen_hits import HitList
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
-from livemem.recall.relevance import statements_of
 from livemem.recall.search_request import KINDS, SearchRequest
-from livemem.search import engine, evidence, words
 from livemem.search import view as views
 from livemem.search.documents import TOOLS
 from livemem.search.engine import Hit, Matches, Meaning, SpaceQuery, WhyNot
-from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelled
-from livemem.search.index import DocumentFilter
+from livemem.search.index import Index
 from livemem.search.segments import Segments
 from livemem.search.shape import IndexShape
 from livemem.search.vectors import Pool
@@ -185,8 +182,7 @@ def search(process: Process, space_id: str, request: SearchRequest) -> SpaceHits
 
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
     """
-    meta = heads.load_recent(process, space_id).meta
-    return _in(process, meta, request, lambda: vector_of(process, request.text))
+    return _answer(process, heads.load_recent(process, space_id).meta, request)
 
 
 def several(
@@ -204,7 +200,7 @@ def several(
 
     def one(space_id: str) -> SpaceHits | LiveMemoryError | None:
         try:
-            return _in(process, heads.load_recent(process, space_id).meta, request, lambda: vector)
+            return _answer(process, heads.load_recent(process, space_id).meta, request, lambda: vector)
         except NotFound:
             if named is not None:
                 raise
@@ -264,11 +260,10 @@ def in_conversation(process: Process, space_id: str, conversation_id: str, reque
     """
     keys_of_talk.check_conversation_id(conversation_id)
     meta = heads.load_recent(process, space_id).meta
-    wanted = request.within([conversation_id])
-    (result,) = found_in(process, meta, [wanted], lambda: vector_of(process, request.text))
-    if not result.conversations:
+    answer = _answer(process, meta, request.within([conversation_id]))
+    if not answer.conversations:
         raise NotFound("conversation", conversation_id)
-    return result
+    return answer
 
 
 def in_conversations(
@@ -281,8 +276,7 @@ def in_conversations(
     batch = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
     if cwd is None and host is not None:
         raise InvalidRequest.of("host", "is the host of a folder: send `cwd` as well")
-    wanted = request.within(batch, all_of_space=batch is not None and len(batch) > ONE_BY_ONE)
-    return found_in(process, meta, [wanted], lambda: vector_of(process, request.text))[0]
+    return _answer(process, meta, request.within(batch, all_of_space=batch is not None and len(batch) > ONE_BY_ONE))
 
 
 def in_rooms(process: Process, space_id: str, request: SearchRequest, until: datetime | None = None) -> SpaceHits:
@@ -292,56 +286,58 @@ def in_rooms(process: Process, space_id: str, request: SearchRequest, until: dat
     `until`: when it stops reading. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    wanted = replace(request, least=process.settings.room_min_relevance) if request.least is None else request
-    with answering(process, meta, [wanted], lambda: vector_of(process, request.text), until) as (_, answers):
-        return answers[0]
+    if request.least is None:
+        request = replace(request, least=process.settings.room_min_relevance)
+    return _answer(process, meta, request, until=until)
 
 
-def _in(process: Process, meta: Meta, request: SearchRequest, embedded: Callable[[], Vector]) -> SpaceHits:
-    return found_in(process, meta, [request], embedded)[0]
-
-
-def found_in(
-    process: Process, meta: Meta, questions: Sequence[SearchRequest], embedded: Callable[[], Vector]
-) -> list[SpaceHits]:
-    """The answers to several questions with the same text about the same part of a space. Raises SearchNotReady."""
-    with answering(process, meta, questions, embedded) as (_, answers):
-        return answers
+def _answer(
+    process: Process,
+    meta: Meta,
+    request: SearchRequest,
+    embedded: Callable[[], Vector] | None = None,
+    until: datetime | None = None,
+) -> SpaceHits:
+    with answering(process, meta, [request], embedded, until) as (_, (answer,)):
+        return answer
 
 
 @contextmanager
 def answering(
     process: Process,
     meta: Meta,
-    questions: Sequence[SearchRequest],
-    embedded: Callable[[], Vector],
+    requests: Sequence[SearchRequest],
+    embedded: Callable[[], Vector] | None = None,
     until: datetime | None = None,
     looks: Looks | None = None,
 ) -> Iterator[tuple[SearchView, list[SpaceHits]]]:
-    """The same, with the view for as long as the context lasts. `looks` are the shared requests about the conversation
-    of the questions.
+    """The answers to several requests with the same text about the same part of a space, and the view for as long as
+    the context lasts. Raises SearchNotReady.
+
+    `embedded` gives the vector of the text, None for `vector_of`. `until`: when it stops reading. `looks` are the
+    shared requests about the conversation that is searched.
     """
     space_id, zone = meta.space_id, heads.zone_of(process, meta)
     today = process.clock().astimezone(zone).date()
-    questions = [item.on(today) for item in questions]
-    kinds = [item.kinds or ALL_KINDS for item in questions]
-    asked = replace(
-        questions[0],
+    requests = [request.on(today) for request in requests]
+    kinds = [request.kinds or ALL_KINDS for request in requests]
+    joint = replace(
+        requests[0],
         kinds=tuple({kind for batch in kinds for kind in batch}),
-        levels=tuple(sorted({level for item in questions for level in item.levels})),
+        levels=tuple(sorted({level for request in requests for level in request.levels})),
     )
     end = until or process.clock() + READING
     with viewing(process, meta) as view:
         # The question's vector takes as long as a listing: side by side.
         steps: list[Callable[[], Any]] = [
-            lambda: _follow(process, view, space_id, asked, lambda: process.clock() < end, looks),
-            embedded,
+            lambda: _follow(process, view, space_id, joint, lambda: process.clock() < end, looks),
+            embedded or (lambda: vector_of(process, joint.text)),
         ]
-        texts: list[str] | None
+        conversations: list[str] | None
         vector: Vector
         try:
             view.left = 0
-            texts, vector = process.store.map(lambda step: step(), steps)
+            conversations, vector = process.store.map(lambda step: step(), steps)
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise
@@ -351,35 +347,11 @@ def answering(
         gaps = _missing(view, pool)
         # A request that has just read much has waited for that. The indexer does the rest.
         if vector.values is not None and len(gaps) and not view.left:
-            vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
+            vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, joint))
         meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
-        rest = _documents(view, _missing(view, pool)) if view.segments else 0
-        answers = []
-        for question in questions:
-            compared = None if question.aside else meaning
-            whole = view.apart(question.aside) if question.aside else view.shape()
-            matches = Matches(view.index, whole, compared, _question(view, space_id, question, zone, as_of))
-            answer = _answer(view, whole, compared, matches, question)
-            hits, behind = answer.page(question.skip, question.limit)
-            answers.append(
-                SpaceHits(
-                    space_id,
-                    [matches.excerpt(hit) for hit in hits] if question.excerpts else hits,
-                    "bm25" if vector.values is None or question.aside else "hybrid",
-                    rest,
-                    len(view.shape().documents),
-                    view.cold,
-                    as_of,
-                    vector.failure,
-                    texts,
-                    answer.below_floor,
-                    _why_not(view, whole, matches, answer, question, hits) if question.why_not else None,
-                    view.left,
-                    len(hits) if behind is None and not question.skip else matches.count,
-                    behind,
-                    () if hits or question.skip else _elsewhere(view, question, as_of),
-                )
-            )
+        rest = len(np.unique(view.shape().owner[_missing(view, pool)])) if view.segments else 0
+        present = _PresentView(view, space_id, zone, as_of, meaning, vector, conversations, rest)
+        answers = [present.answer(request) for request in requests]
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
         stale = view.cold and (view.damaged or behind)
         if stale or view.left or (view.segments and len(gaps)):
@@ -387,100 +359,90 @@ def answering(
         yield view, answers
 
 
-def _answer(
-    view: SearchView, index_shape: IndexShape, meaning: Meaning | None, matches: Matches, request: SearchRequest
-) -> HitList:
-    def answering(hits: Sequence[Hit]) -> Collection[str]:
-        return _answering(view, index_shape, meaning, request.text, hits)
+@dataclass(frozen=True)
+class _PresentView:
+    """A view in the present state of the bucket, and what all answers from it have in common."""
 
-    return HitList(matches, request.query, request.floor, answering, present=request.present)
+    view: SearchView
+    space_id: str
+    zone: tzinfo
+    as_of: str
+    meaning: Meaning | None
+    vector: Vector
+    conversations: list[str] | None
+    unembedded: int
 
+    def answer(self, request: SearchRequest) -> SpaceHits:
+        """The answer to a request. No request to the store."""
+        view = self.view
+        index_shape = view.apart(request.aside) if request.aside else view.shape()
+        meaning = None if request.aside else self.meaning
+        matches = Matches(view.index, index_shape, meaning, self._query(request))
+        hit_list = HitList(matches, request)
+        hits, after = hit_list.page(request.skip, request.limit)
+        return SpaceHits(
+            self.space_id,
+            [matches.excerpt(hit) for hit in hits] if request.excerpts else hits,
+            "bm25" if self.vector.values is None or request.aside else "hybrid",
+            unembedded=self.unembedded,
+            documents=len(view.shape().documents),
+            cold=view.cold,
+            as_of=self.as_of,
+            failure=self.vector.failure,
+            conversations=self.conversations,
+            below_floor=hit_list.below_floor,
+            why_not=_why_not(view.index, index_shape, matches, hit_list, request, hits) if request.why_not else None,
+            unread=view.left,
+            total=len(hits) if after is None and not request.skip else matches.count,
+            after=after,
+            elsewhere=() if hits or request.skip else self._elsewhere(request),
+        )
 
-def _answering(
-    view: SearchView, index_shape: IndexShape, meaning: Meaning | None, text: str, hits: Sequence[Hit]
-) -> frozenset[str]:
-    """The ids of those hits that may answer one of the questions in a text, beside all others: memories that do, and
-    all else that does not state something else.
-    """
-    memories = [hit for hit in hits if hit.document.kind == memory_documents.MEMORY]
-    stating = {
-        hit.document.id: statements_of(hit.document) for hit in hits if hit.document.kind != memory_documents.MEMORY
-    }
-    ids = {name for name, parts in stating.items() if not parts}
-    written = [hit for hit in hits if stating.get(hit.document.id)]
-    for question in QuestionTerms.all_of(text):
-        if memories:
-            baseline, statements = _beside(view, index_shape, meaning, question, memories, (memory_documents.MEMORY,))
-            ids.update(memories[place].document.id for place in evidence.answers(question, baseline, statements))
-        if written:
-            baseline, _ = _beside(view, index_shape, meaning, question, written, None)
-            for hit in written:
-                holding = (baseline.held(question, frozenset(words.terms(part))) for part in stating[hit.document.id])
-                if any(evidence.may_state(question, baseline, batch, hit.relevance) for batch in holding):
-                    ids.add(hit.document.id)
-    return frozenset(ids)
+    def _query(self, request: SearchRequest) -> SpaceQuery:
+        limits = replace(
+            request.filter,
+            since=_iso_in_zone(request.since, self.zone),
+            until=_iso_in_zone(request.until, self.zone),
+        )
+        if limits.groups is None and set(request.levels) != set(conversation_documents.LEVELS):
+            known = conversation_documents.known(self.view, self.space_id)
+            limits = replace(limits, groups=conversation_documents.groups(known, request.levels))
+        # A summary says again what its turns say.
+        fill = (conversation_documents.SUMMARY,) if request.has_turns else ()
+        return SpaceQuery(request.query, limits, request.recency, request.least, fill=fill, moment=self.as_of)
 
-
-def _beside(
-    view: SearchView,
-    index_shape: IndexShape,
-    meaning: Meaning | None,
-    question_terms: QuestionTerms,
-    hits: Sequence[Hit],
-    kinds: tuple[str, ...] | None,
-) -> tuple[Baseline, list[Statement]]:
-    """All documents of some kinds (None: of all), compared with a question, and the hits among them."""
-    texts = [frozenset(words.terms(" ".join((hit.document.text, *hit.document.tags)))) for hit in hits]
-    all_of_them = index_shape.of_kinds(index_shape.kinds if kinds is None else kinds)
-    holders = engine.holders(view.index, index_shape, all_of_them, question_terms.terms)
-    # Only what was found is read: a word that was meant stands there.
-    spelled = respelled([term for term, count in holders.items() if not count], texts)
-    meant = engine.holders(view.index, index_shape, all_of_them, spelled.values())
-    baseline = Baseline.of_counts(
-        int(all_of_them.sum()),
-        holders | {term: meant[other] for term, other in spelled.items()},
-        engine.relevance(index_shape, meaning, all_of_them)[all_of_them] if meaning else None,
-        spelled,
-    )
-    statements = [
-        Statement(hit.document.text, terms, frozenset(words.terms(" ".join(hit.document.tags))), hit.relevance)
-        for hit, terms in zip(hits, texts, strict=True)
-    ]
-    return baseline, statements
-
-
-def _elsewhere(view: SearchView, request: SearchRequest, moment: str) -> tuple[str, ...]:
-    """The scopes that a search of a whole space did not look into, and of which a document holds enough words of the
-    question. No request.
-    """
-    if request.floor is None or request.conversations is not None or request.is_narrow:
-        return ()
-    searched = (request.aside,) if request.aside else request.kinds or ALL_KINDS
-    holding = view.index.holding(request.floor.wanted, request.floor.least_words, moment)
-    existing = {aside or kind for kind, aside in holding}.difference(searched)
-    return tuple(name for name, kinds in {**KINDS, TOOLS: (TOOLS,)}.items() if not existing.isdisjoint(kinds))
+    def _elsewhere(self, request: SearchRequest) -> tuple[str, ...]:
+        """The scopes that a search of a whole space did not look into, and of which a document holds enough words of
+        the question. No request.
+        """
+        if request.floor is None or request.conversations is not None or request.is_narrow:
+            return ()
+        searched = (request.aside,) if request.aside else request.kinds or ALL_KINDS
+        holding = self.view.index.holding(request.floor.wanted, request.floor.least_words, self.as_of)
+        existing = {aside or kind for kind, aside in holding}.difference(searched)
+        return tuple(name for name, kinds in {**KINDS, TOOLS: (TOOLS,)}.items() if not existing.isdisjoint(kinds))
 
 
 def _why_not(
-    view: SearchView,
+    index: Index,
     index_shape: IndexShape,
     matches: Matches,
-    answer: HitList,
+    hit_list: HitList,
     request: SearchRequest,
     hits: Sequence[Hit],
 ) -> WhyNot:
     """Why the document that the request asks for is not among the hits. No request."""
-    names = reading_ids.document_ids(view.index, index_shape, request.why_not) or [request.why_not]
+    ids = reading_ids.document_ids(index, index_shape, request.why_not) or [request.why_not]
     for place, hit in enumerate(hits):
-        if hit.document.id in names:
+        if hit.document.id in ids:
             return WhyNot(hit.document.id, "found", rank=place + 1)
-    told = matches.why_not(names[0])
-    if told.reason != "rank":
-        return told
-    answer.read_on()
-    if told.id in answer.copies:
-        return replace(told, reason="copy", copy_of=answer.copies[told.id], behind=())
-    return replace(told, reason="below_floor") if answer.below_floor or told.id in answer.unfit else told
+    reason = matches.why_not(ids[0])
+    if reason.reason != "rank":
+        return reason
+    hit_list.read_on()
+    if reason.id in hit_list.copies:
+        return replace(reason, reason="copy", copy_of=hit_list.copies[reason.id], behind=())
+    return replace(reason, reason="below_floor") if hit_list.below_floor or reason.id in hit_list.unfit else reason
 
 
 def _follow(
@@ -503,36 +465,8 @@ def _follow(
     return conversation_documents.follow(process, view, space_id, request.conversations, request.levels, in_time, looks)
 
 
-def _question(view: SearchView, space_id: str, request: SearchRequest, zone: tzinfo, moment: str) -> SpaceQuery:
-    wanted = replace(
-        _filter(view, space_id, request),
-        since=_iso_in_zone(request.since, zone),
-        until=_iso_in_zone(request.until, zone),
-    )
-    # A summary says again what its turns say.
-    fill = (conversation_documents.SUMMARY,) if request.has_turns else ()
-    return SpaceQuery(
-        request.query,
-        wanted,
-        request.recency,
-        request.least,
-        fill=fill,
-        moment=moment,
-    )
-
-
 def _iso_in_zone(moment: datetime | None, zone: tzinfo) -> str | None:
     return clocks.iso(clocks.in_zone(moment, zone)) if moment else None
-
-
-def _filter(view: SearchView, space_id: str, request: SearchRequest) -> DocumentFilter:
-    """The filter, with the groups of some levels of all conversations if the request names levels."""
-    if request.filter.groups is not None or set(request.levels) == set(conversation_documents.LEVELS):
-        return request.filter
-    return replace(
-        request.filter,
-        groups=conversation_documents.groups(conversation_documents.known(view, space_id), request.levels),
-    )
 
 
 def _preferred(view: SearchView, gaps: NDArray[np.int64], request: SearchRequest) -> NDArray[np.int64]:
@@ -602,10 +536,6 @@ def _missing(view: SearchView, pool: Pool | None) -> NDArray[np.int64]:
     if pool is None:
         return np.arange(len(view.shape().hashes))
     return np.flatnonzero(view.rows(pool) < 0)
-
-
-def _documents(view: SearchView, gaps: NDArray[np.int64]) -> int:
-    return len(np.unique(view.shape().owner[gaps]))
 
 
 def _close_gaps(

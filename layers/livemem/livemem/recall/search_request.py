@@ -8,7 +8,7 @@ from typing import Any
 from livemem.conversations import answer
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
-from livemem.recall import chosen_hits, conversation_documents, memory_documents, room_documents
+from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
@@ -41,8 +41,10 @@ QUERY_CHARACTERS = 4_000
 ID_CHARACTERS = 4_000
 """Of a document: a section's id has its file's path and its headings."""
 LIMIT_DEFAULT, LIMIT_MOST = 10, 100
-SKIP_MOST = chosen_hits.MOST
-"""The pages of an answer end here. A page looks again through all that is better, for copies."""
+SKIP_MOST = 2_000
+"""So many of those that match are looked through for an answer, and its pages end here. A page looks again through all
+that is better, for copies.
+"""
 RESULTS_DEFAULT, RESULTS_MOST = 5, 50
 """Of a search in conversations."""
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
 from livemem.search.documents import LISTS, WORDLESS, Document
+from livemem.search.evidence import Baseline, QuestionTerms, respelled
 from livemem.search.index import DocumentFilter, Index, passages_of
 from livemem.search.ranking import Instances
 from livemem.search.shape import IndexShape, Numbers
@@ -146,7 +147,7 @@ class Matches:
         if batch:
             values = np.zeros(len(self._whole.documents), dtype=np.bool_)
             values[batch] = True
-            near = relevance(self._whole, self._meaning, values) if self._meaning else None
+            near = _relevance(self._whole, self._meaning, values) if self._meaning else None
             self._hits += [self._hit(place, None if near is None else float(near[place])) for place in batch]
         return self._hits[:number]
 
@@ -154,6 +155,24 @@ class Matches:
         """Leave out those of some kinds that were not read yet."""
         self._left_out |= self._whole.of_kinds(kinds)
         del self._order[len(self._hits) :]
+
+    def baseline(
+        self, question: QuestionTerms, texts: Sequence[frozenset[str]], kinds: Collection[str] | None = None
+    ) -> Baseline:
+        """What is usual for a question among all documents of some kinds, None for all. A term that none of them holds
+        may be meant for one of these texts.
+        """
+        whole = self._whole
+        mask = whole.of_kinds(whole.kinds if kinds is None else kinds)
+        holders = _holders(self._index, whole, mask, question.terms)
+        spelled = respelled([term for term, count in holders.items() if not count], texts)
+        meant = _holders(self._index, whole, mask, spelled.values())
+        return Baseline.of_counts(
+            int(mask.sum()),
+            holders | {term: meant[other] for term, other in spelled.items()},
+            _relevance(whole, self._meaning, mask)[mask] if self._meaning else None,
+            spelled,
+        )
 
     def document(self, name: str) -> Document | None:
         """The document of an id, also one that does not match."""
@@ -261,11 +280,11 @@ def _rank(
     )
     matched = ranked.matched
     if question.least is not None and meaning:
-        matched = matched & ~(relevance(index_shape, meaning, matched) < question.least)
+        matched = matched & ~(_relevance(index_shape, meaning, matched) < question.least)
     return _Ranked(ranked.scores, matched, filling, ranked.parts, instances, cosines)
 
 
-def relevance(index_shape: IndexShape, meaning: Meaning, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _relevance(index_shape: IndexShape, meaning: Meaning, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The relevance (Hit) of the documents of the `mask`, from 0 to 1; NaN for all others.
 
     It is the plain cosine, which does not depend on other documents. Ranking uses cosines that distinguish a space's
@@ -277,7 +296,7 @@ def relevance(index_shape: IndexShape, meaning: Meaning, mask: NDArray[np.bool_]
     return np.where(np.isfinite(values), np.clip(values, 0, 1), np.float32(np.nan))
 
 
-def holders(index: Index, index_shape: IndexShape, among: NDArray[np.bool_], terms: Iterable[str]) -> dict[str, int]:
+def _holders(index: Index, index_shape: IndexShape, among: NDArray[np.bool_], terms: Iterable[str]) -> dict[str, int]:
     """How many of some documents hold each term."""
     ids = {}
     for term in terms:
