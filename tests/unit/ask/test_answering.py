@@ -441,7 +441,7 @@ def test_an_outline_of_any_bank_fits_and_says_how_many_files_it_omits(outline):
 
 
 def test_a_search_that_is_not_ready_leaves_the_context_empty_and_the_model_is_told_so(monkeypatch):
-    def not_ready(*_):
+    def not_ready(*_, **__):
         raise SearchNotReady("Later.")
 
     monkeypatch.setattr(search, "answering", not_ready)

@@ -438,7 +438,7 @@ def test_no_more_calls_are_done_at_once_than_a_turn_has_room_for():
 
 
 def test_a_search_that_is_not_ready_is_told_to_the_model(monkeypatch):
-    def not_ready(*_):
+    def not_ready(*_, **__):
         raise SearchNotReady("Later.")
 
     monkeypatch.setattr(search, "answering", not_ready)
@@ -453,11 +453,11 @@ def test_a_search_that_needs_more_time_than_a_request_has_is_done_by_an_invocati
     ends = []
     real = search.answering
 
-    def slow(process, meta, questions, embedded, until):
+    def slow(process, meta, requests, *, until):
         ends.append((until - asking.world.clock()).total_seconds())
         if len(ends) == 2:
             raise SearchNotReady("Later.")
-        return real(process, meta, questions, embedded, until)
+        return real(process, meta, requests, until=until)
 
     monkeypatch.setattr(search, "answering", slow)
     asking = Asking()
@@ -482,7 +482,7 @@ def test_a_store_that_fails_stops_the_question_and_a_repeat_does_the_call_again(
     asking = Asking()
     asking.script(calls(("search_notes", {"query": "x"})), responds("Fine."))
 
-    def fails(*_):
+    def fails(*_, **__):
         raise StoreUnavailable("Not now.")
 
     with monkeypatch.context() as patch:

@@ -159,7 +159,7 @@ class Matches:
     def baseline(
         self, question: QuestionTerms, texts: Sequence[frozenset[str]], kinds: Collection[str] | None = None
     ) -> Baseline:
-        """What is usual for a question among all documents of some kinds, None for all. A term that none of them holds
+        """The usual evidence for a question in documents of some kinds, None for all. A term that none of them holds
         may be meant for one of these texts.
         """
         whole = self._whole
