@@ -3,7 +3,7 @@ the outline of the bank, what is known about the question, and the newest messag
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -39,15 +39,14 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
     Side by side 1 GET of the synthesis, 1 LIST of each of three kinds of memories, and the requests of
     `question_context.context`. With a room 1 LIST more, and 1 GET for each of its last ten messages.
     """
-    looks: list[Callable[[], Any]] = [
+    selves, goals, of_asker, synthesis, (context, outline), last = process.store.concurrently(
         lambda: reading.recent(process, space_id, kind="self", limit=SELVES),
         lambda: reading.recent(process, space_id, kind="goal", limit=GOALS),
         lambda: of_user(process, reading.state_of(process, space_id, "fact"), question.user),
         lambda: _synthesis(process, space_id),
         lambda: known(process, space_id, question),
         lambda: last_said(process, space_id, question.room),
-    ]
-    selves, goals, of_asker, synthesis, (context, outline), last = process.store.map(lambda look: look(), looks)
+    )
     material = prompt.Known(selves, goals, of_asker, synthesis, outline, context.told, last, session)
     return {"opening": prompt.opening(question, material, process.clock()), "known": list(context.sources)}
 

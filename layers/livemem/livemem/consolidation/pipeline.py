@@ -7,7 +7,7 @@ commit only the run's own documents are written. After the commit nothing is ask
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -82,11 +82,10 @@ def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None
     """
     usage_counts.come_to_rest(process, space_id, saved.value, None)
     run_id = saved.value.job_id
-    looks: list[Callable[[], Any]] = [
+    lease_read, plan = process.store.concurrently(
         lambda: lease.look(process, places.of_space(space_id)),
         lambda: commit.planned(process, space_id, run_id),
-    ]
-    lease_read, plan = process.store.map(lambda look: look(), looks)
+    )
     stale = lease_read and lease_read.lease.owner == run_id and lease_read.lease.kind != "backoff"
     if (stale or plan) and maintenance.clear_up(process, space_id, [run_id]):
         # A put event that came while the run held the lease found the space busy.

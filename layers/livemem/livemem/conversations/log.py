@@ -6,11 +6,11 @@ from an earlier try, or free. So a repeat meets its own turn before a free numbe
 message at once, the second meets the turn of the first.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -67,12 +67,11 @@ def append(process: Process, space_id: str, conversation_id: str, author: str, d
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     message_id = draft.message_id
-    looks: list[Callable[[], Any]] = [
+    result, tail, floor = process.store.concurrently(
         lambda: conversations.find(process, space_id, conversation_id),
         lambda: last_index(process, space_id, conversation_id),
         lambda: find_floor(process, space_id, conversation_id, message_id) if message_id else None,
-    ]
-    result, tail, floor = process.store.map(lambda look: look(), looks)
+    )
     if not result:
         raise NotFound("conversation", conversation_id)
     return _append(process, _At(space_id, result, author), draft, tail, floor)
@@ -161,12 +160,10 @@ def _append(process: Process, at: _At, draft: Draft, tail: int, floor: int | Non
             return tail
         return floor if floor is not None else _claim(process, at, draft.message_id, tail)
 
-    def mark() -> int:
-        due.mark(process, at.space_id, at.conversation_id, at.conversation.parameters)
-        return 0
-
     # Where the message came before, its turn may be anywhere up to the newest.
-    behind = process.store.map(lambda step: step(), [claim, mark])[0]
+    behind, _ = process.store.concurrently(
+        claim, lambda: due.mark(process, at.space_id, at.conversation_id, at.conversation.parameters)
+    )
     if behind < tail:
         mine = _own(process, at, message_id, behind + 1, tail)
         if mine:

@@ -1,8 +1,8 @@
 """What waits in a space, when its next consolidation starts by itself, and why not sooner."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from livemem import clock
 from livemem.jobs import lease as leases
@@ -47,11 +47,10 @@ class Waiting:
 
 def look(process: Process, meta: Meta) -> Waiting:
     """What waits in a space: 1 GET and 1 LIST side by side, 1 GET more in a space that is held."""
-    looks: list[Callable[[], Any]] = [
+    lease, notes = process.store.concurrently(
         lambda: holder_lease(process, meta.space_id),
         lambda: contents.waiting_notes(process, meta, most=COUNTED_MOST),
-    ]
-    lease, notes = process.store.map(lambda look: look(), looks)
+    )
     return waiting(meta, lease, notes, exact=len(notes) < COUNTED_MOST)
 
 

@@ -3,10 +3,9 @@ same subject, and the latest summaries.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
 
 from cachetools import LRUCache
 
@@ -254,16 +253,15 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
     """
     places = process.cache(_Places).known
     place = places.get((space_id, conversation_id), _Place())
-    steps: list[Callable[[], Any]] = [
+    conversation, versions, groups, blocks = process.store.concurrently(
         looks.conversation,
         looks.version,
         lambda: _groups(process, space_id, conversation_id, place),
         lambda: _blocks(process, space_id, conversation_id, place),
-    ]
-    conversation, told, groups, blocks = process.store.map(lambda step: step(), steps)
+    )
     if not conversation:
         raise NotFound("conversation", conversation_id)
-    document = stored.of(told, summary_versions.reading(process)) if told else None
+    document = stored.of(versions, summary_versions.reading(process)) if versions else None
     built = Standing(space_id, conversation, document).current()
     if built.version != place.version or (place.group and place.group not in groups):
         # The conversation was built again, or restored to an earlier state.

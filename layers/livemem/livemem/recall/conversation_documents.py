@@ -80,8 +80,7 @@ class Looks:
 
     def standing(self, process: Process) -> int | None:
         """The current version of summaries. None if there is no such conversation."""
-        looks: list[Callable[[], Any]] = [self._is_there, self.version]
-        existing, told = process.store.map(lambda look: look(), looks)
+        existing, told = process.store.concurrently(self._is_there, self.version)
         if not existing:
             return None
         return _version(told) if told else FIRST
@@ -186,9 +185,8 @@ def follow(
     `looks` are the shared requests about the only conversation.
     """
 
-    def look(sources: list[DocumentSource]) -> list[int | None]:
+    def look(sources: list[DocumentSource]) -> None:
         view.follow(process.store, sources, in_time, most=views.READ_MOST)
-        return []
 
     erased: dict[str, Sequence[int]] = {}
 
@@ -199,11 +197,10 @@ def follow(
         return number
 
     guessed = {conversation_id: _known_version(view, space_id, conversation_id) for conversation_id in conversation_ids}
-    steps: list[Callable[[], list[int | None]]] = [
+    results, _ = process.store.concurrently(
         lambda: process.store.map(standing_of, conversation_ids),
         lambda: look([part for item in guessed.items() for part in of_one(process, space_id, *item, levels, looks)]),
-    ]
-    results = process.store.map(lambda step: step(), steps)[0]
+    )
     standing = dict(zip(conversation_ids, results, strict=True))
     for one, number in standing.items():
         if number is None:

@@ -1,6 +1,6 @@
 """What a short id means (short_ids.py): the bucket is asked, so that it holds in each process, and for what is new."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from livemem.changes import records
@@ -49,12 +49,13 @@ def conversation_id(process: Process, space_id: str, name: str) -> str:
 
 def _notes(process: Process, space_id: str, name: str, time: str) -> list[str]:
     """The ids of the notes that it fits, each once: after an undo a note is live and in a record."""
-    steps: list[Callable[[], Sequence[str]]] = [
+    live, archived = process.store.concurrently(
         lambda: _live(process, space_id, time),
         lambda: records.note_ids_at(process, space_id, time),
-    ]
-    results = {note_id for batch in process.store.map(lambda step: step(), steps) for note_id in batch}
-    return sorted(result for result in results if result.startswith(name) or short_ids.of_note(result) == name)
+    )
+    return sorted(
+        result for result in {*live, *archived} if result.startswith(name) or short_ids.of_note(result) == name
+    )
 
 
 def _live(process: Process, space_id: str, time: str) -> list[str]:

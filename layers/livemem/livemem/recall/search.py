@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from cachetools import TTLCache
@@ -329,15 +329,14 @@ def answering(
     end = until or process.clock() + READING
     with viewing(process, meta) as view:
         # The question's vector takes as long as a listing: side by side.
-        steps: list[Callable[[], Any]] = [
-            lambda: _follow(process, view, space_id, joint, lambda: process.clock() < end, looks),
-            embedded or (lambda: vector_of(process, joint.text)),
-        ]
         conversations: list[str] | None
         vector: Vector
         try:
             view.left = 0
-            conversations, vector = process.store.map(lambda step: step(), steps)
+            conversations, vector = process.store.concurrently(
+                lambda: _follow(process, view, space_id, joint, lambda: process.clock() < end, looks),
+                embedded or (lambda: vector_of(process, joint.text)),
+            )
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise

@@ -4,7 +4,6 @@ A section is confirmed by the newest note that it rests on, by a correction by h
 memory is confirmed when an agent or person stores, repeats, corrects, splits or restores it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -58,11 +57,11 @@ def stale(process: Process, space_id: str, *, days: int = DAYS_DEFAULT, limit: i
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     heads.load(process, space_id)
     before = process.clock() - timedelta(days=days)
-    looks: list[Callable[[], list[StaleItem]]] = [
+    batches = process.store.concurrently(
         partial(_sections, process, space_id),
         *(partial(_memories, process, space_id, kind) for kind in memory_keys.KINDS),
-    ]
-    results = [item for batch in process.store.map(lambda look: look(), looks) for item in batch]
+    )
+    results: list[StaleItem] = [item for batch in batches for item in batch]
     old = sorted(
         (result for result in results if _moment(result) < before), key=lambda result: (_moment(result), result.id)
     )

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, islice
-from typing import Any
 
 from livemem.access.principal import Principal
 from livemem.bank import files, time_travel
@@ -73,8 +72,7 @@ def summary(
     """
     if at is not None:
         return _back(process, space_id, at, with_rules=with_rules)
-    meta, rules_object, synthesis, bank, newest = _side_by_side(
-        process,
+    meta, rules_object, synthesis, bank, newest = process.store.concurrently(
         lambda: heads.refresh(process, space_id).meta,
         lambda: process.store.get(keys.rules(space_id)),
         lambda: process.store.get(keys.synthesis(space_id)),
@@ -84,8 +82,7 @@ def summary(
     if not rules_object:
         raise NotFound("space", space_id)
     text = _text(rules_object)
-    loaded, notes, hidden = _side_by_side(
-        process,
+    loaded, notes, hidden = process.store.concurrently(
         lambda: files.with_content(process, bank),
         lambda: pages.read_all(process, space_id, choose(newest) if choose else _fitting(newest.entries)),
         lambda: late_duplicates.hidden(process, space_id, newest.listing),
@@ -135,10 +132,6 @@ def _text(item: Object) -> str:
     return item.body.decode(errors="replace")
 
 
-def _side_by_side(process: Process, *looks: Callable[[], Any]) -> list[Any]:
-    return process.store.map(lambda look: look(), looks)
-
-
 def live_at(process: Process, space_id: str, moment: RecordedMoment, *, most: int) -> Live:
     """The newest `most` notes that were live then: those of the notes of that time that are live still, and those that
     later changes folded. An erased note is its stub.
@@ -186,13 +179,12 @@ def info(process: Process, space_id: str) -> Info:
     3 LIST, 1 GET more in a space that is held. Raises NotFound.
     """
     head = heads.refresh(process, space_id)
-    looks: list[Callable[[], Any]] = [
+    entries, bank, synthesis, lease = process.store.concurrently(
         lambda: contents.all_live_notes(process, space_id),
         lambda: contents.bank_files(process, space_id),
         lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
         lambda: next_run.holder_lease(process, space_id),
-    ]
-    entries, bank, synthesis, lease = process.store.map(lambda look: look(), looks)
+    )
     live = late_duplicates.without(process, space_id, entries)
     aside = head.meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
     waits = [entry for entry in live if contents.note_name(entry).note_id not in aside]

@@ -249,7 +249,7 @@ class SearchView:
         todo = [job for _, job in jobs]
         if segments:
             todo.append(partial(_follow, segments, store))
-        pages = store.map(lambda job: job(), todo)
+        pages = store.concurrently(*todo)
         parts: dict[str, list[_Listed]] = {source.prefix: [] for source in sources}
         for (prefix, _), page in zip(jobs, pages, strict=False):
             parts[prefix].append(page)
