@@ -1450,28 +1450,18 @@ class RunsGroup(Group):
         """
         return self._invoke("get_plan", locals())
 
-    def get_space_usage(
-        self, space_id: str, *, days: int | None = None, until: date | str | None = None
+    def get_usage(
+        self, *, space_id: str | None = None, days: int | None = None, until: date | str | None = None
     ) -> models.UsageReport:
-        """Get the usage of a space.
+        """Get the usage of the LLM.
 
         Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs
-        to the day on which it was queued. Dry runs and failed runs are included, because they use tokens too.
+        to the day on which it was queued. Dry runs and failed runs are included, because they use tokens too. Without
+        a space this needs `admin`: then all spaces count that the token may see, also those deleted in the last 31
+        days.
 
         Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            days: Number of days, including the last one.
-            until: The last day of the report, UTC. Default: today.
-        """
-        return self._invoke("get_space_usage", locals())
-
-    def get_usage(self, *, days: int | None = None, until: date | str | None = None) -> models.ServiceUsage:
-        """Get the usage of all spaces.
-
-        The usage of all spaces that the token may see, including those that were deleted in the last 31 days, and the
-        spaces with the highest usage.
-
-        Args:
+            space_id: Only this space.
             days: Number of days, including the last one.
             until: The last day of the report, UTC. Default: today.
         """
@@ -2160,17 +2150,6 @@ class TokensGroup(Group):
         """
         return self._invoke("create_page_code", locals())
 
-    def delete(self, token_hash: str) -> None:
-        """Remove a token.
-
-        Remove a token completely from the registry. The service refuses the token within 30 seconds. The tokens that
-        it was rotated to, and those that it made, stay valid: to end them too, revoke it first.
-
-        Args:
-            token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
-        """
-        self._invoke("delete_token", locals())
-
     def exchange_page_code(self, *, code: str) -> models.PageToken:
         """Exchange a code for its token.
 
@@ -2222,15 +2201,13 @@ class TokensGroup(Group):
         """
         return self._invoke("patch_token", locals())
 
-    def purge(self) -> models.TokensPurged:
-        """Remove dead tokens.
-
-        Remove all revoked and expired tokens that the caller may manage.
-        """
-        return self._invoke("purge_tokens", locals())
-
     def revoke(
-        self, token_hash: str, *, successors: bool | None = None, descendants: bool | None = None
+        self,
+        token_hash: str,
+        *,
+        successors: bool | None = None,
+        descendants: bool | None = None,
+        forget: bool | None = None,
     ) -> models.TokenRevoked:
         """Revoke a token.
 
@@ -2240,10 +2217,10 @@ class TokensGroup(Group):
 
         Args:
             token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
-            successors: Whether to revoke also the tokens that this one was rotated to. A thief of the token may have
-                rotated it.
+            successors: Whether to revoke also the tokens that this one was rotated to. A thief may have rotated it.
             descendants: Whether to revoke also the tokens that this one made, and the tokens that those made. A thief
                 of the token may have made them.
+            forget: Whether to remove the entry of this token from the list as well.
         """
         return self._invoke("revoke_token", locals())
 

@@ -1412,18 +1412,6 @@ class RetentionWanted(Model):
     """Continue after this space: `next_after` of the last answer."""
 
 
-class Revocation(Model):
-    """The other tokens that a revocation ends."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    successors: bool | None = True
-    """Whether to revoke also the tokens that this one was rotated to. A thief of the token may have rotated it."""
-    descendants: bool | None = True
-    """Whether to revoke also the tokens that this one made, and the tokens that those made. A thief of the token may have made them."""
-
-
 class RoomHitView(Model):
     """A message that was found."""
 
@@ -2160,15 +2148,6 @@ class TokenView(Model):
     """The token that made this one. Left out: unknown, because an older version of the service made it."""
 
 
-class TokensPurged(Model):
-    """The tokens that were removed."""
-
-    purged: int
-    """How many tokens were removed."""
-    hashes: list[str]
-    """The hashes of the removed tokens."""
-
-
 class ToolCallView(Model):
     """A tool that was called."""
 
@@ -2874,6 +2853,8 @@ class GarbageReport(Model):
     """Number of incomplete backups that were removed."""
     exports_removed: int | None = 0
     """Number of removed archives and uploads older than a day."""
+    tokens_removed: list[str]
+    """The hashes of removed tokens, which were revoked or expired."""
     spaces: list[SpaceGarbage]
     """The spaces with results to report."""
     failed: list[dict[str, Any]]
@@ -3408,19 +3389,6 @@ class SectionsView(Model):
     """The level 1 summaries that no level 2 summary covers yet, the newest first."""
 
 
-class ServiceUsage(Model):
-    """The usage of the LLM of all spaces that the token may see."""
-
-    items: list[UsedOnDay]
-    """The days in their order, including days without runs."""
-    total: Used
-    """The totals of these days."""
-    budget: BudgetView
-    """The daily budget. A token with a list of spaces does not see the limit."""
-    spaces: list[UsedBySpace]
-    """The spaces with the highest usage, at most 100, the highest first."""
-
-
 class SpaceChanged(Model):
     """The space after a change."""
 
@@ -3792,7 +3760,7 @@ class UpdateView(Model):
 
 
 class UsageReport(Model):
-    """The usage of the LLM by day."""
+    """The usage of the LLM by day, of a space or of all spaces that the token may see."""
 
     items: list[UsedOnDay]
     """The days in their order, including days without runs."""
@@ -3800,6 +3768,8 @@ class UsageReport(Model):
     """The totals of these days."""
     budget: BudgetView
     """The daily budget. A token with a list of spaces does not see the limit."""
+    spaces: list[UsedBySpace]
+    """The spaces with the highest usage, at most 100, the highest first."""
 
 
 class AskPage(Model):

@@ -127,7 +127,7 @@ def test_the_whole_of_the_service_is_there_in_the_toolset_full(running, service,
             assert (await told(admin, "list_notes", space_id=space_id))["items"]
             exported = await told(admin, "export_space", space_id=space_id)
             assert exported
-            await told(admin, "delete_token", token_hash=made["hash"].removeprefix("sha256:"))
+            await told(admin, "revoke_token", token_hash=made["hash"].removeprefix("sha256:"), forget=True)
             await _deleted(admin, space_id)
 
     run(day)

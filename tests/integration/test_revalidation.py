@@ -59,7 +59,7 @@ def test_each_read_of_a_space_is_told_to_be_unchanged_until_it_changes(demo, acc
 
 
 POLLED = {
-    "reads": ["/v1/spaces", SPACE, "/v1/whoami", "/v1/about", f"{SPACE}/runs", f"{SPACE}/usage", "/v1/usage"],
+    "reads": ["/v1/spaces", SPACE, "/v1/whoami", "/v1/about", f"{SPACE}/runs", "/v1/usage"],
     "memories": [f"{SPACE}/memories/recent"],
     "rooms": [f"{SPACE}/rooms", f"{SPACE}/digests"],
     "conversations": [f"{SPACE}/conversations"],

@@ -144,7 +144,7 @@ def test_an_admin_of_one_space_manages_its_tokens_alone(service: Service):
     call(service, "POST", "/v1/tokens", status=201, token=boss, body=WANTED)
     for spaces in ([], ["other"], ["demo", "other"]):
         call(service, "POST", "/v1/tokens", status=403, token=boss, body=WANTED | {"space_ids": spaces})
-    call(service, "POST", f"{TOKEN}/revoke", status=404, token=boss, token_hash=other["hash"])
+    call(service, "DELETE", TOKEN, status=404, token=boss, token_hash=other["hash"])
 
 
 def test_a_token_that_is_revoked_is_refused_at_once_where_it_was_revoked_and_after_30_seconds_everywhere(
@@ -152,10 +152,11 @@ def test_a_token_that_is_revoked_is_refused_at_once_where_it_was_revoked_and_aft
 ):
     made = make(service)
 
-    call(service, "POST", f"{TOKEN}/revoke", status=200, token_hash=made["hash"])
+    call(service, "DELETE", TOKEN, status=200, token_hash=made["hash"])
 
     call(service, "POST", "/v1/tokens/self/rotate", status=401, token=made["token"])
-    assert call(service, "POST", "/v1/tokens/purge", status=200) == {"purged": 1, "hashes": [made["hash"]]}
+    call(service, "DELETE", TOKEN, status=200, token_hash=made["hash"], query={"forget": "true"})
+    call(service, "DELETE", TOKEN, status=404, token_hash=made["hash"])
 
 
 def test_a_rotated_token_says_when_the_old_one_ends(service: Service):
@@ -186,12 +187,12 @@ def test_what_a_stolen_admin_token_made_ends_with_it_and_is_told(service: Servic
         assert boss["expires_at"] in problem["detail"]
     call(service, "POST", "/v1/tokens", status=403, body=WANTED | {"expires_in_days": 2}, **thief)
 
-    revoked = call(service, "POST", f"{TOKEN}/revoke", status=200, **own)
+    revoked = call(service, "DELETE", TOKEN, status=200, **own)
 
     assert (revoked["hash"], revoked["others"]) == (boss["hash"], [hidden["hash"]])
     call(service, "POST", "/v1/tokens/self/rotate", status=401, token=hidden["token"])
     assert make(service)["made_by"] == {"name": "admin"}
-    kept = call(service, "POST", f"{TOKEN}/revoke", status=200, body={"descendants": False}, **own)
+    kept = call(service, "DELETE", TOKEN, status=200, query={"descendants": "false"}, **own)
     assert kept["others"] == []
 
 

@@ -210,7 +210,6 @@ READS: Mapping[str, str] = {
             "/consolidations/{number}",
             "/runs",
             "/runs/{run_id}",
-            "/usage",
         )
     },
     "GET /v1/spaces": "reads",

@@ -243,10 +243,10 @@ def a_token_from_its_making_to_its_end(account: Account) -> None:
     exchange = "/v1/page-codes/exchange"
     assert account.call("admin", "POST", exchange, 200, token=None, body={"code": code})["token"] == new["token"]
     account.call("admin", "POST", exchange, 401, token=None, body={"code": code})
-    account.call("admin", "POST", f"{token}/revoke", 200, **one)
+    assert account.call("admin", "DELETE", token, 200, query={"forget": "true"}, **one)["others"]
     account.call("reads", "GET", SPACE, 401, token=new["token"])
-    account.call("admin", "DELETE", token, 204, **one)
-    assert account.call("admin", "POST", "/v1/tokens/purge", 200)["purged"] == 1
+    collected = account.call("archives", "POST", "/v1/admin/gc", 200, body={"dry_run": False})
+    assert len(collected["tokens_removed"]) == 1
     account.clock.move(48 * HOUR)
     account.sweep(everything=True)
 
@@ -319,8 +319,7 @@ def everything_is_read(account: Account, first: str) -> None:
         f"{SPACE}/runs/{{run_id}}": {"run_id": run},
         f"{SPACE}/runs": {},
         "/v1/runs": {"query": {"space_id": "demo"}},
-        f"{SPACE}/usage": {},
-        "/v1/usage": {},
+        "/v1/usage": {"query": {"space_id": "demo"}},
     }
     for route, path in reads.items():
         account.call("reads", "GET", route, 200, **path)

@@ -1,6 +1,7 @@
 """What a token made is known, ends with it at the latest, and is revoked with it, whatever became of those between."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,6 +21,9 @@ from tests.unit.access.test_access import enter
 
 RIGHTS = ["read", "write", "admin"]
 SOON, LATER = "2026-02-21T14:00:00Z", "2026-03-22T14:00:00Z"
+
+forget = partial(management.revoke, successors=False, descendants=False, forget=True)
+"""Ends this token alone, and removes its entry."""
 
 
 def of(name: str) -> str:
@@ -200,7 +204,7 @@ def test_a_rotated_token_manages_nothing_in_its_grace_time(world: World, is_know
         lambda: tokens.create(world.process, old, "lm_new", TokenRequest("new", ["read"])),
         lambda: management.update(world.process, old, of("ann"), TokenUpdate(permissions=["read"])),
         lambda: management.revoke(world.process, old, of("newer")),
-        lambda: management.delete(world.process, old, of("ann")),
+        lambda: forget(world.process, old, of("ann")),
     ):
         with pytest.raises(Forbidden, match="rotated"):
             act()
@@ -216,7 +220,7 @@ def test_what_a_token_made_is_that_of_the_token_in_its_place_however_often_the_r
     rotation.rotate(world.process, boss, "lm_boss2", key="k")
     make(world, "eve", by="boss2")
     world.clock.move(3_600)
-    management.purge(world.process, EVERYONE)
+    management.ended(world.process, EVERYONE, dry_run=False)
     assert {entry.name for entry in stored(world).values()} == {"boss", "ann", "bob", "eve", "other"}
 
     management.revoke(world.process, EVERYONE, of("boss2"))
@@ -227,10 +231,10 @@ def test_what_a_token_made_is_that_of_the_token_in_its_place_however_often_the_r
 @pytest.mark.parametrize("how", ["delete", "purge"])
 def test_what_a_token_made_that_was_removed_is_its_makers(world: World, how: str):
     if how == "delete":
-        management.delete(world.process, EVERYONE, of("ann"))
+        forget(world.process, EVERYONE, of("ann"))
     else:
         management.revoke(world.process, EVERYONE, of("ann"), descendants=False)
-        management.purge(world.process, EVERYONE)
+        management.ended(world.process, EVERYONE, dry_run=False)
     assert stored(world)[of("bob")].made_by == Maker(hash=of("boss")[:23], name="boss")
 
     management.revoke(world.process, EVERYONE, of("boss"))
@@ -240,7 +244,7 @@ def test_what_a_token_made_that_was_removed_is_its_makers(world: World, how: str
 
 def test_where_no_maker_is_left_the_last_one_is_still_named(world: World):
     for name in ("ann", "boss"):
-        management.delete(world.process, EVERYONE, of(name))
+        forget(world.process, EVERYONE, of(name))
 
     assert stored(world)[of("bob")].made_by == Maker(hash=of("boss")[:23], name="boss")
 
@@ -261,9 +265,9 @@ def test_whatever_happens_in_between_the_end_of_a_token_is_the_end_of_all_that_c
             rotation.rotate(world.process, enter(world, f"Bearer lm_{text}"), f"lm_{number}", grace=0)
             holders[who] = str(number)
             if data.draw(st.booleans()):
-                management.purge(world.process, EVERYONE)
+                management.ended(world.process, EVERYONE, dry_run=False)
         elif who != "0":
-            management.delete(world.process, EVERYONE, of(text))
+            forget(world.process, EVERYONE, of(text))
 
     management.revoke(world.process, EVERYONE, of(holders["0"]))
 
@@ -299,8 +303,8 @@ def test_circles_that_somebody_wrote_into_the_bucket_end():
     world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=circle.to_bytes())
 
     assert set(management.revoke(world.process, EVERYONE, of("ann")).others) == {of("bob"), of("cat")}
-    management.purge(world.process, EVERYONE)
-    management.delete(world.process, EVERYONE, of("dan"))
+    management.ended(world.process, EVERYONE, dry_run=False)
+    forget(world.process, EVERYONE, of("dan"))
     assert stored(world) == {}
 
 
@@ -325,7 +329,7 @@ def test_of_10_000_tokens_each_made_by_the_one_before_all_end_with_the_first():
 
 
 def test_a_maker_that_is_gone_is_no_token_to_revoke(world: World):
-    management.delete(world.process, EVERYONE, of("boss"))
+    forget(world.process, EVERYONE, of("boss"))
 
     with pytest.raises(NotFound):
         management.revoke(world.process, EVERYONE, of("boss"))

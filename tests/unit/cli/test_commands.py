@@ -55,7 +55,12 @@ SPACE = {
     "bank": {"files_count": 1, "total_size": 1},
 }
 USED = {"runs": 1, "failed_runs": 0, "notes": 2, "calls": 1, "tokens": 9}
-USAGE = {"items": [{"date": "2026-02-20", **USED}], "total": USED, "budget": {"tokens_per_day": 5, "used_today": 9}}
+USAGE = {
+    "items": [{"date": "2026-02-20", **USED}],
+    "total": USED,
+    "budget": {"tokens_per_day": 5, "used_today": 9},
+    "spaces": [],
+}
 HEALTH = {"status": "ok", "version": "1", "checks": {"store": "ok"}, "spaces": []}
 GARBAGE = {"space_id": "demo", "old_notes": 7, "oldest": None, "action": "consolidate", "moved": 0, "orphans": 0}
 
@@ -128,7 +133,7 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("repair", "--kept"), {"list_quarantined": page(KEPT)}, {"items": [KEPT]}),
     (("repair", "demo/a.json", "--reason", "r", "-y"), {"quarantine_object": KEPT}, KEPT),
     (("repair", "--put-back", "1"), {"restore_quarantined": KEPT}, KEPT),
-    (("usage",), {"get_space_usage": USAGE}, USAGE),
+    (("usage",), {"get_usage": USAGE}, USAGE),
     (("usage", "--all"), {"get_usage": USAGE}, USAGE),
     (("health",), {"get_health": HEALTH}, HEALTH),
     (
@@ -535,7 +540,7 @@ def test_what_ends_with_a_token_is_said_before_and_told_afterwards(desk: CliHarn
     desk.answers = {"revoke_token": {**TOKEN_MADE, "others": ["sha256:1", "sha256:2"]}}
     said = desk.say("token", "revoke", "0", "-y", "--no-descendants")
     assert said.out == "The token of agent is revoked, and 2 more tokens with it:\nsha256:1\nsha256:2\n"
-    assert desk.asked[-1][1] == {"token_hash": "0", "successors": True, "descendants": False}
+    assert desk.asked[-1][1] == {"token_hash": "0", "successors": "true", "descendants": "false"}
     assert "the tokens that it made" in desk.say("token", "revoke", "0").err
 
 

@@ -129,7 +129,7 @@ def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(de
         ("token", "revoke", "0123"),
         ("gc", "--really"),
         ("api", "memories", "delete", "--memory-id", "01KHXE5Q2V8R0M4T6W9YBNCD3F", "--reason", "old"),
-        ("api", "tokens", "purge"),
+        ("api", "tokens", "revoke", "--token-hash", "0123"),
     ]
     for command in commands:
         said = desk.say(*command)

@@ -181,7 +181,7 @@ def test_who_adds_an_operation_that_changes_something_decides_whether_it_may_be_
     assert repeated == {
         *("append_note", "store_memory", "store_memories", "split_memory", "ask_question", "rotate_token"),
         *("append_turn", "append_message", "import_turns", "post_message", "post_messages"),
-        *("patch_space", "patch_token", "revoke_token", "purge_tokens", "close_conversation", "create_upload"),
+        *("patch_space", "patch_token", "close_conversation", "create_upload"),
     }
 
 

@@ -83,7 +83,7 @@ def test_runs_are_kept_as_long_as_usage_can_be_asked_for():
     assert run_retention.remove(short, heads.load(short, "demo")) == 0
     assert run_retention.remove_days(short) == 0
     assert documents(world) == ids
-    assert reports.of_space(world.process, "demo", days=31, until=None).total.runs == 2
+    assert reports.read(world.process, EVERYONE, "demo", days=31, until=None).total.runs == 2
 
 
 def test_a_look_at_a_marked_space_removes_no_run():
@@ -241,11 +241,11 @@ def test_usage_of_the_last_month_is_told_as_before():
     world.note("new")
     world.consolidate()
     world.clock.move(30 * DAY)
-    before = reports.of_all(world.process, EVERYONE, days=31, until=None)
+    before = reports.read(world.process, EVERYONE, None, days=31, until=None)
     assert before.total.runs == 1
 
     world.sweep_all()
     world.new_process()
 
-    assert reports.of_all(world.process, EVERYONE, days=31, until=None) == before
+    assert reports.read(world.process, EVERYONE, None, days=31, until=None) == before
     assert before.days[(world.clock() - timedelta(days=30)).date()].runs == 1

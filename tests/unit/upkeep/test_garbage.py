@@ -158,8 +158,8 @@ def test_a_space_at_rest_costs_2_get_and_3_list():
 
     report = collect(world)
 
-    # Head and lease; runs, live notes, backups. And the lists of spaces, archives and uploads.
-    assert world.client.counts == {"GET": 2, "LIST": 6, "LIST uploads": 1}
+    # Head and lease; runs, live notes, backups. And the lists of spaces, archives and uploads, and the registry.
+    assert world.client.counts == {"GET": 3, "LIST": 6, "LIST uploads": 1}
     assert report == CollectedGarbage(dry_run=False, looked_at=1, spaces=[], failed=[], more=False, after=None)
 
 
@@ -199,7 +199,7 @@ def test_a_token_with_a_list_of_spaces_reaches_these_alone():
     assert [found.space_id for found in report.spaces] == ["alpha", "gamma"]
     assert {waiting["space_id"] for waiting in world.queued} == {"alpha", "gamma"}
     asked = {key.partition("/")[0] for _, key in world.client.requests}
-    assert asked == {"alpha", "gamma", "gone", "_due", "_backups"}
+    assert asked == {"alpha", "gamma", "gone", "_due", "_backups", "_system"}
 
 
 @each(

@@ -48,11 +48,11 @@ def add(world: World, space_id: str = "demo", count: int = 2) -> None:
 
 
 def of_space(world: World, days: int = 1, until: date | None = None, space_id: str = "demo") -> UsageOfDays:
-    return usage_report.of_space(world.process, space_id, days=days, until=until)
+    return usage_report.read(world.process, EVERYONE, space_id, days=days, until=until)
 
 
 def of_all(world: World, caller: Principal = EVERYONE, days: int = 1) -> UsageOfDays:
-    return usage_report.of_all(world.process, caller, days=days, until=None)
+    return usage_report.read(world.process, caller, None, days=days, until=None)
 
 
 def test_runs_notes_calls_and_tokens_are_counted_by_the_day_on_which_they_were_queued():

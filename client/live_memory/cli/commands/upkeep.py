@@ -130,16 +130,15 @@ def usage(
 ) -> None:
     """Show the usage of the LLM, by day."""
     with opened(ctx, json=json, space=space) as session:
-        if everywhere or not session.settings.space:
-            found = session.call("get_usage", days=days)
-        else:
-            found = session.here("get_space_usage", days=days)
+        space_id = None if everywhere else session.settings.space
+        found = session.call("get_usage", space_id=space_id, days=days)
         session.out.result(found, lambda: _usage(session.out, found))
 
 
 def _usage(out: Output, found: dict[str, Any]) -> None:
     named = [*((one["date"], one) for one in found["items"]), ("total", found["total"])]
-    named += [(one["space_id"], one) for one in found.get("spaces", [])]
+    if len(found["spaces"]) > 1:
+        named += [(one["space_id"], one) for one in found["spaces"]]
     rows = [[name, one["runs"], one["failed_runs"], one["notes"], one["calls"], one["tokens"]] for name, one in named]
     out.table(["day", "runs", "failed", "notes", "LLM calls", "tokens"], rows)
     budget = found["budget"]

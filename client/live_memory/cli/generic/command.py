@@ -13,7 +13,7 @@ from live_memory.cli.session import Session, opened
 from live_memory.operations import Field, Operation
 
 _SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
-_NO_WAY_BACK = {"erase_memory", "purge_tokens", "refuse_plan", "revoke_token", "rotate_token", "undo_consolidation"}
+_NO_WAY_BACK = {"erase_memory", "refuse_plan", "rotate_token", "undo_consolidation"}
 """Operations that can't be undone, in addition to every DELETE."""
 _DRY_UNLESS_SAID = {"apply_retention", "collect_garbage"}
 _GIVES_SPACES = {"create_token", "patch_token"}

@@ -116,60 +116,59 @@ class Revoked:
 
 
 def revoke(
-    process: Process, principal: Principal, text: str, *, successors: bool = True, descendants: bool = True
+    process: Process,
+    principal: Principal,
+    text: str,
+    *,
+    successors: bool = True,
+    descendants: bool = True,
+    forget: bool = False,
 ) -> Revoked:
     """Revoke the token: 1 GET, 1 PUT.
 
     `successors` revokes also the tokens that it was rotated to. `descendants` revokes also the tokens that it made, and
-    those that these made: a thief may have made them. Only tokens that the principal manages. Raises as `update` does.
+    those that these made: a thief may have made them. Only tokens that the principal manages. With `forget` the token's
+    own entry goes from the registry, and its maker becomes the maker of what it made. Raises as `update` does.
     """
     start = _start(text)
-
-    def doomed(registry: Registry) -> list[Token]:
-        return lineage.family(
-            registry,
-            _find(registry, principal, start),
-            successors=successors,
-            descendants=descendants,
-            within=lambda entry: _manages(principal, entry),
-        )
+    family: list[Token] = []
 
     def apply(registry: Registry) -> Registry:
-        hashes = {entry.hash for entry in doomed(registry)}
+        try:
+            family[:] = lineage.family(
+                registry,
+                _find(registry, principal, start),
+                successors=successors,
+                descendants=descendants,
+                within=lambda entry: _manages(principal, entry),
+            )
+        except NotFound:
+            # Our own first try may have removed the entry, and its answer was lost: that is success.
+            if not (forget and family):
+                raise
+        hashes = {entry.hash for entry in family}
         revoked = [
             entry.model_copy(update={"revoked": True}) if entry.hash in hashes else entry for entry in registry.tokens
         ]
-        return registry.model_copy(update={"tokens": revoked})
+        gone = [family[0].hash] if forget else []
+        return lineage.without(registry.model_copy(update={"tokens": revoked}), gone)
 
-    token, *below = doomed(tokens.change(process, principal, apply))
+    tokens.change(process, principal, apply)
+    token, *below = (entry.model_copy(update={"revoked": True}) for entry in family)
     return Revoked(token, sorted(entry.hash for entry in below))
 
 
-def delete(process: Process, principal: Principal, text: str) -> None:
-    """Remove a token from the registry. Its own maker becomes the maker of what it made. Raises as `update` does."""
-    start = _start(text)
-    doomed: list[str] = []
-
-    def apply(registry: Registry) -> Registry:
-        if not doomed:
-            doomed.append(_find(registry, principal, start).hash)
-        # It is looked up once. If it is gone at a repeat, our own first try removed it: that is success.
-        return lineage.without(registry, doomed)
-
-    tokens.change(process, principal, apply)
-
-
-def purge(process: Process, principal: Principal) -> list[str]:
-    """Remove the revoked and expired tokens that the principal manages, and return their hashes."""
-    doomed: set[str] = set()
+def ended(process: Process, principal: Principal, *, dry_run: bool) -> list[str]:
+    """The hashes of the revoked and expired tokens that the principal manages. They are removed unless `dry_run`."""
+    hashes: set[str] = set()
 
     def apply(registry: Registry) -> Registry:
         now = process.clock()
-        doomed.update(entry.hash for entry in registry.tokens if _manages(principal, entry) and _is_over(entry, now))
-        return lineage.without(registry, doomed)
+        hashes.update(entry.hash for entry in registry.tokens if _manages(principal, entry) and _is_over(entry, now))
+        return registry if dry_run else lineage.without(registry, hashes)
 
     tokens.change(process, principal, apply)
-    return sorted(doomed)
+    return sorted(hashes)
 
 
 def _is_over(entry: Token, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""The client of an id: of its registration (RFC 7591), or of the https URL of the document in which it describes itself.
+"""The client of an id: of its registration (RFC 7591), or of the https URL of the document that describes it.
 
 An id *is* the registration, so nothing is stored. Anybody may register anything, so a registration proves nothing, and
 a stored one would only be a way to fill the bucket.

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from livemem import limits
-from livemem.access import decision
+from livemem.access import decision, management
 from livemem.access.principal import Principal
 from livemem.archives import archive_expiry
 from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, TooLarge
@@ -35,8 +35,9 @@ def collect(process: Process, principal: Principal, request: GarbageRequest, dea
 
     For each space 2 GET, 3 where it is held, 1 for each backup, and at most 6 LIST where little is there: live notes,
     those that may be late duplicates, runs, old runs, backups, and once more live notes where it consolidates by
-    itself. A failure in one space does not stop the others. Raises InvalidRequest, InvalidName, TooLarge, Forbidden and
-    NotFound (for a space that is named) before anything is done.
+    itself. Without named spaces the first call removes the ended tokens (1 GET, 1 PUT). A failure in one space does
+    not stop the others. Raises InvalidRequest, InvalidName, TooLarge, Forbidden and NotFound (for a space that is
+    named) before anything is done.
     """
     age = _check_age(request.max_age_days)
     candidates = _candidates(process, principal, request)
@@ -45,15 +46,17 @@ def collect(process: Process, principal: Principal, request: GarbageRequest, dea
     until = keys.compact_time(process.clock() - age)
     job = GarbageCall(process, principal.name, request, until, deadline)
     looks: list[_Look] = []
-    everywhere = not (request.space_ids or principal.space_ids or request.after)
+    is_first = not (request.space_ids or request.after)
+    everywhere = is_first and not principal.space_ids
     archives = _clear_archives(job) if everywhere else _Archives()
+    ended_tokens = management.ended(process, principal, dry_run=request.dry_run) if is_first else []
     at_once = MOVING_AT_ONCE if request.delete_only and not request.dry_run else SPACES_AT_ONCE
     rest = next(candidates, None)
     while rest is not None and job.has_time():
         batch = [rest, *islice(candidates, at_once - 1)]
         looks += process.store.map(lambda space_id: _look_after(job, space_id), batch)
         rest = next(candidates, None)
-    report = _report(request, looks, archives, more=rest is not None)
+    report = _report(request, looks, archives, ended_tokens, more=rest is not None)
     logger.info(
         "garbage collected",
         extra={
@@ -153,7 +156,9 @@ def _clear_archives(job: GarbageCall) -> _Archives:
     return _Archives(len(over.exports) + len(over.uploads))
 
 
-def _report(request: GarbageRequest, looks: list[_Look], archives: _Archives, *, more: bool) -> CollectedGarbage:
+def _report(
+    request: GarbageRequest, looks: list[_Look], archives: _Archives, ended_tokens: list[str], *, more: bool
+) -> CollectedGarbage:
     done = request.after
     for look in looks:
         if look.found.unfinished:
@@ -168,4 +173,5 @@ def _report(request: GarbageRequest, looks: list[_Look], archives: _Archives, *,
         more=more,
         after=done if more else None,
         exports_removed=archives.removed,
+        tokens_removed=ended_tokens,
     )

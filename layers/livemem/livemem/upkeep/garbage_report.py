@@ -73,6 +73,8 @@ class CollectedGarbage:
     more: bool
     after: str | None
     exports_removed: int = 0
+    tokens_removed: list[str] = field(default_factory=list)
+    """Hashes of the revoked and expired tokens that were removed, or would be."""
 
     @property
     def old_notes(self) -> int:

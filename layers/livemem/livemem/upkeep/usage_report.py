@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import reduce
 
+from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import InvalidRequest
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import totals, usage_counts
 from livemem.spaces.totals import Sums
+from livemem.store import keys
 
 DAYS_DEFAULT = 7
 SHOWN_SPACES = 100
@@ -39,35 +42,42 @@ class UsageOfDays:
     budget: Budget
 
 
-def of_space(process: Process, space_id: str, *, days: int, until: date | None) -> UsageOfDays:
+def read(process: Process, caller: Principal, space_id: str | None, *, days: int, until: date | None) -> UsageOfDays:
     """The report of a space, for so many days up to `until` (UTC; None: today): 1 GET a day.
 
-    Raises NotFound, InvalidRequest.
+    Without a space, of all that the caller may see, with those that are deleted since: 1 LIST a day, and at most 16
+    GETs. A caller who may see some spaces only is shown no budget. Raises Forbidden, NotFound, InvalidRequest.
     """
-    heads.load_recent(process, space_id)
+    budget = process.settings.llm_daily_token_budget_per_space
+    if space_id is None:
+        decision.check_permission(caller, "admin")
+        budget = 0 if caller.space_ids else process.settings.llm_daily_token_budget
+    else:
+        decision.check_space(process, caller, keys.check_space_id(space_id))
+        heads.load_recent(process, space_id)
     today = process.clock().date()
     wanted = _days(days, until or today)
+
+    def of_day(day: date) -> dict[str, Sums]:
+        if space_id is not None:
+            sums = totals.of_space(process, day, space_id).by_space()
+            return {space_id: sums[space_id]} if space_id in sums else {}
+        documents = totals.of_day(process, day)
+        return {name: sums for item in documents for name, sums in item.by_space().items() if caller.may_see(name)}
+
     asked = list(dict.fromkeys([*wanted, today]))
-    results = process.store.map(lambda day: totals.of_space(process, day, space_id).by_space(), asked)
-    by_day = {day: {space_id: item[space_id]} for day, item in zip(asked, results, strict=True) if space_id in item}
-    return _report(by_day, wanted, today, process.settings.llm_daily_token_budget_per_space)
-
-
-def of_all(process: Process, caller: Principal, *, days: int, until: date | None) -> UsageOfDays:
-    """The same of all spaces that the caller may see, with those that are deleted since: 1 LIST a day, and at most 16
-    GETs.
-
-    The budget is the service's, so a caller who may see some spaces only is shown none.
-    """
-    today = process.clock().date()
-    wanted = _days(days, until or today)
-    asked = list(dict.fromkeys([*wanted, today]))
-    results = process.store.map(lambda day: totals.of_day(process, day), asked)
-    by_day = {
-        day: {name: sums for document in batch for name, sums in document.by_space().items() if caller.may_see(name)}
-        for day, batch in zip(asked, results, strict=True)
-    }
-    return _report(by_day, wanted, today, 0 if caller.space_ids else process.settings.llm_daily_token_budget)
+    by_day = dict(zip(asked, process.store.map(of_day, asked), strict=True))
+    by_space: dict[str, Sums] = {}
+    for day in wanted:
+        for name, sums in by_day[day].items():
+            by_space[name] = by_space.get(name, Sums()).plus(sums)
+    most = sorted(by_space, key=lambda name: (-by_space[name].usage.tokens, name))[:SHOWN_SPACES]
+    return UsageOfDays(
+        days={day: _together(by_day[day].values()) for day in wanted},
+        total=_together(by_space.values()),
+        spaces={name: by_space[name] for name in most},
+        budget=Budget(budget or None, _together(by_day[today].values()).usage.tokens),
+    )
 
 
 def service_budget(process: Process) -> Budget:
@@ -75,21 +85,6 @@ def service_budget(process: Process) -> Budget:
     result = totals.of_day(process, process.clock().date())
     used = _together(sums for item in result for sums in item.by_space().values())
     return Budget(process.settings.llm_daily_token_budget or None, used.usage.tokens)
-
-
-def _report(by_day: Mapping[date, Mapping[str, Sums]], dates: list[date], today: date, limit: int) -> UsageOfDays:
-    shown = {day: by_day.get(day, {}) for day in dates}
-    by_space: dict[str, Sums] = {}
-    for batch in shown.values():
-        for name, sums in batch.items():
-            by_space[name] = by_space.get(name, Sums()).plus(sums)
-    most = sorted(by_space, key=lambda name: (-by_space[name].usage.tokens, name))[:SHOWN_SPACES]
-    return UsageOfDays(
-        days={day: _together(group.values()) for day, group in shown.items()},
-        total=_together(by_space.values()),
-        spaces={name: by_space[name] for name in most},
-        budget=Budget(limit or None, _together(by_day.get(today, {}).values()).usage.tokens),
-    )
 
 
 def _days(days: int, until: date) -> list[date]:
@@ -103,7 +98,4 @@ def _days(days: int, until: date) -> list[date]:
 
 
 def _together(parts: Iterable[Sums]) -> Sums:
-    whole = Sums()
-    for sums in parts:
-        whole = whole.plus(sums)
-    return whole
+    return reduce(Sums.plus, parts, Sums())

@@ -17,6 +17,7 @@ from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
+from livemem_http.views.tokens import Descendants, Forget, Successors
 
 api = Api()
 
@@ -208,40 +209,21 @@ def patch_token(token_hash: str, body: views.TokenChange) -> views.TokenView:
     return views.TokenView.of(management.update(process(), api.principal(), token_hash, body.wanted()))
 
 
-@api.route("POST", "/v1/tokens/{token_hash}/revoke", needs="admin", tag="tokens", summary="Revoke a token")
-def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views.TokenRevoked:
+@api.route("DELETE", "/v1/tokens/{token_hash}", needs="admin", tag="tokens", summary="Revoke a token")
+def revoke_token(
+    token_hash: str,
+    successors: Successors = True,
+    descendants: Descendants = True,
+    forget: Forget = False,
+) -> views.TokenRevoked:
     """Revoke this token, the tokens that it was rotated to, and the tokens that any of these made. `others` names the
     other revoked tokens, as far as the caller may manage them. The revocation takes effect within 30 seconds. It
     cannot be undone. The token's notes are kept.
     """
-    wanted = body or views.Revocation()
     revoked = management.revoke(
-        process(), api.principal(), token_hash, successors=wanted.successors, descendants=wanted.descendants
+        process(), api.principal(), token_hash, successors=successors, descendants=descendants, forget=forget
     )
     return views.TokenRevoked.of_revoked(revoked)
-
-
-@api.route(
-    "DELETE",
-    "/v1/tokens/{token_hash}",
-    needs="admin",
-    status=HTTPStatus.NO_CONTENT,
-    tag="tokens",
-    summary="Remove a token",
-)
-def delete_token(token_hash: str) -> Response[None]:
-    """Remove a token completely from the registry. The service refuses the token within 30 seconds. The tokens that it
-    was rotated to, and those that it made, stay valid: to end them too, revoke it first.
-    """
-    management.delete(process(), api.principal(), token_hash)
-    return api.empty()
-
-
-@api.route("POST", "/v1/tokens/purge", needs="admin", tag="tokens", summary="Remove dead tokens")
-def purge_tokens() -> views.TokensPurged:
-    """Remove all revoked and expired tokens that the caller may manage."""
-    purged = management.purge(process(), api.principal())
-    return views.TokensPurged(purged=len(purged), hashes=purged)
 
 
 @api.route(

@@ -64,6 +64,7 @@ WithWaiting = Annotated[
     ),
 ]
 OfSpace = Annotated[views.SpaceId, Query(description="The id of the space.", examples=["demo"])]
+OnlySpace = Annotated[views.SpaceId | None, Query(description="Only this space.", examples=["demo"])]
 Days = Annotated[
     int, Query(ge=1, le=usages.KEPT_DAYS, description="Number of days, including the last one.", examples=[31])
 ]
@@ -301,20 +302,17 @@ def get_plan(space_id: str, run_id: str) -> views.RunPlan:
     return views.RunPlan.of_plan(plans.read(process(), space_id, run_id))
 
 
-@api.route("GET", "/v1/spaces/{space_id}/usage", needs="read", tag="runs", summary="Get the usage of a space")
-def get_space_usage(space_id: str, days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.UsageReport:
+@api.route(
+    "GET", "/v1/usage", needs="read", tag="runs", refuses=[HTTPStatus.NOT_FOUND], summary="Get the usage of the LLM"
+)
+def get_usage(
+    space_id: OnlySpace = None, days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None
+) -> views.UsageReport:
     """Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs to
-    the day on which it was queued. Dry runs and failed runs are included, because they use tokens too.
+    the day on which it was queued. Dry runs and failed runs are included, because they use tokens too. Without a space
+    this needs `admin`: then all spaces count that the token may see, also those deleted in the last 31 days.
     """
-    return views.UsageReport.of(usage_report.of_space(process(), space_id, days=days, until=until))
-
-
-@api.route("GET", "/v1/usage", needs="admin", tag="runs", summary="Get the usage of all spaces")
-def get_usage(days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.ServiceUsage:
-    """The usage of all spaces that the token may see, including those that were deleted in the last 31 days, and the
-    spaces with the highest usage.
-    """
-    return views.ServiceUsage.of(usage_report.of_all(process(), api.principal(), days=days, until=until))
+    return views.UsageReport.of(usage_report.read(process(), api.principal(), space_id, days=days, until=until))
 
 
 @api.route(

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     )
     from livemem_http.views.tokens import (
         NewToken,
-        Revocation,
         Rotation,
         RotationKey,
         TokenChange,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
         TokenRevoked,
         TokenRotated,
         TokenShown,
-        TokensPurged,
         TokenView,
     )
     from livemem_http.views.upkeep import (
@@ -59,7 +57,7 @@ if TYPE_CHECKING:
         RetentionReport,
         RetentionWanted,
     )
-    from livemem_http.views.usage import ServiceUsage, UsageReport
+    from livemem_http.views.usage import UsageReport
 
 _MODULES = {
     "archives": ("ArchiveView", "Import", "NewUpload", "UploadView"),
@@ -97,7 +95,6 @@ _MODULES = {
         "PageCode",
         "PageCodeExchange",
         "PageToken",
-        "Revocation",
         "Rotation",
         "RotationKey",
         "TokenChange",
@@ -107,10 +104,9 @@ _MODULES = {
         "TokenRotated",
         "TokenShown",
         "TokenView",
-        "TokensPurged",
     ),
     "upkeep": ("ErasurePage", "ErasureView", "GarbageReport", "GarbageWanted", "RetentionReport", "RetentionWanted"),
-    "usage": ("ServiceUsage", "UsageReport"),
+    "usage": ("UsageReport",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -156,7 +152,6 @@ __all__ = [
     "Restoration",
     "RetentionReport",
     "RetentionWanted",
-    "Revocation",
     "Rotation",
     "RotationKey",
     "Rules",
@@ -167,7 +162,6 @@ __all__ = [
     "RunView",
     "SectionEdits",
     "SectionSources",
-    "ServiceUsage",
     "SpaceChange",
     "SpaceChanged",
     "SpaceId",
@@ -183,7 +177,6 @@ __all__ = [
     "TokenRotated",
     "TokenShown",
     "TokenView",
-    "TokensPurged",
     "UploadView",
     "UsageReport",
     "WhoAmI",

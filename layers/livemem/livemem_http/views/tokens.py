@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import Field
 
 from livemem import limits
@@ -91,25 +92,24 @@ class TokenChange(Body):
         )
 
 
-class Revocation(Body):
-    """The other tokens that a revocation ends."""
-
-    successors: Annotated[
-        bool,
-        described(
-            "Whether to revoke also the tokens that this one was rotated to. A thief of the token may have rotated it.",
-            True,
-        ),
-    ] = True
-    descendants: Annotated[
-        bool,
-        described(
-            "Whether to revoke also the tokens that this one made, and the tokens that those made. A thief of "
-            "the token may have made them.",
-            True,
-        ),
-    ] = True
-
+Successors = Annotated[
+    bool,
+    Query(
+        description="Whether to revoke also the tokens that this one was rotated to. A thief may have rotated it.",
+        examples=[True],
+    ),
+]
+Descendants = Annotated[
+    bool,
+    Query(
+        description="Whether to revoke also the tokens that this one made, and the tokens that those made. A thief of "
+        "the token may have made them.",
+        examples=[True],
+    ),
+]
+Forget = Annotated[
+    bool, Query(description="Whether to remove the entry of this token from the list as well.", examples=[False])
+]
 
 RotationKey = Annotated[
     str,
@@ -247,13 +247,6 @@ class TokenRotated(TokenMade):
     @classmethod
     def of_rotated(cls, rotated: Rotated) -> "TokenRotated":
         return cls(**TokenMade.of_made(rotated.made).model_dump(), old_expires_at=rotated.old_expires_at)
-
-
-class TokensPurged(View):
-    """The tokens that were removed."""
-
-    purged: Annotated[int, described("How many tokens were removed.", 2)]
-    hashes: Annotated[list[str], described("The hashes of the removed tokens.", [])]
 
 
 class PageCode(View):

@@ -309,6 +309,7 @@ class GarbageReport(View):
     orphans: Annotated[int, described("Number of orphans: objects that interrupted work left.", 0)]
     backups_removed: Annotated[int, described("Number of incomplete backups that were removed.", 0)] = 0
     exports_removed: Annotated[int, described("Number of removed archives and uploads older than a day.", 0)] = 0
+    tokens_removed: Annotated[list[str], described("The hashes of removed tokens, which were revoked or expired.", [])]
     spaces: Annotated[list[SpaceGarbage], described("The spaces with results to report.")]
     failed: Annotated[
         list[dict[str, Any]], described("The spaces in which the collection failed: `space_id`, `code`, `detail`.", [])

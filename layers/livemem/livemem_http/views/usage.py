@@ -78,11 +78,14 @@ class BudgetView(View):
 
 
 class UsageReport(View):
-    """The usage of the LLM by day."""
+    """The usage of the LLM by day, of a space or of all spaces that the token may see."""
 
     items: Annotated[list[UsedOnDay], described("The days in their order, including days without runs.")]
     total: Annotated[Used, described("The totals of these days.")]
     budget: Annotated[BudgetView, described("The daily budget. A token with a list of spaces does not see the limit.")]
+    spaces: Annotated[
+        list[UsedBySpace], described("The spaces with the highest usage, at most 100, the highest first.")
+    ]
 
     @classmethod
     def of(cls, report: "UsageOfDays") -> "UsageReport":
@@ -90,18 +93,5 @@ class UsageReport(View):
             items=[UsedOnDay(date=str(day), **Used.fields_of(sums)) for day, sums in report.days.items()],
             total=Used.of(report.total),
             budget=BudgetView.of(report.budget),
+            spaces=[UsedBySpace(space_id=name, **Used.fields_of(sums)) for name, sums in report.spaces.items()],
         )
-
-
-class ServiceUsage(UsageReport):
-    """The usage of the LLM of all spaces that the token may see."""
-
-    spaces: Annotated[
-        list[UsedBySpace], described("The spaces with the highest usage, at most 100, the highest first.")
-    ]
-
-    @classmethod
-    def of(cls, report: "UsageOfDays") -> "ServiceUsage":
-        whole = UsageReport.of(report)
-        spaces = [UsedBySpace(space_id=name, **Used.fields_of(sums)) for name, sums in report.spaces.items()]
-        return cls(items=whole.items, total=whole.total, budget=whole.budget, spaces=spaces)

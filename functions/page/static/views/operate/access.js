@@ -19,7 +19,7 @@ async function revoke(token, refresh) {
     body: html`<p>${t('tokens.revoke.what')}</p>`,
     yes: t('tokens.revoke.yes'),
     grave: true,
-    act: () => post(at('tokens', token.hash, 'revoke')),
+    act: () => remove(at('tokens', token.hash)),
   });
   if (!answer) return;
   toast({ text: t('tokens.revoked', { n: 1 + answer.others.length }), tone: 'good' });
@@ -27,7 +27,7 @@ async function revoke(token, refresh) {
 }
 
 async function removeIt(token, refresh) {
-  const done = await confirm({ title: t('tokens.remove.title', { name: token.name }), body: html`<p>${t('tokens.remove.what')}</p>`, yes: t('tokens.remove'), act: () => remove(at('tokens', token.hash)) });
+  const done = await confirm({ title: t('tokens.remove.title', { name: token.name }), body: html`<p>${t('tokens.remove.what')}</p>`, yes: t('tokens.remove'), act: () => remove(at('tokens', token.hash), { forget: true, successors: false, descendants: false }) });
   if (done) refresh();
 }
 

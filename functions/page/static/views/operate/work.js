@@ -67,8 +67,7 @@ export function Usage({ query }) {
   const ids = (spaces.data?.items ?? []).map((space) => space.space_id);
   // The sum over all spaces is for admins. Anybody else sees one space.
   const space = query.space ?? (may('admin') ? undefined : ids[0]);
-  const path = space ? at('spaces', space, 'usage') : may('admin') ? '/v1/usage' : undefined;
-  const live = useLive(path, { query: { days }, every: 30_000 });
+  const live = useLive(space || may('admin') ? '/v1/usage' : undefined, { query: { days, space_id: space }, every: 30_000 });
   return html`<div class="filters">
       <${Field} label=${t('nav.choose')} value=${space ?? ''} onChange=${(id) => changeQuery({ space: id })} options=${[...(may('admin') ? [['', t('usage.all')]] : []), ...ids.map((id) => [id, id])]} />
       <${Choice} label=${t('usage.days')} value=${days} onChange=${(value) => changeQuery({ days: value })} options=${[7, 14, 30].map((n) => ({ value: n, label: t('days', { n }) }))} /></div>
@@ -77,7 +76,7 @@ export function Usage({ query }) {
       return html`<${Panel} title=${t('usage.by.day')}><${Totals} total=${usage.total} budget=${usage.budget} price=${price} />
         <${Columns} title=${t('usage.by.day')} columns=${columns} names=${[t('usage.input'), t('usage.output')]} show=${(value) => short(value)} limit=${usage.budget.tokens_per_day} />
         <${Prices} price=${price} setPrice=${setPrice} /></${Panel}>
-        ${usage.spaces?.length > 0 && html`<${SpacesUsed} spaces=${usage.spaces} />`}`;
+        ${usage.spaces.length > 1 && html`<${SpacesUsed} spaces=${usage.spaces} />`}`;
     }}</${Answer}>`;
 }
 
