@@ -1001,7 +1001,7 @@ def test_the_floor_can_be_lifted_in_every_search(lifted):
             *search.several(process, EVERYONE, "demo", SearchRequest.of(query, scope="all", **asked)).answers,
             search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk(query, **asked)),
             search.in_conversations(process, "demo", SearchRequest.of_talk(query, **asked)),
-            search.in_rooms(process, "demo", SearchRequest.of_rooms(query, **asked)),
+            search.in_rooms(process, "demo", SearchRequest.of(query, scope="rooms", **asked)),
             search.search(process, "demo", SearchRequest.of_part(query, kind="fact", **asked)),
         ]
 

@@ -46,7 +46,7 @@ from livemem.process import Process
 from livemem.recall import by_id, search
 from livemem.recall.by_id import ReadRequest
 from livemem.recall.search import SpaceHits
-from livemem.recall.search_request import SearchRequest
+from livemem.recall.search_request import OF_ROOMS, SearchRequest
 from livemem.search.documents import QUESTIONS
 from livemem.spaces import head as heads
 from livemem.store.memory_keys import Kind
@@ -131,7 +131,7 @@ def _conversations(hand: Hand, arguments: Looking) -> CallResult:
 
 
 def _rooms(hand: Hand, arguments: Looking) -> CallResult:
-    request = SearchRequest.of_rooms(arguments.query, limit=FOUND)
+    request = SearchRequest.of(arguments.query, scope=OF_ROOMS, limit=FOUND)
     (answer,) = _found_for(hand, [replace(request, least=hand.process.settings.room_min_relevance)])
     return results.of_hits(answer.hits, answer.unread)
 

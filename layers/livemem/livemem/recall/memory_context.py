@@ -12,11 +12,10 @@ from livemem.process import Process
 from livemem.recall import fan_out, search
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
+from livemem.recall.search_request import OF_ROOMS, SearchRequest, message_text
 from livemem.rooms import message as messages
 from livemem.rooms import reading as rooms
 from livemem.search import words
-from livemem.search.documents import storable
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
@@ -120,9 +119,11 @@ def context(
 
 
 def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | None:
-    """The search for `query`, which is text, never syntax. None if it holds no word."""
-    text = words.plain(storable(query or ""))[:QUERY_CHARACTERS]
-    return SearchRequest.of_rooms(text, room=room, limit=limit) if words.parse(text).words else None
+    """The search for `query`. None if it holds no word."""
+    text = message_text(query or "")
+    if not words.parse(text).words:
+        return None
+    return SearchRequest.of_part(text, scope=OF_ROOMS, room=room, limit=limit)
 
 
 def _order(shown_message: ShownMessage) -> tuple[object, ...]:

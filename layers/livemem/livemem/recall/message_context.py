@@ -17,9 +17,7 @@ from livemem.recall.document_sources import ARCHIVE, LIVE
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.reading_ids import reading_id
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.search_request import ALL, QUERY_CHARACTERS, SearchRequest
-from livemem.search import words
-from livemem.search.documents import storable
+from livemem.recall.search_request import ALL, SearchRequest, message_text
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
@@ -95,7 +93,7 @@ def context(
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
     batch = _kinds(kinds)
     meta = heads.load_recent(process, space_id).meta
-    question = words.plain(storable(message))[:QUERY_CHARACTERS]
+    question = message_text(message)
     floor = RelevanceFloor.of(question)
     if floor.small_talk:
         return MessageContext([], "", None)

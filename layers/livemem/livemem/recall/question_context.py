@@ -12,9 +12,8 @@ from livemem.recall.document_sources import BANK
 from livemem.recall.message_context import KINDS
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.room_documents import MESSAGE
-from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
+from livemem.recall.search_request import OF_ROOMS, SearchRequest, message_text
 from livemem.search import words
-from livemem.search.documents import storable
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
@@ -46,14 +45,16 @@ def context(process: Process, space_id: str, question: str, *, room: str | None)
     The requests of one `search.search`. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    text = words.plain(storable(question))[:QUERY_CHARACTERS]
+    text = message_text(question)
     floor = RelevanceFloor.of(text)
     if floor.small_talk or not words.parse(text).words:
         return QuestionContext([], {}, 0)
     asked = replace(SearchRequest.of(text, limit=HITS).of_kinds(OTHERS), present=True)
     # The reader judges the other hits. Rooms are chatter, so each message has to pass.
     in_rooms = replace(
-        SearchRequest.of_rooms(text, room=room, limit=MESSAGES), floor=None, least=process.settings.room_min_relevance
+        SearchRequest.of_part(text, scope=OF_ROOMS, room=room, limit=MESSAGES),
+        floor=None,
+        least=process.settings.room_min_relevance,
     )
     until = process.clock() + READING
     with search.answering(process, meta, [asked, in_rooms], until=until) as (

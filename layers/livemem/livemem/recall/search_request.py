@@ -49,6 +49,11 @@ RESULTS_DEFAULT, RESULTS_MOST = 5, 50
 """Of a search in conversations."""
 
 
+def message_text(message: str) -> str:
+    """A message as it is searched: as text, never as syntax."""
+    return words.plain(storable(message))[:QUERY_CHARACTERS]
+
+
 @dataclass(frozen=True)
 class SearchRequest:
     """A checked search request."""
@@ -106,6 +111,8 @@ class SearchRequest:
         there is no floor. Raises InvalidRequest or InvalidName, naming the field.
         """
         batch = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
+        if not 1 <= limit <= LIMIT_MOST:
+            raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
         if len(text) > QUERY_CHARACTERS:
             raise InvalidRequest.of("q", f"must have at most {QUERY_CHARACTERS} characters")
         query = words.parse(text)
@@ -174,22 +181,6 @@ class SearchRequest:
         return replace(result, levels=wanted)
 
     @classmethod
-    def of_rooms(
-        cls, text: str, *, room: str | None = None, limit: int = LIMIT_DEFAULT, **floor: Any
-    ) -> "SearchRequest":
-        """A search in rooms, or in one. `floor`: `min_score` and `everything`, as of `of`. Raises InvalidRequest,
-        InvalidName.
-        """
-        if room is not None:
-            room_keys.check_room(room)
-        if not 1 <= limit <= LIMIT_MOST:
-            raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
-        result = cls.of(text, scope=OF_ROOMS, limit=limit, **floor)
-        if room is None:
-            return result
-        return _in_room(result, room)
-
-    @classmethod
     def of_part(
         cls,
         text: str,
@@ -218,8 +209,9 @@ class SearchRequest:
             conversation_keys.check_conversation_id(conversation_id)
         result = cls.of(text, scope=named[0] if named else scope or ALL, **filters)
         if room is not None:
-            room_keys.check_room(room)
-            return _in_room(result, room)
+            groups = (room_documents.group(room_keys.check_room(room)),)
+            # Of a room there is nothing else.
+            return replace(result, filter=replace(result.filter, kinds=None, groups=groups), room=room)
         if kind is not None:
             return replace(result, filter=replace(result.filter, memory_kind=kind))
         if parts[OF_CONVERSATION]:
@@ -276,11 +268,6 @@ class SearchRequest:
         filtered = replace(self.filter, kinds=None, groups=conversation_documents.groups(conversation_ids, self.levels))
         alone = None if all_of_space else tuple(conversation_ids)
         return replace(self, filter=filtered, kinds=batch, conversations=alone)
-
-
-def _in_room(request: SearchRequest, room: str) -> SearchRequest:
-    # Of a room there is nothing else.
-    return replace(request, filter=replace(request.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
 
 
 def _named(field: str, name: str | None) -> str | None:

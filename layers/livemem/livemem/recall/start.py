@@ -57,6 +57,7 @@ DESCRIPTION = 200
 SYNTHESIS = ("synthesis", "synthesis")
 
 Kind = Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"]
+PART_KINDS: Mapping[str, Kind] = {"memory": "memory", "turn": "turn", "summary": "summary"}
 WHYS: tuple[Why, ...] = get_args(Why)
 
 
@@ -162,7 +163,7 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
         if hit.kind != "section":
             # What was said in a conversation may be long. It can be read whole.
             text = hit.excerpt if hit.kind in ("turn", "summary") else hit.text
-            answers.append(_item(place, hit.kind, hit.id, _line(hit.told, text), hit.verified_at))
+            answers.append(StartItem(place, hit.kind, hit.id, _line(hit.told, text), hit.verified_at))
         elif section := by_address.get((hit.path, hit.address)):
             answers.append((section, hit.excerpt))
     live: list[StartItem] = []
@@ -174,7 +175,7 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
     # Without room of its own each author has the next turn who has least, whatever the start has place for.
     start_material.share_out(
         [
-            (item.agent, _item(place, "live", item.note_id, _note_line(item)))
+            (item.agent, StartItem(place, "live", item.note_id, _note_line(item)))
             for place, item in enumerate(material.live)
         ],
         0,
@@ -186,15 +187,18 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
     answering = {answer.key for answer in answers if isinstance(answer, StartItem)}
     live.sort(key=lambda item: item.key in answering)
     heard = [
-        StartItem(place, "summary", ("summary", item.summary_id), item.summary_id, _heard_line(item))
-        for place, item in enumerate(material.heard)
+        StartItem(place, "summary", item.summary_id, _heard_line(item)) for place, item in enumerate(material.heard)
+    ]
+    own = [
+        StartItem(place, "memory", item.memory_id, _memory_line(item), item.updated_at)
+        for place, item in enumerate(material.memories)
     ]
     return {
         "load_first": of_sections("load_first", [item for item in sections if item.section.first is not None]),
         "question": of_answers(answers),
         "user": of_items("user", heard),
         "live": of_items("live", live),
-        "own": of_items("own", [_memory_item(place, memory) for place, memory in enumerate(material.memories)]),
+        "own": of_items("own", own),
         "other": of_sections("other", [item for item in sections if item.section.first is None]),
     }
 
@@ -376,7 +380,7 @@ class _Page:
         for why in WHYS:
             # An item behind a section would be one of its list.
             for item in sorted(self._items[why], key=lambda entry: entry.place):
-                add(why, item.kind, item.source, item.text, item.verified_at)
+                add(why, PART_KINDS.get(item.kind, "note"), item.source, item.text, item.verified_at)
             above = ""
             for group in groups[why]:
                 section, alone = group.text.section, why == "question"
@@ -436,24 +440,6 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
     if material.unread:
         lines.append(words.unread.format(count=material.unread))
     return "".join(f"{line}\n" for line in lines)
-
-
-def _item(
-    place: int,
-    kind: Literal["live", "archive", "memory", "turn", "summary"],
-    name: str,
-    line: str,
-    verified_at: str | None = None,
-) -> StartItem:
-    if kind in ("turn", "summary"):
-        return StartItem(place, kind, (kind, name), name, line)
-    if kind == "memory":
-        return StartItem(place, "memory", (kind, name), f"memories/{name}", line, verified_at)
-    return StartItem(place, "note", (kind, name), f"notes/{name}", line)
-
-
-def _memory_item(place: int, memory: Memory) -> StartItem:
-    return _item(place, "memory", memory.memory_id, _memory_line(memory), memory.updated_at)
 
 
 def _note_line(note: Note) -> str:

@@ -262,22 +262,30 @@ long as sections follow: a third. Agents' knowledge of themselves has a tenth th
 """
 SHARES: Mapping[Why, int] = {"question": SHARE_OF_QUESTION, "user": SHARE_OF_USER, "live": SHARE_OF_LIVE, "own": 10}
 CODE = re.compile(r"`[^`\n]+`")
+_PREFIXES = {"live": "notes/", "archive": "notes/", "memory": "memories/"}
 BESIDE, BESIDE_MOST = 3, 7
 """Sections that are loaded first leave the others a third, until these have a seventh of their size."""
 
 
 @dataclass(frozen=True, eq=False)
 class StartItem:
-    """A line of a list: a note, a memory, a turn, a summary or a hint. `place`: its place in the list. `key` has its
-    kind and its id.
-    """
+    """A line of a list: a note, a memory, a turn, a summary or a hint. `place`: its place in the list."""
 
     place: int
-    kind: Literal["note", "memory", "turn", "summary"]
-    key: tuple[str, str]
-    source: str
+    kind: Literal["live", "archive", "memory", "turn", "summary"]
+    id: str
     text: str
     verified_at: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its kind and its id."""
+        return self.kind, self.id
+
+    @property
+    def source(self) -> str:
+        """The id by which it can be read."""
+        return f"{_PREFIXES.get(self.kind, '')}{self.id}"
 
 
 @dataclass(frozen=True, eq=False)

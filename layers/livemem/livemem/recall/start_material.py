@@ -22,7 +22,7 @@ from livemem.recall import fan_out, summary
 from livemem.recall.bank_sections import StartSection, rest_on, sections_of
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.summary import WholeSpace
-from livemem.search.documents import Document, storable
+from livemem.search.documents import Document
 from livemem.spaces import contents
 from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
@@ -260,11 +260,10 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
         reading_ids,
         search,
     )
-    from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest  # noqa: PLC0415
+    from livemem.recall.search_request import SearchRequest, message_text  # noqa: PLC0415
     from livemem.search import words  # noqa: PLC0415
 
-    # A question is text, never syntax.
-    text = words.plain(storable(question))[:QUERY_CHARACTERS]
+    text = message_text(question)
     if not words.parse(text).words:
         return [], 0
     kinds: Mapping[str, HitKind] = {

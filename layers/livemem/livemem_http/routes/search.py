@@ -568,7 +568,9 @@ def search_rooms(
     """The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait for
     a digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
     """
-    wanted = SearchRequest.of_rooms(q, room=room, limit=limit, min_score=min_score, everything=everything)
+    wanted = SearchRequest.of_part(
+        q, scope=search_request.OF_ROOMS, room=room, limit=limit, min_score=min_score, everything=everything
+    )
     return RoomAnswer.of(search.in_rooms(process(), space_id, wanted))
 
 
