@@ -9,7 +9,7 @@ from typing import Any
 from livemem.conversations import orders
 from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
-from livemem.memories import log, state_snapshots
+from livemem.memories import log, storing
 from livemem.notes import appending, idempotency
 from livemem.notes.appending import NoteDraft
 from livemem.notes.note import CopiedFrom
@@ -44,7 +44,7 @@ def _remember(world: World) -> None:
     for content in ("The port is 8080.", "Ann likes tea."):
         store(world.process, content, op_id=content)
     state = log.load(world.process, "demo", "fact")
-    state_snapshots.keep(world.process, "demo", "fact", replace(state, snapshot=-log.SNAPSHOT_EVERY), None)
+    storing.keep_snapshot(world.process, "demo", "fact", replace(state, snapshot=-log.SNAPSHOT_EVERY), None)
 
 
 def _listen(world: World) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from livemem.conversations import block_context, log, orders, summaries, summary_versions
+from livemem.conversations import log, making, orders, summaries, summary_versions
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
 from livemem.erasure import erasure
@@ -72,8 +72,8 @@ def test_at_most_300_characters_are_shown(verbatim, seen):
     talk.update()
     (one,) = stored(talk)
 
-    assert block_context.excerpt(one.model_copy(update={"summary": "b" * 400, "verbatim": verbatim})) == seen
-    assert block_context.excerpt(one.model_copy(update={"summary": "b" * 300})) == "b" * 300
+    assert making.excerpt_of(one.model_copy(update={"summary": "b" * 400, "verbatim": verbatim})) == seen
+    assert making.excerpt_of(one.model_copy(update={"summary": "b" * 300})) == "b" * 300
 
 
 def test_the_blocks_of_one_wave_wait_for_none_of_them():
@@ -105,7 +105,7 @@ def test_one_new_block_costs_one_call_and_no_more_requests_than_a_block_that_is_
         talk.said(250)
         with pytest.MonkeyPatch.context() as patch:
             if not shows:
-                patch.setattr(block_context, "find", lambda *_: None)
+                patch.setattr(making, "find", lambda *_: None)
             talk.world.client.reset()
             asked = len(talk.llm.asked)
             talk.update()
@@ -125,7 +125,7 @@ def test_an_erased_turn_is_in_no_summary_though_each_repeats_what_it_is_shown():
         talk.update()
     telling = [one.number for one in stored(talk) if SECRET in one.summary]
     assert telling[0] == 1
-    assert 1 < len(telling) <= block_context.CHAIN
+    assert 1 < len(telling) <= making.CHAIN
     asked = len(talk.llm.asked)
 
     erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, 1, talk.world.clock() + INVOCATION)
@@ -133,7 +133,7 @@ def test_an_erased_turn_is_in_no_summary_though_each_repeats_what_it_is_shown():
 
     assert [key for key, one in talk.world.inner.objects.items() if SECRET.encode() in one.body] == []
     again = {one[1]["content"] for one in talk.llm.asked[asked:] if "# Turns" in one[1]["content"]}
-    assert len(again) <= block_context.CHAIN
+    assert len(again) <= making.CHAIN
     assert len(stored(talk)) == 13
     assert talk.update().outcome == "nothing"
 

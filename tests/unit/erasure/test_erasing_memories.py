@@ -15,17 +15,7 @@ from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
 from livemem.llm.client import LlmError
-from livemem.memories import (
-    correcting,
-    erasing,
-    forgetting,
-    log,
-    memory_vectors,
-    reading,
-    similar,
-    splitting,
-    state_snapshots,
-)
+from livemem.memories import correcting, erasing, forgetting, log, memory_vectors, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
 from livemem.spaces import head as heads
 from livemem.store import keys, memory_keys, room_keys, vector_file
@@ -92,7 +82,7 @@ def snapshot(world: World) -> None:
     state = log.load(world.process, "demo", "fact")
     found = memory_vectors.of(world.process, "demo", "fact", state, 64)
     many = replace(state, snapshot=state.number - log.SNAPSHOT_EVERY)
-    state_snapshots.keep(world.process, "demo", "fact", many, found)
+    storing.keep_snapshot(world.process, "demo", "fact", many, found)
 
 
 def left(world: World) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from livemem.audit import invariants
 from livemem.audit.invariant_checks import Invariant
 from livemem.erasure import erasure
-from livemem.memories import correcting, forgetting, log, replay, state_snapshots
+from livemem.memories import correcting, forgetting, log, replay, storing
 from livemem.memories import state as states
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Memory
@@ -40,7 +40,7 @@ def world() -> World:
 
 def snapshot(world: World, kind: Kind = "fact") -> None:
     state = log.load(world.process, "demo", kind)
-    state_snapshots.keep(world.process, "demo", kind, replace(state, snapshot=state.number - log.SNAPSHOT_EVERY), None)
+    storing.keep_snapshot(world.process, "demo", kind, replace(state, snapshot=state.number - log.SNAPSHOT_EVERY), None)
 
 
 def agreement(world: World) -> Invariant:

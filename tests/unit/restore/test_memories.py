@@ -11,7 +11,7 @@ from livemem.backups import manifest as manifests
 from livemem.backups import taking as backups
 from livemem.backups.manifest import BackupObject
 from livemem.errors import Conflict, InvalidArchive, NotFound
-from livemem.memories import forgetting, log, memory_vectors, reading, state_snapshots, storing
+from livemem.memories import forgetting, log, memory_vectors, reading, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.memories.state import OperationDone, Snapshot
 from livemem.restore import fork, provisioning
@@ -50,7 +50,7 @@ def fill(world: World) -> str:
 def snapshot(world: World, space_id: str = "demo") -> None:
     state = log.load(world.process, space_id, "fact")
     rows = memory_vectors.of(world.process, space_id, "fact", state, SIZE)
-    state_snapshots.keep(
+    storing.keep_snapshot(
         world.process, space_id, "fact", replace(state, snapshot=state.number - log.SNAPSHOT_EVERY), rows
     )
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from livemem import clock
-from livemem.conversations import answer, block_context, capture, log, names, prompt, user_signals
+from livemem.conversations import answer, capture, log, names, prompt, user_signals
 from livemem.conversations import conversation as conversations
 from livemem.conversations.answer import CapturingAnswer, Source, SummaryAnswer, tidy
 from livemem.conversations.boundaries import BlockBoundary
@@ -29,6 +29,7 @@ from livemem.conversations.summaries import (
 )
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Turn
+from livemem.errors import LiveMemoryError
 from livemem.jobs import budget
 from livemem.jobs.budget import Meter
 from livemem.limits import SPEAKER_BYTES
@@ -38,6 +39,44 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import stored
 from livemem.text import labels
+
+EXCERPT_CHARACTERS = 300
+"""Of the summary of the block before."""
+CHAIN = 8
+"""A summary may repeat words of the one that it was shown, and so may the next. Every eighth block is shown none. So
+the erasure of a turn makes at most so many summaries again.
+"""
+
+
+def block_before(process: Process, layers: Layers, number: int, tokens: Sequence[str]) -> Summary | None:
+    """The summary of the block before `number`: 1 GET, none where this process has read it. Its beginning is in the
+    prompt, and the text just before the block.
+
+    It is shown where it is stored when the block's wave of calls begins. So a wave waits for no other one, and of an
+    import, whose blocks are summarised some at once, the first block of each wave has it. Neither the name of the
+    block's summary nor the ids of its notes depend on it: a retry that is shown more makes the same objects.
+
+    None where it is missing or can't be read, where it may hold an erased turn, and where others than the `tokens` of
+    the block wrote its turns: their words must not become notes and signals of these.
+    """
+    existing = names.current(layers.names[1].get(number - 1, ()))
+    if not existing or number % CHAIN == 1:
+        return None
+    try:
+        (result,) = load(process, layers, 1, {number - 1: existing})
+    except LiveMemoryError:
+        return None
+    own = result.written_by is not None and set(result.written_by) <= set(tokens)
+    return result if own and not any(map(result.says_of, layers.at.conversation.erased_turns)) else None
+
+
+def excerpt_of(summary: Summary) -> str:
+    """The beginning of a summary; of a block that is its own summary the end, which came just before."""
+    text = summary.summary
+    if len(text) <= EXCERPT_CHARACTERS:
+        return text
+    return f"…{text[1 - EXCERPT_CHARACTERS :]}" if summary.verbatim else f"{text[: EXCERPT_CHARACTERS - 1]}…"
+
 
 T = TypeVar("T")
 NO_MODEL = "none"
@@ -106,7 +145,7 @@ class Material:
         """The same block, whose prompt also shows the summary of the block before. `erased`: all turns that are."""
         since = summary.first_shown
         gone = [index for index in erased if since <= index < self.covers.turns[0]]
-        before = "\n".join(filter(None, (block_context.excerpt(summary), self._before)))
+        before = "\n".join(filter(None, (excerpt_of(summary), self._before)))
         return replace(self, since=since, erased=sorted({*self.erased, *gone}), _before=before)
 
     def messages(self, target: int, *, captures: bool) -> Messages:
@@ -388,7 +427,7 @@ def _make(
 ) -> Made:
     """Ask the model for the summary and store it, after the notes that its block names. `meter` counts the tokens."""
     at, level, number = layers.at, material.level, material.number
-    shown = block_context.find(process, layers, number, material.written_by) if level == 1 else None
+    shown = block_before(process, layers, number, material.written_by) if level == 1 else None
     if shown:
         material = material.behind(shown, at.conversation.erased_turns)
     target = at.parameters.target(material.chars)

@@ -3,13 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from livemem import clock
-from livemem.errors import InvalidRequest, LiveMemoryError, NotFound
+from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, StoreUnavailable
 from livemem.memories import (
-    batch,
     log,
     memory,
     memory_expiry,
@@ -18,10 +18,10 @@ from livemem.memories import (
     model_judge,
     nearest,
     operation,
-    state_snapshots,
     storing_outcome,
     ttl,
 )
+from livemem.memories import state as states
 from livemem.memories.memory import Memory, MemoryDraft
 from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
@@ -34,10 +34,26 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys as note_keys
 from livemem.store import memory_keys as keys
+from livemem.store import stored_documents
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
 from livemem.text.redaction import Redaction
 from livemem.text.speakers import check_speaker, fitting
+
+
+def keep_snapshot(process: Process, space_id: str, kind: Kind, state: State, rows: Rows | None) -> None:
+    """Store a snapshot of this state if the last one is 100 operations old: 2 PUTs. Nothing depends on it."""
+    if state.number - state.snapshot < log.SNAPSHOT_EVERY:
+        return
+    with suppress(StoreUnavailable):
+        if rows is not None:
+            # Vectors first, because a reader that finds the snapshot looks for them only once.
+            memory_vectors.keep(process, space_id, kind, state.number, rows, state.memories.values())
+        # It replaces an existing one: that is the same, or of a log that no longer exists.
+        body = states.to_snapshot(state).to_bytes()
+        process.store.put(keys.snapshot(space_id, kind, state.number), body, content_type=stored_documents.JSON)
+        log.known_snapshot(process, space_id, kind, state)
+
 
 BATCH = 50
 MOST = 20_000
@@ -103,9 +119,9 @@ def store_all(
 ) -> list[StoredMemory | Failed]:
     """Store several drafts one after the other, each as `store` does.
 
-    1 call of the embedding model for all, and at most 1 call of the LLM for each ten (`batch.judged`). All are checked
-    before the first is stored. `waits` as in `model_judge.judge`. Raises the errors of `store` that concern all drafts
-    or their form.
+    1 call of the embedding model for all, and at most 1 call of the LLM for each ten (`model_judge.judge_batch`). All
+    are checked before the first is stored. `waits` as in `model_judge.judge`. Raises the errors of `store` that concern
+    all drafts or their form.
     """
     if not 1 <= len(drafts) <= BATCH:
         raise InvalidRequest.of("memories", f"must have 1 to {BATCH} memories")
@@ -120,10 +136,10 @@ def store_all(
     texts = [request.candidate.content for request in requests]
     vectors: Sequence[Floats | None] = memory_vectors.embed(process, texts) if process.embed else [None] * len(texts)
     new = [
-        batch.MemoryToStore(request.candidate.memory, request.op_id, vector)
+        model_judge.MemoryToStore(request.candidate.memory, request.op_id, vector)
         for request, vector in zip(requests, vectors, strict=True)
     ]
-    verdicts = batch.judged(process, space_id, new, until, waits=waits) if len(requests) > 1 else None
+    verdicts = model_judge.judge_batch(process, space_id, new, until, waits=waits) if len(requests) > 1 else None
     done: list[StoredMemory | Failed] = []
     for request, vector in zip(requests, vectors, strict=True):
         try:
@@ -238,7 +254,7 @@ def _store(
     memory_expiry.mark(process, space_id, written.memory)
     if vector is not None and rows is not None:
         rows.learn(request.candidate.content, vector)
-    state_snapshots.keep(process, space_id, request.kind, after, rows)
+    keep_snapshot(process, space_id, request.kind, after, rows)
     return replace(storing_outcome.outcome_of(written), redacted=request.redacted)
 
 
