@@ -6,12 +6,10 @@ words of Ann, as the token `bot` wrote them.
 
 from collections.abc import Sequence
 
-from livemem.recall import conversation_documents, room_documents
-from livemem.recall.document_sources import ARCHIVE, BANK
 from livemem.recall.message_context import DAY, KnownItem
 from livemem.recall.reading_ids import reading_id
 from livemem.recall.short_ids import short_id
-from livemem.search.documents import Document
+from livemem.search.documents import ARCHIVE, BANK, MESSAGE, TURN, Document
 from livemem_http.views.search import HitView
 
 MINUTE = len("2026-02-20T14:00")
@@ -22,7 +20,7 @@ def of_hits(found: Sequence[tuple[HitView, Document]]) -> list[str]:
     lines: dict[tuple[str | None, str], str] = {}
     for hit, document in found:
         reference = short_id(reading_id(document), archived=hit.kind == ARCHIVE)
-        place = hit.space_id, reference if hit.kind == conversation_documents.TURN else hit.id
+        place = hit.space_id, reference if hit.kind == TURN else hit.id
         text = " ".join(hit.snippet.split())
         if place in lines:
             lines[place] += f" | {_by(hit)}: {text}"
@@ -59,7 +57,7 @@ def _when(reference: str, kind: str, time: str) -> str:
     section, since all of its file was written then.
     """
     day = time[:DAY]
-    if kind == room_documents.MESSAGE:
+    if kind == MESSAGE:
         return time[:MINUTE].replace("T", " ")
     known = kind == BANK or reference.partition("/")[2].startswith(f"{day.replace('-', '')}T")
     return "" if known else day
@@ -68,7 +66,7 @@ def _when(reference: str, kind: str, time: str) -> str:
 def of_known(item: KnownItem) -> str:
     """The Markdown of an item of a context. The lines of an exchange name the speakers."""
     reference = short_id(item.id, archived=item.kind == ARCHIVE)
-    exchange = item.kind == conversation_documents.TURN
+    exchange = item.kind == TURN
     told = [
         _when(reference, item.kind, item.time),
         None if exchange else item.by,

@@ -11,6 +11,7 @@ from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import context, conversation_documents, message_context, search
 from livemem.recall.search_request import SearchRequest
+from livemem.search.documents import TURN
 from livemem.search.vectors import decode
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as space_keys
@@ -61,7 +62,7 @@ def test_summaries_change_no_score_of_a_turn_by_words_or_by_meaning():
         world.process = world.with_parts(embed=embedder)
         answer = searched(talked, "keep the automobile near the store", max_results=50)
         assert (answer.ranking, answer.unembedded) == ("hybrid", 0)
-        return {hit.document.id: hit.score for hit in answer.hits if hit.document.kind == conversation_documents.TURN}
+        return {hit.document.id: hit.score for hit in answer.hits if hit.document.kind == TURN}
 
     before = scores()
     assert len(before) == 12

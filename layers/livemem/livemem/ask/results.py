@@ -13,9 +13,7 @@ from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.recall import by_id
 from livemem.recall.by_id import ReadRequest, Thing
-from livemem.recall.document_sources import BANK
-from livemem.recall.memory_documents import MEMORY
-from livemem.search.documents import Document
+from livemem.search.documents import BANK, MEMORY, Document
 from livemem.search.engine import Hit
 from livemem.text.invisible import visible
 

@@ -12,14 +12,13 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import NamedTuple
 
-from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.found_copies import Above, holds
-from livemem.recall.memory_documents import MEMORY
 from livemem.recall.newer_first import newer_first
 from livemem.recall.relevance import LOOKED_AT, statements_of
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
 from livemem.recall.superseded import behind, with_superseded
 from livemem.search import evidence, words
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY
 from livemem.search.engine import Hit, Matches
 from livemem.search.evidence import QuestionTerms, Statement
 from livemem.search.words import Query

@@ -16,7 +16,7 @@ from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
 from livemem.search import view as views
-from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS, Document, Reading, storable
+from livemem.search.documents import QUESTIONS, SUMMARY, TOOLS, TURN, WORDLESS, Document, Reading, storable
 from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
@@ -27,9 +27,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-TURN, SUMMARY = "turn", "summary"
-"""Kinds of documents: the words of one side of a turn, or of its tools; a summary of any level."""
-KINDS = frozenset((TURN, SUMMARY))
 LEVELS = (0, *keys.LEVELS)
 """Level 0 are the turns themselves."""
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"

@@ -15,7 +15,20 @@ from livemem.notes import note as notes
 from livemem.notes.note import CopiedFrom, Note
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, room_documents
-from livemem.search.documents import PERSON, WORDLESS, Document, Reading, storable
+from livemem.search.documents import (
+    ARCHIVE,
+    BANK,
+    LIVE,
+    MEMORY,
+    MESSAGE,
+    PERSON,
+    SUMMARY,
+    TURN,
+    WORDLESS,
+    Document,
+    Reading,
+    storable,
+)
 from livemem.search.view import DocumentSource, SearchView, held
 from livemem.spaces import contents
 from livemem.store import keys
@@ -23,8 +36,6 @@ from livemem.store.objects import Entry, Object
 
 logger = logging.getLogger(__name__)
 
-LIVE, ARCHIVE, BANK = "note", "archive", "bank"
-"""Kinds of documents: a live note, one that a record holds, a section of a bank file."""
 MOST_NUMBER = 2**63 - 1
 SECTIONS = "sections"
 """In `more` of a consolidated note: the ids of the sections that its consolidation let rest on it."""
@@ -37,16 +48,12 @@ def sources(
 ) -> list[DocumentSource]:
     """The sources of the documents of a space, or of some kinds. `whole`: all is listed each time."""
     of_notes = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
-    of_talk = kinds is None or not {conversation_documents.TURN, conversation_documents.SUMMARY}.isdisjoint(kinds)
+    of_talk = kinds is None or not {TURN, SUMMARY}.isdisjoint(kinds)
     return [
         *(_of_notes(process, space_id) if of_notes else ()),
         *([conversation_documents.all_of(process, space_id)] if of_talk else []),
-        *(
-            [memory_documents.all_of(process, space_id, whole=whole)]
-            if kinds is None or memory_documents.MEMORY in kinds
-            else []
-        ),
-        *([room_documents.all_of(process, space_id)] if kinds is None or room_documents.MESSAGE in kinds else []),
+        *([memory_documents.all_of(process, space_id, whole=whole)] if kinds is None or MEMORY in kinds else []),
+        *([room_documents.all_of(process, space_id)] if kinds is None or MESSAGE in kinds else []),
     ]
 
 

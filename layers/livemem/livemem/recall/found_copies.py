@@ -6,13 +6,11 @@ Pure functions of documents. They know their kinds, which the engine does not.
 from functools import cached_property
 
 from livemem.recall import conversation_documents
-from livemem.recall.conversation_documents import SUMMARY, TURN
-from livemem.recall.document_sources import ARCHIVE, BANK, LIVE, SECTIONS
-from livemem.recall.memory_documents import MEMORY
+from livemem.recall.document_sources import SECTIONS
 from livemem.recall.newer_first import words_said
 from livemem.recall.said_again import Saying, deciding
 from livemem.search import words
-from livemem.search.documents import Document
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, SUMMARY, TURN, Document
 from livemem.search.engine import Hit
 from livemem.search.words import Query
 

@@ -7,14 +7,12 @@ from livemem.errors import MemoriesBroken
 from livemem.memories import operation as operations
 from livemem.memories.memory import Memory
 from livemem.process import Process
-from livemem.search.documents import Document, Reading, storable
+from livemem.search.documents import MEMORY, Document, Reading, storable
 from livemem.search.view import DocumentSource, SearchView, Tail, held
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS
 from livemem.store.objects import Object
 
-MEMORY = "memory"
-"""A kind of documents: a durable fact, or an agent's knowledge of itself, or its goal."""
 VERIFIED_AT = "verified_at"
 """In `more` of a memory: its last confirmation, where that is not its time."""
 

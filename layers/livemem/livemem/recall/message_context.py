@@ -13,11 +13,11 @@ from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest
 from livemem.process import Process
 from livemem.recall import conversation_documents, search
-from livemem.recall.document_sources import ARCHIVE, LIVE
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.reading_ids import reading_id
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.search_request import ALL, SearchRequest, message_text
+from livemem.search.documents import ARCHIVE, LIVE, SUMMARY, TURN
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
@@ -138,7 +138,7 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iter
             continue
         document = hit.document
         conversation = document.source.get("conversation_id", "")
-        if document.kind == conversation_documents.TURN:
+        if document.kind == TURN:
             index = int(document.source["turn_index"])
             exchange = exchange_of(view, hit) if (conversation, index) not in turns else []
             numbers = {(conversation, item.turn_index) for item in exchange}
@@ -146,7 +146,7 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iter
                 yield _of_exchange(hit, [item for item in exchange if (conversation, item.turn_index) not in turns])
                 turns |= numbers
             continue
-        if document.kind == conversation_documents.SUMMARY:
+        if document.kind == SUMMARY:
             ends = conversation_documents.ends(document.source, "covers")
             assert ends
             if (
@@ -197,7 +197,7 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
         lines = [_line(_part(document.text, hit.snippet))]
     first = exchange[0]
     return KnownItem(
-        conversation_documents.TURN,
+        TURN,
         f"conversations/{document.source['conversation_id']}/turns/{first.turn_index}",
         document.time,
         document.author,
@@ -228,7 +228,7 @@ def _told(item: KnownItem) -> str:
     """The item as Markdown: its kind, its time and author, its id, and below its text."""
     when = f"{_minute(item.time)} UTC" if item.time else ""
     by = said_by(item.by, item.written_by or item.by)
-    if item.kind == conversation_documents.TURN:
+    if item.kind == TURN:
         # The lines of an exchange name the speakers.
         by = f"written by {item.written_by}" if item.written_by else ""
     # As the start says it.

@@ -7,9 +7,8 @@ chance.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
-from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY
 from livemem.search.engine import Hit
 from livemem.search.words import Query
 

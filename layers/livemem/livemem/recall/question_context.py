@@ -8,12 +8,11 @@ from datetime import timedelta
 from livemem.markdown.sections import split_address
 from livemem.process import Process
 from livemem.recall import bank_sections, search
-from livemem.recall.document_sources import BANK
 from livemem.recall.message_context import KINDS
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.room_documents import MESSAGE
 from livemem.recall.search_request import OF_ROOMS, SearchRequest, message_text
 from livemem.search import words
+from livemem.search.documents import BANK, MESSAGE
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads

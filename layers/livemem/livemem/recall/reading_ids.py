@@ -3,9 +3,8 @@
 import re
 
 from livemem.markdown.sections import split_address
-from livemem.recall import bank_sections, conversation_documents, memory_documents, room_documents
-from livemem.recall.document_sources import BANK
-from livemem.search.documents import Document
+from livemem.recall import bank_sections
+from livemem.search.documents import BANK, MEMORY, MESSAGE, SUMMARY, TURN, Document
 from livemem.search.index import Index
 from livemem.search.shape import IndexShape
 
@@ -21,13 +20,13 @@ def reading_id(document: Document) -> str:
         titles = map(bank_sections.title, split_address(source["section"])) if "section" in source else ()
         batch = list(titles)
         return bank_sections.section_id(document.group, batch) if batch else bank_sections.file_id(document.group)
-    if document.kind == conversation_documents.SUMMARY:
+    if document.kind == SUMMARY:
         return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
-    if document.kind == conversation_documents.TURN:
+    if document.kind == TURN:
         return f"conversations/{source['conversation_id']}/turns/{source['turn_index']}"
-    if document.kind == memory_documents.MEMORY:
+    if document.kind == MEMORY:
         return f"memories/{document.id}"
-    return f"rooms/{source['room']}/messages" if document.kind == room_documents.MESSAGE else f"notes/{document.id}"
+    return f"rooms/{source['room']}/messages" if document.kind == MESSAGE else f"notes/{document.id}"
 
 
 def document_ids(index: Index, index_shape: IndexShape, name: str) -> list[str]:

@@ -12,10 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
-from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
-from livemem.search.documents import PERSON, Document
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, PERSON, Document
 from livemem.search.engine import Hit
 from livemem.search.evidence import LIKELY, LIKELY_ACROSS, respelled
 from livemem.search.index import passages_of

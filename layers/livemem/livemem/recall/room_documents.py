@@ -3,13 +3,10 @@
 from livemem import clock
 from livemem.process import Process
 from livemem.rooms import message as messages
-from livemem.search.documents import Document, Reading, storable
+from livemem.search.documents import MESSAGE, Document, Reading, storable
 from livemem.search.view import DocumentSource, held
 from livemem.store import room_keys as keys
 from livemem.store.objects import Object
-
-MESSAGE = "message"
-"""A kind of documents: a message in a room."""
 
 
 def group(room: str) -> str:

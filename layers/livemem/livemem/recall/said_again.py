@@ -7,9 +7,8 @@ or the order of two names may be all that is new.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 
-from livemem.recall.document_sources import BANK
 from livemem.search import words
-from livemem.search.documents import Document
+from livemem.search.documents import BANK, Document
 
 IN_ORDER = 0.8
 """The share of a statement's words that stand in the same order where all of them stand there."""

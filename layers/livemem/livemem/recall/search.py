@@ -34,7 +34,7 @@ from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.search_request import KINDS, SearchRequest
 from livemem.search import view as views
-from livemem.search.documents import TOOLS
+from livemem.search.documents import SUMMARY, TOOLS
 from livemem.search.engine import Hit, Matches, Meaning, SpaceQuery, WhyNot
 from livemem.search.index import Index
 from livemem.search.segments import Segments
@@ -407,7 +407,7 @@ class _PresentView:
             known = conversation_documents.known(self.view, self.space_id)
             limits = replace(limits, groups=conversation_documents.groups(known, request.levels))
         # A summary says again what its turns say.
-        fill = (conversation_documents.SUMMARY,) if request.has_turns else ()
+        fill = (SUMMARY,) if request.has_turns else ()
         return SpaceQuery(request.query, limits, request.recency, request.least, fill=fill, moment=self.as_of)
 
     def _elsewhere(self, request: SearchRequest) -> tuple[str, ...]:

@@ -8,11 +8,22 @@ from typing import Any
 from livemem.conversations import answer
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
-from livemem.recall import conversation_documents, memory_documents, room_documents
-from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
+from livemem.recall import conversation_documents, room_documents
 from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
-from livemem.search.documents import QUESTIONS, TOOLS, storable
+from livemem.search.documents import (
+    ARCHIVE,
+    BANK,
+    CONVERSATION_KINDS,
+    LIVE,
+    MEMORY,
+    MESSAGE,
+    QUESTIONS,
+    SUMMARY,
+    TOOLS,
+    TURN,
+    storable,
+)
 from livemem.search.index import DocumentFilter
 from livemem.search.relative_dates import relative_dates
 from livemem.search.words import Query
@@ -25,9 +36,9 @@ KINDS = {
     "live": (LIVE,),
     "bank": (BANK,),
     "archive": (ARCHIVE,),
-    "conversations": (conversation_documents.TURN, conversation_documents.SUMMARY),
-    "memories": (memory_documents.MEMORY,),
-    "rooms": (room_documents.MESSAGE,),
+    "conversations": (TURN, SUMMARY),
+    "memories": (MEMORY,),
+    "rooms": (MESSAGE,),
 }
 """The names of scopes in a request, and their kinds of documents."""
 ASIDE = (TOOLS, QUESTIONS)
@@ -129,7 +140,7 @@ class SearchRequest:
         aside = scope if scope in ASIDE else ""
         wanted = OF_CONVERSATION if aside else scope
         kinds = _kinds(wanted or (OF_CONVERSATION if of_talk else ALL))
-        alone = batch is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
+        alone = batch is not None and kinds is not None and CONVERSATION_KINDS.issuperset(kinds)
         return cls(
             text,
             query,
@@ -238,7 +249,7 @@ class SearchRequest:
     @property
     def has_turns(self) -> bool:
         """Whether turns may be found."""
-        of_kind = self.kinds is None or conversation_documents.TURN in self.kinds
+        of_kind = self.kinds is None or TURN in self.kinds
         return of_kind and 0 in self.levels and not self.aside
 
     @property
@@ -260,9 +271,7 @@ class SearchRequest:
 
         `all_of_space` follows all of them, where that is less work.
         """
-        batch = (conversation_documents.TURN,) * (0 in self.levels) + (conversation_documents.SUMMARY,) * any(
-            self.levels
-        )
+        batch = (TURN,) * (0 in self.levels) + (SUMMARY,) * any(self.levels)
         if conversation_ids is None:
             return replace(self, filter=replace(self.filter, kinds=batch), kinds=batch, conversations=None)
         filtered = replace(self.filter, kinds=None, groups=conversation_documents.groups(conversation_ids, self.levels))

@@ -22,7 +22,7 @@ from livemem.recall import fan_out, summary
 from livemem.recall.bank_sections import StartSection, rest_on, sections_of
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.summary import WholeSpace
-from livemem.search.documents import Document
+from livemem.search.documents import BANK, CONVERSATION_KINDS, LIVE, MEMORY, SUMMARY, TURN, Document
 from livemem.spaces import contents
 from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
@@ -254,8 +254,6 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
     """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
     from livemem.recall import (  # noqa: PLC0415
-        conversation_documents,
-        document_sources,
         memory_documents,
         reading_ids,
         search,
@@ -267,13 +265,13 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
     if not words.parse(text).words:
         return [], 0
     kinds: Mapping[str, HitKind] = {
-        document_sources.BANK: "section",
-        document_sources.LIVE: "live",
-        memory_documents.MEMORY: "memory",
-        conversation_documents.TURN: "turn",
-        conversation_documents.SUMMARY: "summary",
+        BANK: "section",
+        LIVE: "live",
+        MEMORY: "memory",
+        TURN: "turn",
+        SUMMARY: "summary",
     }
-    talk_kinds = conversation_documents.KINDS
+    talk_kinds = CONVERSATION_KINDS
     asked = replace(SearchRequest.of(text, scope=scope, limit=HITS), present=scope == SCOPE)
     answer = search.search(process, space_id, asked)
     result = [
@@ -281,7 +279,7 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
             kinds.get(hit.document.kind, "archive"),
             hit.document,
             reading_ids.reading_id(hit.document) if hit.document.kind in talk_kinds else hit.document.id,
-            memory_documents.verified_at(hit.document) if hit.document.kind == memory_documents.MEMORY else None,
+            memory_documents.verified_at(hit.document) if hit.document.kind == MEMORY else None,
             visible(hit.document.text[slice(*hit.snippet)]),
         )
         for hit in answer.hits

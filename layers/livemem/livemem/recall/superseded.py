@@ -5,10 +5,10 @@ the newer one's details, and none of the older one's. Pure functions.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from livemem.recall.document_sources import ARCHIVE, SECTIONS
+from livemem.recall.document_sources import SECTIONS
 from livemem.recall.newer_first import say_nearly_the_same, words_said
 from livemem.search import words
-from livemem.search.documents import Document
+from livemem.search.documents import ARCHIVE, Document
 from livemem.search.engine import Hit
 
 

@@ -8,9 +8,16 @@ from livemem.text.speakers import all_said_by, said_by
 
 PERSON = "person"
 """The role of a note that says whose words it holds."""
-SPOKEN = {"turn", "message"}
+LIVE, ARCHIVE, BANK, MEMORY, MESSAGE = "note", "archive", "bank", "memory", "message"
+"""Kinds of documents: a live note, one that a record holds, a section of a bank file; a durable fact, or an agent's
+knowledge of itself, or its goal; a message in a room.
+"""
+TURN, SUMMARY = "turn", "summary"
+"""The words of one side of a turn, or of its tools; a summary of any level."""
+CONVERSATION_KINDS = frozenset((TURN, SUMMARY))
+SPOKEN = {TURN, MESSAGE}
 """The kinds of documents that were said: in a conversation, in a room."""
-LISTS = {"bank"}
+LISTS = {BANK}
 """The kinds of documents whose lines are statements of their own: sections of the bank. Their passages are those lines,
 and the nearest one stands for the document.
 """

@@ -5,20 +5,20 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from livemem import clock
-from livemem.recall import conversation_documents, memory_documents, room_documents, search
+from livemem.recall import conversation_documents, memory_documents, search
 from livemem.recall.context import Context
-from livemem.recall.document_sources import BANK
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import HitsOfSpaces, SpaceHits
 from livemem.recall.search_request import SKIP_MOST
+from livemem.search.documents import BANK, CONVERSATION_KINDS, MEMORY, MESSAGE, SUMMARY, TURN
 from livemem.search.engine import Hit, Reason, WhyNot
 from livemem.search.evidence import LIKELY
 from livemem.store import cursors
 from livemem.text.speakers import said_by
 from livemem_http.views.fields import Moment, SpaceId, Unread, View, WrittenBy, described
 
-CONFIRMED = (BANK, memory_documents.MEMORY)
+CONFIRMED = (BANK, MEMORY)
 """Kinds of documents that users confirm."""
 
 
@@ -128,7 +128,7 @@ class HitView(View):
             written_by=document.written_by,
             role=document.role or None,
             category=document.category or None,
-            subjects=list(document.tags) or None if document.kind == memory_documents.MEMORY else None,
+            subjects=list(document.tags) or None if document.kind == MEMORY else None,
             expires_at=document.more.get("expires_at"),
             source=source_of(space_id, hit),
             superseded_by=hit.superseded_by,
@@ -143,15 +143,13 @@ def _verified_at(hit: Hit) -> str:
 def source_of(space_id: str, hit: Hit) -> dict[str, str]:
     """The fields of a hit that show where the whole document is."""
     document = hit.document
-    if document.kind in conversation_documents.KINDS:
+    if document.kind in CONVERSATION_KINDS:
         conversation = f"conversations/{document.source['conversation_id']}"
-        what = (
-            "summaries" if document.kind == conversation_documents.SUMMARY else f"turns/{document.source['turn_index']}"
-        )
+        what = "summaries" if document.kind == SUMMARY else f"turns/{document.source['turn_index']}"
         below = f"{conversation}/{what}"
-    elif document.kind == memory_documents.MEMORY:
+    elif document.kind == MEMORY:
         below = f"memories/{document.id}"
-    elif document.kind == room_documents.MESSAGE:
+    elif document.kind == MESSAGE:
         below = f"rooms/{document.source['room']}/messages"
     else:
         below = f"bank/{quote(document.group)}" if document.kind == BANK else f"notes/{document.id}"
@@ -221,7 +219,7 @@ class TalkHitView(View):
     def of(cls, space_id: str, hit: Hit) -> "TalkHitView":
         document, (start, end) = hit.document, hit.snippet
         source = document.source
-        turn = document.kind == conversation_documents.TURN
+        turn = document.kind == TURN
         return cls(
             kind=document.kind,  # type: ignore[arg-type]
             id=document.id,
@@ -330,9 +328,7 @@ class FloorView(View):
     @classmethod
     def of(cls, floor: RelevanceFloor, hits: Sequence[Hit]) -> "FloorView":
         # Where there is a floor, each memory that was found has passed.
-        passed = [
-            hit.document.id for hit in hits if hit.document.kind == memory_documents.MEMORY or floor.admits_hit(hit)
-        ]
+        passed = [hit.document.id for hit in hits if hit.document.kind == MEMORY or floor.admits_hit(hit)]
         return cls(words=sorted(floor.wanted | floor.names), least_words=floor.least_words, passed_by=passed)
 
 
