@@ -238,11 +238,6 @@ def known(view: SearchView, space_id: str) -> set[str]:
     return {folder.removeprefix(prefix).partition("/")[0] for folder in view.known if folder.startswith(prefix)}
 
 
-def count(view: SearchView) -> int:
-    """How many objects of conversations the view knows."""
-    return sum(len(marks) for folder, marks in view.known.items() if keys.searched_folder(folder))
-
-
 def _known_version(view: SearchView, space_id: str, conversation_id: str) -> int:
     """The version that the view has summaries of: most likely it is still the current one."""
     prefix = keys.versions_prefix(space_id, conversation_id)

@@ -1,5 +1,5 @@
 """The sources of documents in a space: its live notes, its bank files, its records, its conversations
-(conversation_documents.py), its memories (memory_documents.py), and the messages of its rooms (room_documents.py).
+(conversation_documents.py), its memories, and the messages of its rooms.
 """
 
 import logging
@@ -8,13 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from livemem import clock
 from livemem.changes.records import NoteSource, Record
-from livemem.errors import InvalidName
+from livemem.errors import InvalidName, MemoriesBroken
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
+from livemem.memories import operation as operations
+from livemem.memories.memory import Memory
 from livemem.notes import note as notes
 from livemem.notes.note import CopiedFrom, Note
 from livemem.process import Process
-from livemem.recall import conversation_documents, memory_documents, room_documents
+from livemem.recall import conversation_documents
+from livemem.rooms import message as messages
 from livemem.search.documents import (
     ARCHIVE,
     BANK,
@@ -29,9 +32,9 @@ from livemem.search.documents import (
     Reading,
     storable,
 )
-from livemem.search.view import DocumentSource, SearchView, held
+from livemem.search.view import DocumentSource, SearchView, Tail, held
 from livemem.spaces import contents
-from livemem.store import keys
+from livemem.store import conversation_keys, keys, memory_keys, room_keys
 from livemem.store.objects import Entry, Object
 
 logger = logging.getLogger(__name__)
@@ -52,8 +55,8 @@ def sources(
     return [
         *(_of_notes(process, space_id) if of_notes else ()),
         *([conversation_documents.all_of(process, space_id)] if of_talk else []),
-        *([memory_documents.all_of(process, space_id, whole=whole)] if kinds is None or MEMORY in kinds else []),
-        *([room_documents.all_of(process, space_id)] if kinds is None or MESSAGE in kinds else []),
+        *([memory_source(process, space_id, whole=whole)] if kinds is None or MEMORY in kinds else []),
+        *([room_source(process, space_id)] if kinds is None or MESSAGE in kinds else []),
     ]
 
 
@@ -62,7 +65,11 @@ def uncounted(view: SearchView) -> int:
 
     Messages of rooms are not among them: a digest takes them away.
     """
-    return conversation_documents.count(view) + memory_documents.count(view)
+    return sum(
+        len(marks)
+        for folder, marks in view.known.items()
+        if conversation_keys.searched_folder(folder) or memory_keys.is_of_memories(folder.partition("/")[2])
+    )
 
 
 def _of_notes(process: Process, space_id: str) -> list[DocumentSource]:
@@ -246,3 +253,123 @@ def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
     parts: list[tuple[tuple[str, ...], str]] = [((), sections.preamble(text))]
     parts += [(section.path, "".join(lines[section.body : section.own_end])) for section in headings]
     return [(titles, own.strip("\r\n")) for titles, own in parts if own.strip()]
+
+
+VERIFIED_AT = "verified_at"
+"""In `more` of a memory: its last confirmation, where that is not its time."""
+
+
+def memory_source(process: Process, space_id: str, *, whole: bool = False) -> DocumentSource:
+    """The source of the documents of all memories of a space: 3 LISTs, and 1 GET for each new operation. Once a minute
+    1 LIST per 1,000 operations instead.
+
+    Each store, correction, deletion or expiry is a new operation, behind the last one. An erasure ends with such an
+    operation too. The operations that it rewrites are seen within the minute, or at once if the `whole` log is listed.
+    """
+    prefix = memory_keys.prefix(space_id)
+    return DocumentSource(
+        prefix,
+        held(lambda key: memory_keys.parse_operation(key) is not None),
+        lambda item: _operation(process, item),
+        lambda: list(process.store.scan(prefix)),
+        takes_away=True,
+        tails=None if whole else lambda known: _memory_tails(space_id, known),
+    )
+
+
+def _memory_tails(space_id: str, folders: Iterable[str]) -> list[Tail]:
+    batch = list(folders)
+    prefixes = [memory_keys.log_prefix(space_id, kind) for kind in memory_keys.KINDS]
+    return [(prefix, max((key for key in batch if key.startswith(prefix)), default="")) for prefix in prefixes]
+
+
+def rewritten_memories(process: Process, view: SearchView, space_id: str) -> bool:
+    """Whether an operation that the view knows was rewritten or removed: 1 LIST per 1,000, none if it knows none."""
+    prefix = memory_keys.prefix(space_id)
+    known = view.known.get(prefix)
+    if not known:
+        return False
+    entries = {entry.key: entry.etag for entry in process.store.scan(prefix)}
+    return any(entries.get(key) != mark for key, mark in known.items())
+
+
+def verified_at(document: Document) -> str:
+    """When a memory was last confirmed."""
+    return str(document.more.get(VERIFIED_AT) or document.time)
+
+
+def _operation(process: Process, item: Object) -> Reading:
+    """The documents of an operation; none of one that can't be read."""
+    parsed = memory_keys.parse_operation(item.key)
+    assert parsed
+    try:
+        told = operations.read(process, item)
+    except MemoriesBroken:
+        # The routes that need the operation report it. A search continues without it.
+        return Reading(item.key, item.etag)
+    standing = [part.memory for part in told.parts() if part.op == "put" and part.memory.content]
+    # Of an erased operation only its existence remains.
+    gone = {part.memory.memory_id for part in told.parts()} - {memory.memory_id for memory in standing}
+    documents = tuple(_of_memory(memory) for memory in standing)
+    return Reading(item.key, item.etag, documents, parsed.number, tuple(sorted(gone)))
+
+
+def _of_memory(memory: Memory) -> Document:
+    expires = clock.iso_millis(clock.parse(memory.expires_at)) if memory.expires_at else ""
+    return Document(
+        id=memory.memory_id,
+        kind=MEMORY,
+        text=storable(memory.content),
+        # A fact stands for itself: facts stored before or after it are no neighbours.
+        group=f"memories/{memory.memory_id}",
+        position="",
+        time=clock.iso(clock.parse(memory.moment)),
+        expires=expires,
+        author=storable(memory.speaker),
+        category=storable(memory.category or ""),
+        tags=tuple(storable(subject) for subject in memory.subjects),
+        source={"memory_id": memory.memory_id, "kind": memory.kind},
+        more={
+            **({"expires_at": memory.expires_at} if memory.expires_at else {}),
+            **({"written_by": memory.provenance.author} if memory.said_by != memory.speaker else {}),
+            # Of one that was said before it was stored, its last storing confirms it.
+            **({VERIFIED_AT: clock.iso(clock.parse(memory.updated_at))} if memory.said_at else {}),
+        },
+    )
+
+
+def room_group(room: str) -> str:
+    """The group of a room's messages."""
+    return f"rooms/{room}"
+
+
+def room_source(process: Process, space_id: str, room: str | None = None) -> DocumentSource:
+    """The source of the messages of one room, or of all of a space: 1 LIST per 1,000, and 1 GET for each new one.
+
+    They are listed whole each time, so that messages that a digest removed are not found any more.
+    """
+    prefix = room_keys.rooms_prefix(space_id) if room is None else room_keys.room_prefix(space_id, room)
+    return DocumentSource(
+        prefix,
+        held(lambda key: room_keys.parse_message(key) is not None),
+        _message,
+        lambda: list(process.store.scan(prefix)),
+    )
+
+
+def _message(item: Object) -> Reading:
+    name = room_keys.parse_message(item.key)
+    assert name
+    told = messages.read(name, item)
+    document = Document(
+        id=name.name.removeprefix("rooms/").removesuffix(".json"),
+        kind=MESSAGE,
+        text=storable(told.content),
+        group=room_group(name.room),
+        position=name.name,
+        time=clock.iso(clock.parse(told.timestamp)),
+        author=storable(told.author),
+        source={"room": name.room, "message_id": storable(told.message_id)},
+        more={"timestamp": told.timestamp},
+    )
+    return Reading(item.key, item.etag, (document,))

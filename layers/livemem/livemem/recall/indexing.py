@@ -17,7 +17,7 @@ from livemem.jobs.lease import LeaseTaken
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
-from livemem.recall import conversation_documents, memory_documents, search
+from livemem.recall import conversation_documents, document_sources, search
 from livemem.recall.document_sources import sources, uncounted
 from livemem.search import search_snapshots, segments
 from livemem.search.segments import Segments
@@ -171,7 +171,7 @@ def _take_back(process: Process, view: SearchView, space_id: str, in_time: Calla
     and of memories, none where there are none.
     """
     known = conversation_documents.known(view, space_id)
-    gone = memory_documents.rewritten(process, view, space_id)
+    gone = document_sources.rewritten_memories(process, view, space_id)
     if known:
         # The next invocation reads the objects that were not read in time.
         with suppress(SearchNotReady):

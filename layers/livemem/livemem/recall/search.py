@@ -28,7 +28,7 @@ from livemem.errors import (
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import conversation_documents, reading_ids, room_documents
+from livemem.recall import conversation_documents, document_sources, reading_ids
 from livemem.recall.chosen_hits import HitList
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
@@ -458,7 +458,7 @@ def _follow(
     if request.conversations is None:
         some = sources(process, space_id, request.kinds)
         if request.room is not None:
-            some = [room_documents.of_room(process, space_id, request.room)]
+            some = [document_sources.room_source(process, space_id, request.room)]
         view.follow(process.store, some, in_time, most=views.READ_MOST)
         return None
     return conversation_documents.follow(process, view, space_id, request.conversations, request.levels, in_time, looks)

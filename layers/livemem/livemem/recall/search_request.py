@@ -8,7 +8,7 @@ from typing import Any
 from livemem.conversations import answer
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
-from livemem.recall import conversation_documents, room_documents
+from livemem.recall import conversation_documents, document_sources
 from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
 from livemem.search.documents import (
@@ -220,7 +220,7 @@ class SearchRequest:
             conversation_keys.check_conversation_id(conversation_id)
         result = cls.of(text, scope=named[0] if named else scope or ALL, **filters)
         if room is not None:
-            groups = (room_documents.group(room_keys.check_room(room)),)
+            groups = (document_sources.room_group(room_keys.check_room(room)),)
             # Of a room there is nothing else.
             return replace(result, filter=replace(result.filter, kinds=None, groups=groups), room=room)
         if kind is not None:

@@ -22,7 +22,7 @@ from livemem.recall import fan_out, summary
 from livemem.recall.bank_sections import StartSection, rest_on, sections_of
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.summary import WholeSpace
-from livemem.search.documents import BANK, CONVERSATION_KINDS, LIVE, MEMORY, SUMMARY, TURN, Document
+from livemem.search.documents import BANK, CONVERSATION_KINDS, LIVE, MEMORY, SUMMARY, TURN
 from livemem.spaces import contents
 from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
@@ -49,6 +49,13 @@ _OWN: tuple[Kind, ...] = ("self", "goal")
 
 
 HitKind = Literal["section", "live", "archive", "memory", "turn", "summary"]
+HIT_KINDS: Mapping[str, HitKind] = {
+    BANK: "section",
+    LIVE: "live",
+    MEMORY: "memory",
+    TURN: "turn",
+    SUMMARY: "summary",
+}
 
 
 @dataclass(frozen=True)
@@ -253,42 +260,30 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
 def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
     """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
-    from livemem.recall import (  # noqa: PLC0415
-        memory_documents,
-        reading_ids,
-        search,
-    )
+    from livemem.recall import document_sources, reading_ids, search  # noqa: PLC0415
     from livemem.recall.search_request import SearchRequest, message_text  # noqa: PLC0415
     from livemem.search import words  # noqa: PLC0415
 
     text = message_text(question)
     if not words.parse(text).words:
         return [], 0
-    kinds: Mapping[str, HitKind] = {
-        BANK: "section",
-        LIVE: "live",
-        MEMORY: "memory",
-        TURN: "turn",
-        SUMMARY: "summary",
-    }
-    talk_kinds = CONVERSATION_KINDS
-    asked = replace(SearchRequest.of(text, scope=scope, limit=HITS), present=scope == SCOPE)
-    answer = search.search(process, space_id, asked)
-    result = [
-        _hit(
-            kinds.get(hit.document.kind, "archive"),
-            hit.document,
-            reading_ids.reading_id(hit.document) if hit.document.kind in talk_kinds else hit.document.id,
-            memory_documents.verified_at(hit.document) if hit.document.kind == MEMORY else None,
-            visible(hit.document.text[slice(*hit.snippet)]),
+    request = replace(SearchRequest.of(text, scope=scope, limit=HITS), present=scope == SCOPE)
+    answer = search.search(process, space_id, request)
+    hits = []
+    for hit in answer.hits:
+        document = hit.document
+        role = document.role if document.kind == TURN else ""
+        tags = (f"#{tag}" for tag in document.tags)
+        hits.append(
+            StartHit(
+                HIT_KINDS.get(document.kind, "archive"),
+                reading_ids.reading_id(document) if document.kind in CONVERSATION_KINDS else document.id,
+                document.text,
+                (document.time[:16], document.said_by, role, document.category, *tags),
+                document.group,
+                document.source.get("section", ""),
+                document_sources.verified_at(document) if document.kind == MEMORY else None,
+                visible(document.text[slice(*hit.snippet)]),
+            )
         )
-        for hit in answer.hits
-    ]
-    return result, answer.unread
-
-
-def _hit(kind: HitKind, document: Document, name: str, verified_at: str | None, excerpt: str) -> StartHit:
-    role = document.role if kind == "turn" else ""
-    told = (document.time[:16], document.said_by, role, document.category, *(f"#{tag}" for tag in document.tags))
-    address = document.source.get("section", "")
-    return StartHit(kind, name, document.text, told, document.group, address, verified_at, excerpt)
+    return hits, answer.unread

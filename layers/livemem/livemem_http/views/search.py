@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from livemem import clock
-from livemem.recall import conversation_documents, memory_documents, search
+from livemem.recall import conversation_documents, document_sources, search
 from livemem.recall.context import Context
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import ShownSummary, ShownTurn
@@ -137,7 +137,7 @@ class HitView(View):
 
 
 def _verified_at(hit: Hit) -> str:
-    return hit.confirmed_at or memory_documents.verified_at(hit.document)
+    return hit.confirmed_at or document_sources.verified_at(hit.document)
 
 
 def source_of(space_id: str, hit: Hit) -> dict[str, str]:
