@@ -3,8 +3,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.search.passages import LEAST, LONGEST, OVERLAP, SNIPPET, WORDS, grown, snippet, split, split_lines
-from livemem.search.words import marks, parse
+from livemem.search.passages import LEAST, LONGEST, OVERLAP, SNIPPET, WORDS, grown, split, split_lines
+from livemem.search.words import marks, parse, snippet
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 MANY = st.lists(st.sampled_from(["word", "x", "longerword", "日本", "a" * 200]), max_size=600).map(" ".join)

@@ -16,7 +16,6 @@ from livemem.search import words
 from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, PERSON, Document
 from livemem.search.engine import Hit
 from livemem.search.evidence import LIKELY, LIKELY_ACROSS, respelled
-from livemem.search.index import passages_of
 from livemem.search.relative_dates import names_relative_date
 from livemem.search.sought import questions
 from livemem.search.words import Query
@@ -208,7 +207,7 @@ def statements_of(document: Document) -> list[str]:
     """
     if document.kind not in (LIVE, ARCHIVE, BANK) or document.role == PERSON:
         return []
-    parts = [document.text[start:end] for start, end in passages_of(document)]
+    parts = [document.text[start:end] for start, end in document.passages]
     if any(len(part.split()) > LONGEST_STATEMENT for part in parts):
         return []
     return [f"{document.title} {document.author} {part}" for part in parts]

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from livemem.search import passages
 from livemem.text.speakers import all_said_by, said_by
 
 PERSON = "person"
@@ -63,6 +65,11 @@ class Document:
     """
     more: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Further values that are needed to show it, as JSON."""
+
+    @cached_property
+    def passages(self) -> list[tuple[int, int]]:
+        """The ranges of characters of its passages."""
+        return (passages.split_lines if self.kind in LISTS else passages.split)(self.text)
 
     @property
     def written_by(self) -> str | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from livemem.search import passages, ranking, words
 from livemem.search.documents import LISTS, WORDLESS, Document
 from livemem.search.evidence import Baseline, QuestionTerms, respelled
-from livemem.search.index import DocumentFilter, Index, passages_of
+from livemem.search.index import DocumentFilter, Index
 from livemem.search.ranking import Instances
 from livemem.search.shape import IndexShape, Numbers
 from livemem.search.vectors import Pool, Rows
@@ -187,7 +187,7 @@ class Matches:
 
     def _passages(self, document: Document) -> tuple[list[tuple[int, int]], int]:
         """The passages of a hit, and which of them answers best."""
-        ranges = passages_of(document)
+        ranges = document.passages
         if len(ranges) == 1:
             return ranges, 0
         number = self._index.number(document.id)
@@ -200,7 +200,7 @@ class Matches:
         """One of the hits, with what of it is shown."""
         document, query = hit.document, self._question.query
         ranges, within = self._passages(document)
-        start, end = passages.snippet(document.text, query, within=ranges[within])
+        start, end = words.snippet(document.text, query, within=ranges[within])
         if document.kind in LISTS and (start, end) == ranges[within]:
             start, end = passages.grown(ranges, within)
         highlights = words.marks(document.text[start:end], query)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from livemem.search import database, passages, words
+from livemem.search import database, words
 from livemem.search.database import Unusable
 from livemem.search.documents import LISTS, SPOKEN, WORDLESS, Document, Reading
 from livemem.search.traits import traits
@@ -237,7 +237,7 @@ class Index:
 
     def _add_words(self, number: int, document: Document) -> None:
         heading = words.terms(document.title)
-        for first, last in passages_of(document):
+        for first, last in document.passages:
             terms = [*heading, *words.terms(document.text[first:last])]
             if document.kind in LISTS:
                 # It stands above all lines once.
@@ -427,11 +427,6 @@ def _can_be_sought(document: Document) -> bool:
     """Whether it has a word to look for. Small talk in a conversation has none, but the writer of a note means it."""
     has_words = words.says_something if document.kind in SPOKEN else words.has_words
     return has_words(document.text) or has_words(document.title)
-
-
-def passages_of(document: Document) -> list[tuple[int, int]]:
-    """The ranges of characters of its passages."""
-    return (passages.split_lines if document.kind in LISTS else passages.split)(document.text)
 
 
 def embedded(kind: str, title: str, text: str) -> str:

@@ -18,6 +18,7 @@ from functools import lru_cache
 import Stemmer
 
 from livemem.search.dates import Date, dates
+from livemem.search.passages import SNIPPET
 from livemem.search.sought import asks_model, asks_past, sought
 
 LONGEST = 64
@@ -207,6 +208,62 @@ def found(text: str, query: Query) -> Iterator[tuple[int, int, str]]:
             for term, start, end in _chunk(match[0]):
                 if _matches(term, sought, query.prefixes):
                     yield match.start() + start, match.start() + end, term
+
+
+def snippet(
+    text: str, query: Query, *, within: tuple[int, int] | None = None, longest: int = SNIPPET
+) -> tuple[int, int]:
+    """The characters of the excerpt that holds most different words of the query, then most of their instances.
+
+    `within` is the best passage, where one is known. An excerpt has at most `longest` characters and begins and ends
+    between words.
+    """
+    begin, end = within or (0, len(text))
+    hits = [(begin + start, begin + stop, term) for start, stop, term in found(text[begin:end], query)]
+    first, last = _densest(hits, longest)
+    room = max(0, longest - (last - first)) if hits else longest
+    start = max(begin, first - room // 2) if hits else begin
+    stop = min(end, start + longest)
+    start = max(begin, min(start, stop - longest))
+    return _between_words(text, start, stop, begin, end, keep=(first, last) if hits else None)
+
+
+def _densest(hits: list[tuple[int, int, str]], longest: int) -> tuple[int, int]:
+    """The range of characters of an excerpt that holds the most different words."""
+    best, result = (-1, -1), (0, 0)
+    counts: dict[str, int] = {}
+    rest = 0
+    for right, (_, stop, term) in enumerate(hits):
+        counts[term] = counts.get(term, 0) + 1
+        while rest < right and stop - hits[rest][0] > longest:
+            gone = hits[rest][2]
+            counts[gone] -= 1
+            if not counts[gone]:
+                del counts[gone]
+            rest += 1
+        worth = (len(counts), right - rest)
+        if worth > best:
+            best, result = worth, (hits[rest][0], stop)
+    return result
+
+
+def _between_words(
+    text: str, start: int, stop: int, begin: int, end: int, keep: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Those characters without the halves of words at both ends. The range `keep` is not cut."""
+    keep_start, keep_stop = keep or (stop, start)
+    if start > begin and not text[start - 1].isspace():
+        space = re.search(r"\s", text[start : min(keep_start, stop)])
+        start += space.end() if space else 0
+    if stop < end and not text[stop].isspace():
+        lowest = max(keep_stop, start)
+        cut = max(text.rfind(space, lowest, stop) for space in " \n\t")
+        stop = cut if cut > start else stop
+    while start < stop and text[start].isspace():
+        start += 1
+    while stop > start and text[stop - 1].isspace():
+        stop -= 1
+    return start, stop
 
 
 def _matches(term: str, sought: Set[str], prefixes: tuple[str, ...]) -> bool:
