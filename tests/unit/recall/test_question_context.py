@@ -1,4 +1,4 @@
-from livemem.recall import by_id, question_context
+from livemem.recall import by_id, message_context
 from livemem.recall.by_id import ReadRequest
 from tests.support.world import World
 
@@ -9,8 +9,8 @@ FILES = {
 }
 
 
-def outline_of(world: World) -> question_context.Outline:
-    return question_context.context(world.process, "demo", "Where is the crane?", room=None).outline
+def outline_of(world: World) -> message_context.Outline:
+    return message_context.context_of_question(world.process, "demo", "Where is the crane?", room=None).outline
 
 
 def test_every_entry_of_the_outline_can_be_read():

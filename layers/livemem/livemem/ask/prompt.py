@@ -17,7 +17,7 @@ from livemem.llm import tool_calling as llm
 from livemem.llm.templates import json_line
 from livemem.llm.tool_calling import Call, Thread, ToolReply
 from livemem.memories.memory import Memory
-from livemem.recall.question_context import Outline
+from livemem.recall.message_context import Outline
 from livemem.rooms.message import Message
 
 TURNS = 5

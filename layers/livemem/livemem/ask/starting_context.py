@@ -18,8 +18,8 @@ from livemem.memories import reading
 from livemem.memories.memory import Memory
 from livemem.memories.state import State, newest_first
 from livemem.process import Process
-from livemem.recall import question_context
-from livemem.recall.question_context import Outline
+from livemem.recall import message_context
+from livemem.recall.message_context import Outline
 from livemem.rooms import reading as rooms
 from livemem.rooms.message import Message
 from livemem.store.memory_keys import Kind
@@ -37,7 +37,7 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
     turns of the conversation so far.
 
     Side by side 1 GET of the synthesis, 1 LIST of each of three kinds of memories, and the requests of
-    `question_context.context`. With a room 1 LIST more, and 1 GET for each of its last ten messages.
+    `message_context.context_of_question`. With a room 1 LIST more, and 1 GET for each of its last ten messages.
     """
     selves, goals, of_asker, synthesis, (context, outline), last = process.store.concurrently(
         lambda: reading.recent(process, space_id, kind="self", limit=SELVES),
@@ -56,7 +56,7 @@ def known(process: Process, space_id: str, question: Question) -> tuple[CallResu
     ready in time says so instead.
     """
     try:
-        context = question_context.context(process, space_id, question.message, room=question.room)
+        context = message_context.context_of_question(process, space_id, question.message, room=question.room)
     except SearchNotReady as error:
         return CallResult({"error": error.detail}), {}
     return results.of_hits(context.hits, context.unread), context.outline

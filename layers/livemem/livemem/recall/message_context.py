@@ -1,23 +1,28 @@
-"""The known items about a person's message, over all kinds: the context of an agent before it answers.
+"""The known items about a person's message, over all kinds: the context of an agent before it answers. For an agent of
+this service that answers a question they come with an outline of the bank.
 
 One search. Hits below the relevance floor are left out (relevance.py). No item comes twice, and each gives its time and
 its author.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Literal, get_args
 
 from livemem import clock
 from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest
+from livemem.markdown.sections import split_address
 from livemem.process import Process
-from livemem.recall import conversation_documents, search
+from livemem.recall import bank_sections, conversation_documents, search
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.reading_ids import reading_id
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.search_request import ALL, SearchRequest, message_text
-from livemem.search.documents import ARCHIVE, LIVE, SUMMARY, TURN
+from livemem.recall.search_request import ALL, OF_ROOMS, SearchRequest, message_text
+from livemem.search import words
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MESSAGE, SUMMARY, TURN
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
@@ -237,3 +242,63 @@ def _told(item: KnownItem) -> str:
     head = ", ".join(filter(None, (f"{item.kind} {when}".strip(), *(_line(part)[:HEAD_CHARACTERS] for part in parts))))
     lines = "".join(f"  {line}\n" for line in item.text.split("\n"))
     return f"- [{head}] ({_line(item.id)[:HEAD_CHARACTERS]})\n{lines}"
+
+
+READING_FOR_QUESTION = timedelta(seconds=4)
+"""For how long it reads objects that the process does not know yet. The tools wait longer."""
+HITS, MESSAGES = 8, 10
+OTHERS = tuple(kind for kind in KINDS if kind != MESSAGE)
+
+Outline = dict[str, list[str]]
+"""The headings of each bank file, by the file's id: they name its sections (bank_sections)."""
+
+
+@dataclass(frozen=True)
+class QuestionContext:
+    """The hits, the best first, then the messages of rooms, the oldest first; the outline of the bank; and how many new
+    objects were left unread.
+    """
+
+    hits: Sequence[Hit]
+    outline: Outline
+    unread: int
+
+
+def context_of_question(process: Process, space_id: str, question: str, *, room: str | None) -> QuestionContext:
+    """Up to eight hits of all kinds but messages, as a search gives them, and up to ten messages of all rooms, or of
+    one, that pass the floor of contexts (relevance.py). For small talk there is nothing, and no request.
+
+    The requests of one `search.search`. Raises NotFound, SearchNotReady.
+    """
+    meta = heads.load_recent(process, space_id).meta
+    text = message_text(question)
+    floor = RelevanceFloor.of(text)
+    if floor.small_talk or not words.parse(text).words:
+        return QuestionContext([], {}, 0)
+    request = replace(SearchRequest.of(text, limit=HITS).of_kinds(OTHERS), present=True)
+    # The reader judges the other hits. Rooms are chatter, so each message has to pass.
+    in_rooms = replace(
+        SearchRequest.of_part(text, scope=OF_ROOMS, room=room, limit=MESSAGES),
+        floor=None,
+        least=process.settings.room_min_relevance,
+    )
+    until = process.clock() + READING_FOR_QUESTION
+    with search.answering(process, meta, [request, in_rooms], until=until) as (view, (answer, said)):
+        floor = floor.forgiving(text_of(hit.document) for hit in said.hits)
+        messages = sorted(filter(floor.admits_hit, said.hits), key=lambda hit: hit.document.time)
+        return QuestionContext([*answer.hits, *messages], outline(view), answer.unread)
+
+
+def outline(view: SearchView) -> Outline:
+    """The outline of the bank as the view knows it. No request."""
+    titles: dict[str, list[list[str]]] = defaultdict(list)
+    for path, source in view.index.sources(BANK):
+        address = split_address(source["section"]) if "section" in source else ()
+        titles[path].append(list(map(bank_sections.title, address)))
+    outline: Outline = {}
+    for path, title in titles.items():
+        shared = bank_sections.shared_headings(title)
+        outline[bank_sections.file_id(path)] = [
+            bank_sections.BETWEEN.join(item[shared:] or item) for item in title if any(item)
+        ]
+    return outline
