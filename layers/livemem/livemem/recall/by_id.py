@@ -151,18 +151,6 @@ def _look(name: str) -> Look:
     raise InvalidRequest.of("id", NOT_AN_ID)
 
 
-def _rules(process: Process, space_id: str) -> Thing:
-    return Thing("rules", rules.read(process, space_id))
-
-
-def _synthesis(process: Process, space_id: str) -> Thing:
-    return Thing("synthesis", history.synthesis(process, space_id, at=None).content)
-
-
-def _bank(process: Process, space_id: str) -> Thing:
-    return Thing("bank", list(history.bank(process, space_id, at=None, content=False)))
-
-
 def _of_bank(process: Process, space_id: str, name: str) -> Thing:
     # As searches tell it, the path and the headings stand side by side.
     path, headings = bank_sections.split_id(name if ".md#" in name else name.replace(".md > ", ".md#", 1))
@@ -239,4 +227,8 @@ def _summary(process: Process, space_id: str, conversation_id: str, level: int, 
     return Thing("summary", result[0])
 
 
-_FIXED: dict[str, Look] = {"rules": _rules, "synthesis": _synthesis, "bank": _bank}
+_FIXED: dict[str, Look] = {
+    "rules": lambda process, space_id: Thing("rules", rules.read(process, space_id)),
+    "synthesis": lambda *at: Thing("synthesis", history.synthesis(*at, at=None).content),
+    "bank": lambda *at: Thing("bank", list(history.bank(*at, at=None, content=False))),
+}

@@ -5,7 +5,7 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
@@ -288,7 +288,7 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
     counting = dict(zip(result, numbers, strict=True))
     chosen: list[Entry] = []
     for folder, batch in folders.items():
-        number, conversation = keys.version_of(folder), _conversation_of(folder)
+        number, conversation = keys.version_of(folder), "/".join(folder.split("/", 3)[:3])
         if conversation not in texts or conversation in deleted:
             continue
         if number is None:
@@ -296,10 +296,6 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
         elif number == counting.get(conversation, FIRST):
             chosen += _current(batch)
     return chosen
-
-
-def _conversation_of(folder: str) -> str:
-    return "/".join(folder.split("/", 3)[:3])
 
 
 def _kept_version(process: Process, entry: Entry) -> int:
@@ -397,12 +393,9 @@ SHOWN = {
 
 def _call(call: ToolCall) -> str:
     # Its name as well, for a call that has nothing else; all names stand in the title, where they are never cut off.
-    parts = [call.name, *(_json(value) for value in (call.arguments, call.result) if value is not None)]
-    return " ".join(parts)[:TOOL_CHARACTERS]
-
-
-def _json(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    values = (value for value in (call.arguments, call.result) if value is not None)
+    parts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values)
+    return " ".join([call.name, *parts])[:TOOL_CHARACTERS]
 
 
 def _of_summary(key: SummaryKey, summary: Summary) -> Document:

@@ -13,7 +13,6 @@ from livemem.recall import fan_out, search
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.search_request import OF_ROOMS, SearchRequest, message_text
-from livemem.rooms import message as messages
 from livemem.rooms import reading as rooms
 from livemem.search import words
 from livemem.search.engine import Hit
@@ -172,12 +171,12 @@ def _newest(process: Process, space_id: str, room: str | None, limit: int) -> li
     existing.sort(key=lambda item: item.newest or "", reverse=True)
     names = [item.room for item in existing[:ROOMS_MOST]] if room is None else [room]
     results = process.store.map(lambda name: rooms.newest(process, space_id, name, limit), names)
-    said = [_of_message(name, item) for name, batch in zip(names, results, strict=True) for item in batch]
+    said = [
+        ShownMessage(name, item.message_id, item.author, item.content, item.timestamp)
+        for name, batch in zip(names, results, strict=True)
+        for item in batch
+    ]
     return sorted(said, key=_order)[-limit:]
-
-
-def _of_message(room: str, message: messages.Message) -> ShownMessage:
-    return ShownMessage(room, message.message_id, message.author, message.content, message.timestamp)
 
 
 def _facts(
@@ -234,7 +233,9 @@ def markdown(
     if shown_messages:
         rooms = [room] if room is not None else sorted({item.room for item in shown_messages})
         lines = (
-            f"• {_author(item.author)} ({_moment(item, zone)}){_COLON[lang]} {_text(item)}" for item in shown_messages
+            f"• {_author(item.author)} ({clock.parse(item.timestamp).astimezone(zone):%d/%m %H:%M})"
+            f"{_COLON[lang]} {_text(item)}"
+            for item in shown_messages
         )
         blocks.append("\n".join([_LIVE[lang].format(_rooms(rooms, lang)), *lines]))
     if facts:
@@ -251,10 +252,6 @@ def one_line(text: str) -> str:
 
 def _author(name: str) -> str:
     return " ".join(_OF_AUTHORS.sub(" ", one_line(name)).split()) or "?"
-
-
-def _moment(shown_message: ShownMessage, zone: tzinfo) -> str:
-    return f"{clock.parse(shown_message.timestamp).astimezone(zone):%d/%m %H:%M}"
 
 
 def _text(shown_message: ShownMessage) -> str:

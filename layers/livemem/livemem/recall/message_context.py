@@ -225,13 +225,9 @@ def _line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def _minute(time: str) -> str:
-    return time[:16].replace("T", " ")
-
-
 def _told(item: KnownItem) -> str:
     """The item as Markdown: its kind, its time and author, its id, and below its text."""
-    when = f"{_minute(item.time)} UTC" if item.time else ""
+    when = f"{item.time[:16].replace('T', ' ')} UTC" if item.time else ""
     by = said_by(item.by, item.written_by or item.by)
     if item.kind == TURN:
         # The lines of an exchange name the speakers.

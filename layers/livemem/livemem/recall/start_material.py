@@ -192,7 +192,8 @@ def _chosen(newest: Newest, characters: int) -> list[Entry]:
 
     An object has at least as many bytes as its note has characters.
     """
-    batch = sorted(newest.listing if newest.exact else newest.entries, key=_order, reverse=True)
+    listed = newest.listing if newest.exact else newest.entries
+    batch = sorted(listed, key=lambda entry: contents.note_name(entry).order, reverse=True)
     texts: set[str] = set()
     rest = characters
 
@@ -243,10 +244,6 @@ def share_out(
         if own:
             item = own.popleft()
             heappush(turns, (used + size(item) if take(item) else used, place, own))
-
-
-def _order(entry: Entry) -> tuple[object, ...]:
-    return contents.note_name(entry).order
 
 
 def _memories(process: Process, space_id: str) -> list[Memory]:

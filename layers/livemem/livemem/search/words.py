@@ -158,7 +158,9 @@ def parse(query: str) -> Query:
             phrases.append(holding)
         if match["prefix"]:
             *held_before, last = holding
-            prefixes[_shorter(folded(match["prefix"]), last) if not held_before else last] = True
+            prefix = folded(match["prefix"])
+            # Terms are stems, and a prefix that is longer than its own stem would find none.
+            prefixes[last if held_before or prefix.startswith(last) else prefix] = True
             holding = tuple(held_before)
         words.update(dict.fromkeys(holding, True))
     ranking = tuple(word for word in words if word not in stop_terms())
@@ -346,11 +348,6 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _shorter(prefix: str, stem: str) -> str:
-    """The beginning to look up for a prefix. Terms are stems, and a prefix longer than its own stem would find none."""
-    return stem if prefix.startswith(stem) else prefix
 
 
 def _terms_of(chunk: str) -> tuple[str, ...]:
