@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from livemem import clock
-from livemem.recall.chosen_hits import WINDOW, HitList
+from livemem.recall.hit_list import WINDOW, HitList
 from livemem.recall.search_request import SearchRequest
 from livemem.search.documents import Document
 from livemem.search.engine import Hit

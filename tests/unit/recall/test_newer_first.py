@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
-from livemem.recall.newer_first import newer_first
+from livemem.recall.hit_list import newer_first
 from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit

@@ -7,7 +7,6 @@ from functools import cached_property
 
 from livemem.recall import conversation_documents
 from livemem.recall.document_sources import SECTIONS
-from livemem.recall.newer_first import words_said
 from livemem.recall.said_again import Saying, deciding
 from livemem.search import words
 from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, SUMMARY, TURN, Document
@@ -30,17 +29,17 @@ class _ShownLine:
 
     @cached_property
     def _line(self) -> frozenset[str]:
-        return words_said(f"{self._document.title} {self._text}")
+        return words.content_terms(f"{self._document.title} {self._text}")
 
     @cached_property
     def _section(self) -> frozenset[str]:
-        return words_said(f"{self._document.title} {self._document.text}")
+        return words.content_terms(f"{self._document.title} {self._document.text}")
 
     def says(self, note: str, sought: frozenset[str]) -> bool:
         """Whether the line is what a note that went into the section became: it has most of the note's words, those
         with digits and those of the question among them, the section has no other of them, and both deny the same.
         """
-        said = words_said(note)
+        said = words.content_terms(note)
         shared = said & self._line
         needed = (said & self._section) | (said & sought) | {word for word in said if any(map(str.isdigit, word))}
         enough = said and len(shared) >= BECAME * len(said) and needed <= shared

@@ -29,9 +29,9 @@ from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
 from livemem.recall import conversation_documents, document_sources, reading_ids
-from livemem.recall.chosen_hits import HitList
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
+from livemem.recall.hit_list import HitList
 from livemem.recall.search_request import KINDS, SearchRequest
 from livemem.search import view as views
 from livemem.search.documents import SUMMARY, TOOLS

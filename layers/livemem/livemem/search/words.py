@@ -136,6 +136,11 @@ def terms(text: str) -> list[str]:
     return [term for chunk in _CHUNK.findall(text) for term in _terms_of(chunk)]
 
 
+def content_terms(text: str) -> frozenset[str]:
+    """The terms of a text that say something, without stop words."""
+    return frozenset(terms(text)) - stop_terms()
+
+
 def names(query: Query, author: str) -> bool:
     """Whether a query names an author: by a word of the name that is no stop word."""
     return not set(query.words).isdisjoint(term for term in terms(author) if term not in stop_terms())

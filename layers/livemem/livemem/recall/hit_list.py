@@ -3,22 +3,24 @@
 Each decision about a document depends on those before it, and on the first `WINDOW`, which are always looked at
 together. So the answer is one list however many of it are asked for: more results never change the first ones.
 
-A consolidated note may say what was true when it was written. The section or the live note that says it as it is now
-is often longer, and ranks lower by its words: such notes come behind.
+A memory holds former values on purpose, in the words of the present one. Which of them fits a question better is
+chance, so newer statements stand before older ones that say nearly the same. A consolidated note may say what was true
+when it was written. The section or the live note that says it as it is now is often longer, and ranks lower by its
+words: such notes come behind. A note no longer holds if a newer one says nearly the same, and the section that both
+went into has the newer one's details, and none of the older one's.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import NamedTuple
 
+from livemem.recall.document_sources import SECTIONS
 from livemem.recall.found_copies import Above, holds
-from livemem.recall.newer_first import newer_first
 from livemem.recall.relevance import LOOKED_AT, statements_of
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
-from livemem.recall.superseded import behind, with_superseded
 from livemem.search import evidence, words
-from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, Document
 from livemem.search.engine import Hit, Matches
 from livemem.search.evidence import QuestionTerms, Statement
 from livemem.search.words import Query
@@ -180,3 +182,156 @@ def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
             placed.add(hit.document.id)
             ordered.append(hit)
     return ordered
+
+
+STATEMENTS = {LIVE, ARCHIVE, MEMORY}
+"""Kinds of documents that are statements of a time. A section is of all times, though a live note is not in it yet, and
+in a talk the one who repeats something does not take back what was said.
+"""
+NEARLY, LEAST = 0.6, 2
+"""Two statements say nearly the same if both hold this share of the words of the shorter one, and so many at least."""
+LENGTHS = 3
+"""So many times as long the longer one may be: a few words are not the new value of a sentence."""
+CHARACTERS = 1_000
+"""Of a statement at most. A longer text says much, and is no new value of another one."""
+
+
+@dataclass(frozen=True)
+class _Statement:
+    hit: Hit
+    said: frozenset[str]
+    """Its words that say something."""
+    answers: frozenset[str]
+    """Those of the question among them."""
+
+    def is_newer(self, other: "_Statement") -> bool:
+        """Whether it says nearly the same as an older one, and as much about the question. So what is said of staging
+        does not displace what is said of production, where the question is about that.
+        """
+        if BANK in (self.hit.document.kind, other.hit.document.kind):
+            # What the line says already is no news.
+            if self.hit.document.kind != LIVE or other.said >= self.said:
+                return False
+        elif self.hit.document.time <= other.hit.document.time:
+            return False
+        if not self.answers >= other.answers:
+            return False
+        shorter, longer = sorted((len(self.said), len(other.said)))
+        return longer <= LENGTHS * shorter and say_nearly_the_same(self.said, other.said)
+
+
+def say_nearly_the_same(words: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two statements with these words say nearly the same."""
+    return len(words & other) >= max(LEAST, NEARLY * min(len(words), len(other)))
+
+
+def newer_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
+    """The hits, each statement behind the newer ones that say nearly the same, and a section behind a live note that no
+    statement is newer than, if its line says nearly the same: these move up directly before it. Their part `newer` is
+    what they gain. Where the question asks for the past, or names a date, they stay as they are.
+    """
+    if query.asks_past or query.dates:
+        return list(hits)
+    sought = frozenset(query.words) - words.stop_terms() - words.asking_terms()
+    rest: list[tuple[Hit, _Statement | None]] = [(hit, _statement(hit, sought)) for hit in hits]
+    former = {hit.document.id for hit, item in rest if _place_of_newer(rest, item) is not None}
+    ordered: list[Hit] = []
+    while rest:
+        place, score = 0, rest[0][0].score
+        while newer := _place_of_newer(rest, rest[place][1], former):
+            place = newer
+        hit, _ = rest.pop(place)
+        if place:
+            hit = replace(hit, score=score, parts={**hit.parts, "newer": score - hit.score})
+        ordered.append(hit)
+    return ordered
+
+
+def _place_of_newer(
+    rest: Sequence[tuple[Hit, _Statement | None]], statement: _Statement | None, former: Collection[str] = ()
+) -> int | None:
+    """The place of the best newer statement of nearly the same; None if there is none. None that is `former` itself
+    displaces a section.
+    """
+    if statement is None:
+        return None
+    refused = former if statement.hit.document.kind == BANK else ()
+    newer = (
+        place
+        for place, (hit, other) in enumerate(rest)
+        if other and other.is_newer(statement) and hit.document.id not in refused
+    )
+    return next(newer, None)
+
+
+def _statement(hit: Hit, sought: frozenset[str]) -> _Statement | None:
+    document = hit.document
+    text = document.text[slice(*hit.line)] if document.kind == BANK else document.text
+    if document.kind not in {*STATEMENTS, BANK} or not document.time or len(text) > CHARACTERS:
+        return None
+    said = words.content_terms(text)
+    return _Statement(hit, said, sought & said) if said else None
+
+
+def with_superseded(hits: Sequence[Hit], section: Callable[[str], Document | None]) -> list[Hit]:
+    """The hits, those of consolidated notes with the id of the newest note that superseded them (`Hit.superseded_by`).
+    `section` gives the bank's present section of an id, None if it is gone.
+    """
+    notes = {hit.document.id: words.content_terms(hit.document.text) for hit in hits if hit.document.kind == ARCHIVE}
+    if len(notes) < 2:
+        return list(hits)
+    now: dict[str, frozenset[str]] = {}
+
+    def holds(name: str) -> frozenset[str]:
+        if name not in now:
+            document = section(name)
+            now[name] = frozenset(words.terms(document.text)) if document else frozenset()
+        return now[name]
+
+    def newer(old: Document) -> Iterator[Document]:
+        for hit in hits:
+            new = hit.document
+            if new.id in notes and new.time > old.time and say_nearly_the_same(notes[old.id], notes[new.id]):
+                ids = set(old.more.get(SECTIONS, ())).intersection(new.more.get(SECTIONS, ()))
+                if any(_replaced(notes[old.id], notes[new.id], holds(name)) for name in ids):
+                    yield new
+
+    def told(hit: Hit) -> Hit:
+        if hit.document.id not in notes:
+            return hit
+        best = max(newer(hit.document), key=lambda item: (item.time, item.id), default=None)
+        return replace(hit, superseded_by=best.id) if best else hit
+
+    return [told(hit) for hit in hits]
+
+
+def behind(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, each superseded note behind the one that superseded it."""
+    waiting: dict[str, list[Hit]] = {}
+    ids = {hit.document.id for hit in hits}
+    ordered: list[Hit] = []
+
+    def put(hit: Hit) -> None:
+        ordered.append(hit)
+        ids.discard(hit.document.id)
+        for other in waiting.pop(hit.document.id, ()):
+            put(other)
+
+    for hit in hits:
+        if hit.superseded_by in ids:
+            waiting.setdefault(hit.superseded_by or "", []).append(hit)
+        else:
+            put(hit)
+    return ordered
+
+
+def _replaced(old: frozenset[str], new: frozenset[str], section: frozenset[str]) -> bool:
+    """Whether a section has what only the newer note says, and nothing of what only the older one says. Of the words
+    those with digits count, if there are any: a value that changed is mostly a number.
+    """
+    lost, gained = _details(old - new), _details(new - old)
+    return bool(lost) and section.isdisjoint(lost) and (not gained or not section.isdisjoint(gained))
+
+
+def _details(terms: frozenset[str]) -> frozenset[str]:
+    return frozenset(term for term in terms if any(map(str.isdigit, term))) or terms
