@@ -141,10 +141,8 @@ def fix_block_boundaries(process: Process, layers: Layers, deadline: datetime, d
 
 def children(process: Process, layers: Layers, level: int, existing: Mapping[int, str]) -> list[Child]:
     """The summaries of the level below that are in no group yet, up to the first one that is missing."""
-    count = layers.boundaries[level]
-    first = summaries.group_boundaries(process, layers, level, [count])[0].children[1] + 1 if count else 1
     ids = {}
-    for number in range(first, layers.boundaries[level - 1] + 1):
+    for number in range(summaries.last_grouped(process, layers, level) + 1, layers.boundaries[level - 1] + 1):
         if number not in existing:
             break
         ids[number] = existing[number]

@@ -148,8 +148,7 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
     levels = [_level(process, layers, level, last_index, start) for level in keys.LEVELS]
     indexes = range(start[0], min(last_index, start[0] + MOST_OPEN - 1) + 1)
     turns = log.readable(process, space_id, conversation_id, indexes, None)
-    grouped = layers.boundaries[2]
-    behind = summaries.group_boundaries(process, layers, 2, [grouped])[0].children[1] if grouped else 0
+    behind = summaries.last_grouped(process, layers, 2)
     ungrouped = summaries.block_boundaries(process, layers, range(behind + 1, count + 1))
     building = known.known.building
     return Detail(
@@ -326,7 +325,6 @@ def _item(process: Process, layers: Layers, level: int, number: int, name: str |
 def waiting_summaries(process: Process, layers: Layers, most: int) -> list[Summary]:
     """The newest summaries of level 1 that are in no group of level 2, the newest first."""
     existing = summaries.current(process, layers, 1)
-    grouped = layers.boundaries[2]
-    behind = summaries.group_boundaries(process, layers, 2, [grouped])[0].children[1] if grouped else 0
+    behind = summaries.last_grouped(process, layers, 2)
     numbers = [number for number in sorted(existing, reverse=True) if number > behind][:most]
     return summaries.load(process, layers, 1, {number: existing[number] for number in numbers})

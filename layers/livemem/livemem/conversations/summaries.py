@@ -193,6 +193,12 @@ def group_boundaries(process: Process, layers: Layers, level: int, numbers: Sequ
     return _read(process, layers, GroupBoundary, [layers.at.boundary_key(level, number) for number in numbers])
 
 
+def last_grouped(process: Process, layers: Layers, level: int) -> int:
+    """The last child that is in a group of level 2 or 3, 0 where there is no group: 1 GET at most."""
+    count = layers.boundaries[level]
+    return group_boundaries(process, layers, level, [count])[0].children[1] if count else 0
+
+
 def load(process: Process, layers: Layers, level: int, named: Mapping[int, str]) -> list[Summary]:
     """These summaries of a level. `named` holds their names by number. The same requests."""
     return _read(process, layers, Summary, [layers.at.summary_key(level, *item) for item in named.items()])

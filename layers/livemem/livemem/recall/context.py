@@ -10,7 +10,7 @@ from datetime import timedelta
 from cachetools import LRUCache
 
 from livemem.conversations import reading, summary_versions
-from livemem.conversations.summaries import Layers, Summary, group_boundaries
+from livemem.conversations.summaries import Layers, Summary, last_grouped
 from livemem.conversations.summary_versions import FIRST, At, Standing
 from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest, NotFound
@@ -271,7 +271,8 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
     at = At(space_id, conversation, built)
     newest = max(groups, default=0)
     if newest != place.group:
-        place = replace(place, group=newest, behind=_last_child(process, at, newest, groups[newest]))
+        etags = {groups[newest].key: groups[newest].etag}
+        place = replace(place, group=newest, behind=last_grouped(process, Layers(at, {2: newest}, {}, etags), 2))
     if blocks is None or not place.group:
         blocks = _blocks(process, space_id, conversation_id, place)
     places[space_id, conversation_id] = place
@@ -295,9 +296,3 @@ def _blocks(process: Process, space_id: str, conversation_id: str, place: _Place
     """The summaries of level 1 behind those that were in groups."""
     prefix = f"{keys.summaries_prefix(space_id, conversation_id, place.version)}l1/"
     return list(process.store.scan(prefix, start_after=f"{prefix}{place.behind:06d}~"))
-
-
-def _last_child(process: Process, at: At, number: int, entry: Entry) -> int:
-    """The last summary that is in a group: 1 GET where this process has not read the group before."""
-    (group,) = group_boundaries(process, Layers(at, {}, {}, {entry.key: entry.etag}), 2, [number])
-    return group.children[1]
