@@ -105,7 +105,7 @@ def test_one_new_block_costs_one_call_and_no_more_requests_than_a_block_that_is_
         talk.said(250)
         with pytest.MonkeyPatch.context() as patch:
             if not shows:
-                patch.setattr(making, "find", lambda *_: None)
+                patch.setattr(making, "block_before", lambda *_: None)
             talk.world.client.reset()
             asked = len(talk.llm.asked)
             talk.update()
