@@ -33,7 +33,7 @@ from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.store import keys
 
-TIMES = 5
+TIMES = 3
 """How often each action is done. What most of the times take counts: the first ones fill caches."""
 QUIET_SECONDS = 0.4
 """Before each action, so that what the last one has begun in the background is not counted."""

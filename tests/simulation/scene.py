@@ -180,9 +180,9 @@ class Action:
 class Sampled:
     """How much of a kind `make test` plays: every so many-th request of kills, and turn of pairs; so many histories."""
 
-    requests: int = 12
-    turns: int = 8
-    histories: int = 100
+    requests: int = 24
+    turns: int = 16
+    histories: int = 40
 
 
 @dataclass(frozen=True)

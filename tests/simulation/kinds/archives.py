@@ -144,5 +144,5 @@ ARCHIVES = Kind(
         Action("rest of an export", _work, _put_aside, works=True, seconds=WORK_SECONDS),
     ),
     small=((packing, "PART_BYTES", PART), (packing, "LEVEL", 1)),
-    sampled=Sampled(requests=12),
+    sampled=Sampled(requests=24),
 )

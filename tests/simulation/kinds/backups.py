@@ -243,5 +243,5 @@ BACKUPS = Kind(
     ACTIONS,
     PAIRS,
     small=((taking, "BATCH", 4),),
-    sampled=Sampled(requests=8, turns=3),
+    sampled=Sampled(requests=16, turns=5),
 )

@@ -584,4 +584,4 @@ class TalkHistory(History):
         return cast("Draft", draft)
 
 
-CONVERSATIONS = Kind("conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=90, turns=29))
+CONVERSATIONS = Kind("conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=99, turns=41))

@@ -386,5 +386,5 @@ COPIES = Kind(
     ACTIONS,
     PAIRS,
     small=((packing, "LEVEL", 1),),
-    sampled=Sampled(requests=24, turns=11),
+    sampled=Sampled(requests=36, turns=17),
 )

@@ -432,5 +432,5 @@ DIGESTS = Kind(
     (RoomHistory,),
     # Digests and chunks of a few messages, so that short histories have several of both.
     small=((digest_input, "MOST", 7), (digest_input, "CHUNK_MESSAGES", 3)),
-    sampled=Sampled(requests=24, turns=11),
+    sampled=Sampled(requests=36, turns=17),
 )

@@ -319,4 +319,4 @@ PAIRS = (
     _cut(ERASE, UNDO, folded),
     _cut(ERASE, BACK_UP, live),
 )
-ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(requests=36, turns=8))
+ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(requests=48, turns=16))

@@ -190,5 +190,5 @@ QUESTIONS = Kind(
         Pair(REST, TWO, (failing,), name="question that fails"),
         Pair(IN_A_CROWD, REST, CROSSED, name="one invocation twice, one from a long queue"),
     ),
-    sampled=Sampled(requests=12, turns=17),
+    sampled=Sampled(requests=24, turns=23),
 )

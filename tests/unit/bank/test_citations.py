@@ -256,7 +256,7 @@ def test_a_heading_in_a_code_fence_is_no_section():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("content", ["- " * 60 + "deep\n", "> " * 100 + "# deep\n", ">" * 38 + "a\n" + "b\n" * 9_000])
+@pytest.mark.parametrize("content", ["- " * 60 + "deep\n", "> " * 100 + "# deep\n", ">" * 38 + "a\n" + "b\n" * 2_000])
 def test_a_file_nested_beyond_the_parser_is_one_piece_of_text(content: str):
     diary = Diary()
     diary.fold("a", created(content))
@@ -296,12 +296,12 @@ def grown(rounds: int, notes: int = 20) -> Diary:
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [2, 53])
 def test_asking_for_sources_costs_three_requests_however_long_the_history_is(rounds: int):
-    diary = grown(rounds)
+    diary = grown(rounds, 4)
     diary.world.client.reset()
 
     found = ask(diary)
 
-    assert sum(len(section.sources) for section in found.sections) == 2 + 20 * (rounds - 1)
+    assert sum(len(section.sources) for section in found.sections) == 2 + 4 * (rounds - 1)
     assert diary.world.client.counts == {"GET": 3}  # the head, the file, one record
 
 
