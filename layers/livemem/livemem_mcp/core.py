@@ -23,6 +23,7 @@ from livemem.memories.memory import MemoryDraft as Fact
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import start
+from livemem.recall.short_ids import short_id
 from livemem.recall.start import StartRequest
 from livemem.store import keys, memory_keys
 from livemem.text.items import joined
@@ -90,7 +91,11 @@ def start_session(
     name = session.principal.name if user is None else user
     request = StartRequest.of(lang=session.language(lang), user=name, **wanted)
     view = StartView.of(start.start(session.process, space, request))
-    return ToolAnswer(view.markdown, telling.as_json(view))
+    text = view.markdown
+    for part in view.parts:
+        if part.kind == "summary" and part.source:
+            text = text.replace(part.source, short_id(part.source))
+    return ToolAnswer(text, telling.as_json(view))
 
 
 @_tool(

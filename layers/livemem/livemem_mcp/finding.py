@@ -132,7 +132,7 @@ def _of_conversation(
     """The context that a conversation needs before its next call."""
     most = {} if limit is None else {"max_results": limit}
     asked = contexts.ContextRequest.of(q, **wanted, **most)
-    view = ContextView.of(contexts.context(session.process, space_id, conversation_id, asked))
+    view = ContextView.of(contexts.context(session.process, space_id, conversation_id, asked, hit_lines.OF_TALK))
     return ToolAnswer(context_as_markdown(view) or NOTHING, telling.as_json(view))
 
 

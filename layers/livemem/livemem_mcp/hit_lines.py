@@ -6,9 +6,12 @@ words of Ann, as the token `bot` wrote them.
 
 from collections.abc import Sequence
 
+from livemem import clock
+from livemem.recall import render_context
 from livemem.recall.message_context import DAY, KnownItem
 from livemem.recall.reading_ids import reading_id
-from livemem.recall.short_ids import short_id
+from livemem.recall.render_context import ShownSummary, ShownTurn, TalkForm
+from livemem.recall.short_ids import short_id, tells_day
 from livemem.search.documents import ARCHIVE, BANK, MESSAGE, TURN, Document
 from livemem_http.views.search import HitView
 
@@ -59,8 +62,7 @@ def _when(reference: str, kind: str, time: str) -> str:
     day = time[:DAY]
     if kind == MESSAGE:
         return time[:MINUTE].replace("T", " ")
-    known = kind == BANK or reference.partition("/")[2].startswith(f"{day.replace('-', '')}T")
-    return "" if known else day
+    return "" if kind == BANK or tells_day(reference, day) else day
 
 
 def of_known(item: KnownItem) -> str:
@@ -77,3 +79,27 @@ def of_known(item: KnownItem) -> str:
     lines = item.text.split("\n")
     text = "".join(f"\n  {line}" for line in lines) if exchange else f" {' '.join(lines)}"
     return f"- [{_joined(reference, told)}]{text}\n"
+
+
+def _head_of_turn(shown: ShownTurn) -> str:
+    turn, who = shown.turn, render_context.speakers(shown.turn)
+    token = render_context.line(turn.token)
+    told = [clock.iso(turn.said_at())[:DAY], who, f"via {token}" if who not in ("", token) else ""]
+    return f"[Turn {turn.turn_index} {' '.join(filter(None, told))}]"
+
+
+def _head_of_summary(shown: ShownSummary) -> str:
+    summary = shown.summary
+    days = dict.fromkeys((summary.range_start[:DAY], summary.range_end[:DAY]))
+    told = ["..".join(days), render_context.line(summary.said_by)]
+    return f"[Level {summary.level} Summary {summary.number} {' '.join(filter(None, told))}]"
+
+
+OF_TALK = TalkForm(
+    ("## Newest turns", "## Earlier turns on this", "## Summaries on this", "## Newest summaries"),
+    _head_of_turn,
+    _head_of_summary,
+)
+"""The form of a conversation's context. Turns and summaries have their numbers: the caller names the conversation. No
+author can forge such a line (text/labels.py).
+"""

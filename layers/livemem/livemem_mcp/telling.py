@@ -7,15 +7,19 @@ from pydantic import BaseModel
 
 from livemem.ask.question import Question
 from livemem.jobs.run import Run
+from livemem.recall.short_ids import MEMORIES, NOTES, short_id, tells_day
+from livemem.store import memory_keys
 from livemem.text.items import joined
 from livemem_http.views import RunView
-from livemem_http.views.ask import AskView
+from livemem_http.views.ask import AskView, SourceView
 from livemem_mcp.tool import ToolAnswer
 
 GOING_ON = ("queued", "running")
 """The states of a run that has no result yet."""
 LATER = "Call consolidate again later. If it fails again, tell the user."
 BY_SEARCH = "Look it up with search, or ask again later."
+FOLDERS = {"note": NOTES, "archive": NOTES, "bank": "bank/"} | dict.fromkeys(map(str, memory_keys.KINDS), MEMORIES)
+"""By the kind of a source what its id begins with, for the tool `read`."""
 METRICS = (
     *("notes_processed", "notes_remaining", "notes_discarded", "bank_files_created", "bank_files_updated"),
     *("edits_applied", "llm_tokens_used"),
@@ -57,12 +61,14 @@ def of_question(space_id: str, asked: Question) -> ToolAnswer:
         return ToolAnswer(
             f"No answer ({view.error.code}): {view.error.detail} {BY_SEARCH}\n", as_json(view), failed=True
         )
-    sources = "\n".join(f"- {one.kind} {one.id}{_day(one.at)}: {one.excerpt}" for one in view.sources or ())
+    sources = "\n".join(map(_source, view.sources or ()))
     return ToolAnswer(joined(view.message or "", "Sources:" if sources else "", sources), as_json(view))
 
 
-def _day(moment: str | None) -> str:
-    return f" ({moment[:10]})" if moment else ""
+def _source(source: SourceView) -> str:
+    name = short_id(f"{FOLDERS.get(source.kind, '')}{source.id}", archived=source.kind == "archive")
+    day = (source.at or "")[: len("2026-02-20")]
+    return f"- [{name}{f' {day}' if day and not tells_day(name, day) else ''}] {source.excerpt}"
 
 
 def _going_on(how: str, handle: str, data: Mapping[str, Any]) -> ToolAnswer:

@@ -20,7 +20,7 @@ from livemem.recall.conversation_documents import Looks
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
+from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn, TalkForm
 from livemem.recall.search_request import RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
@@ -98,8 +98,11 @@ class _Found:
     unread: int = 0
 
 
-def context(process: Process, space_id: str, conversation_id: str, request: ContextRequest) -> Context:
-    """The context of a conversation: 3 round trips where this process knows it, mostly 2.
+def context(
+    process: Process, space_id: str, conversation_id: str, request: ContextRequest, form: TalkForm | None = None
+) -> Context:
+    """The context of a conversation: 3 round trips where this process knows it, mostly 2. `form` is that of the
+    Markdown, where it is another one.
 
     Each source has a time of its own. One that fails is left out. Raises NotFound. If all sources fail, raises the
     first one's error.
@@ -135,7 +138,7 @@ def context(process: Process, space_id: str, conversation_id: str, request: Cont
         [ShownSummary(found.told[summary.level, summary.number], summary.relevance) for summary in summaries],
         waiting,
     )
-    kept, text = render_context.fitting(sections, request.max_chars)
+    kept, text = render_context.fitting(sections, request.max_chars, form)
     failed = {*failures, *([RECENT] if missing else [])}
     return Context(kept, text, tuple(name for name in SECONDS if name in failed), found.unread)
 

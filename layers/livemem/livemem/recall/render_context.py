@@ -3,7 +3,7 @@
 Pure functions. They choose in this order: first the raw turns, then the found ones, then the latest summaries.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from livemem import clock
@@ -63,6 +63,15 @@ class Sections:
     turns: list[ShownTurn] = field(default_factory=list)
     summaries: list[ShownSummary] = field(default_factory=list)
     waiting: list[ShownSummary] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TalkForm:
+    """The lines around what was said: the headings of the sections, the first line of a turn, and that of a summary."""
+
+    headings: tuple[str, str, str, str]
+    turn: Callable[[ShownTurn], str]
+    summary: Callable[[ShownSummary], str]
 
 
 @dataclass(frozen=True)
@@ -200,11 +209,11 @@ def _all_in(ends: tuple[int, int], numbers: Collection[int]) -> bool:
     return ends[1] - ends[0] < len(numbers) and all(number in numbers for number in range(ends[0], ends[1] + 1))
 
 
-def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
+def fitting(sections: Sections, characters: int, form: TalkForm | None = None) -> tuple[Sections, str]:
     """The sections that fit into so many characters of Markdown, and the Markdown. Sections give way from the last to
     the first, whole entries at a time. The newest raw turn stays, cut in its middle if necessary.
     """
-    parts = _entries(sections)
+    parts = _entries(sections, form)
     counts = [len(entries) for _, entries in parts]
     size = _size(parts, counts)
     for place in reversed(range(len(parts))):
@@ -214,10 +223,10 @@ def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
             size = _size(parts, counts)
     raw = sections.raw[len(sections.raw) - counts[0] :]
     kept = Sections(raw, sections.turns[: counts[1]], sections.summaries[: counts[2]], sections.waiting[: counts[3]])
-    text = markdown(kept)
+    text = markdown(kept, form)
     while len(text) > characters and kept.raw:
         kept = replace(kept, raw=[_shorter(kept.raw[-1], len(text) - characters)])
-        text = markdown(kept)
+        text = markdown(kept, form)
     return kept, text
 
 
@@ -237,9 +246,9 @@ def _size(parts: Sequence[tuple[str, Sequence[str]]], counts: Sequence[int]) -> 
     return len(_joined(shown))
 
 
-def markdown(sections: Sections) -> str:
+def markdown(sections: Sections, form: TalkForm | None = None) -> str:
     """The sections under their headings without empty ones. The text ends with a line break, or is empty."""
-    return _joined(_entries(sections))
+    return _joined(_entries(sections, form))
 
 
 def _joined(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
@@ -247,21 +256,28 @@ def _joined(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
     return text + "\n" if text else ""
 
 
-def _entries(sections: Sections) -> list[tuple[str, list[str]]]:
+def _entries(sections: Sections, form: TalkForm | None) -> list[tuple[str, list[str]]]:
     """The headings with the entries below each."""
-    return [
-        (RAW, [_turn(item) for item in sections.raw]),
-        (TURNS, ["\n".join(map(_turn, (turn, *turn.others))) for turn in sections.turns]),
-        (SUMMARIES, [_summary(summary) for summary in sections.summaries]),
-        (WAITING, [_summary(item, tools=True) for item in sections.waiting]),
+    form = form or TalkForm((RAW, TURNS, SUMMARIES, WAITING), _head_of_turn, _head_of_summary)
+    turns = [
+        ["\n".join(_turn(part, form) for part in (turn, *turn.others)) for turn in batch]
+        for batch in (sections.raw, sections.turns)
     ]
+    found = [_summary(summary, form) for summary in sections.summaries]
+    waiting = [_summary(item, form, tools=True) for item in sections.waiting]
+    return list(zip(form.headings, [*turns, found, waiting], strict=True))
 
 
-def _turn(shown_turn: ShownTurn) -> str:
+def _head_of_turn(shown_turn: ShownTurn) -> str:
+    turn, who = shown_turn.turn, speakers(shown_turn.turn)
+    relevance = f" - Relevance: {shown_turn.relevance}%" if shown_turn.relevance is not None else ""
+    told = [_moment(clock.iso(turn.said_at())), *([said_by(who, line(turn.token))] if who else [])]
+    return f"[Turn {turn.turn_index}{relevance}] {', '.join(told)}"
+
+
+def _turn(shown_turn: ShownTurn, form: TalkForm) -> str:
     turn = shown_turn.turn
-    result = shown_turn.relevance is not None
-    relevance = f" - Relevance: {shown_turn.relevance}%" if result else ""
-    lines = [f"[Turn {turn.turn_index}{relevance}] {', '.join([_moment(clock.iso(turn.said_at())), *_speaker(turn)])}"]
+    lines = [form.turn(shown_turn)]
     # A message that names its author is that person's or agent's, with any role. Of a turn both are named.
     labels = ("", "") if turn.written_by and turn.role else (f"{_SIDES[turn.role]}: ", "Assistant: ")
     lines += [f"{labels[0]}{escaped(shown_turn.user)}"] if shown_turn.user.strip() else []
@@ -270,13 +286,10 @@ def _turn(shown_turn: ShownTurn) -> str:
     return "\n".join(lines)
 
 
-def _speaker(turn: Turn) -> list[str]:
-    """The speakers that the turn names, of a whole turn the user's side first: on one line, which no name can end. The
-    token that wrote it where they are others (speakers.said_by).
-    """
+def speakers(turn: Turn) -> str:
+    """The speakers that the turn names, of a whole turn the user's side first: on one line, which no name can end."""
     named = filter(None, (turn.user, turn.author if turn.written_by else None))
-    who = ", ".join(_line(name)[:SPEAKER_CHARACTERS] for name in named)
-    return [said_by(who, _line(turn.token))] if who else []
+    return ", ".join(line(name)[:SPEAKER_CHARACTERS] for name in named)
 
 
 def _moment(moment: str) -> str:
@@ -284,22 +297,19 @@ def _moment(moment: str) -> str:
     return f"{moment[:16].replace('T', ' ')} UTC"
 
 
-def _range(summary: Summary) -> str:
-    """The time of the covered turns: one day, or from one day to another."""
-    first, last = summary.range_start[:10], _moment(summary.range_end)
-    return last if last.startswith(first) else f"{first} to {last}"
-
-
-def _summary(shown_summary: ShownSummary, *, tools: bool = False) -> str:
+def _head_of_summary(shown_summary: ShownSummary) -> str:
     summary = shown_summary.summary
     relevance = f" - Relevance: {shown_summary.relevance}%" if shown_summary.relevance is not None else ""
-    lines = [
-        f"[Level {summary.level} Summary{relevance}] "
-        + ", ".join(filter(None, (_range(summary), _line(summary.said_by)))),
-        escaped(summary.summary, sides=summary.verbatim),
-    ]
+    first, last = summary.range_start[:10], _moment(summary.range_end)
+    told = filter(None, (last if last.startswith(first) else f"{first} to {last}", line(summary.said_by)))
+    return f"[Level {summary.level} Summary{relevance}] {', '.join(told)}"
+
+
+def _summary(shown_summary: ShownSummary, form: TalkForm, *, tools: bool = False) -> str:
+    summary = shown_summary.summary
+    lines = [form.summary(shown_summary), escaped(summary.summary, sides=summary.verbatim)]
     if summary.key_findings:
-        lines += ["Key findings:", *(f"- {_line(finding)}" for finding in summary.key_findings)]
+        lines += ["Key findings:", *(f"- {line(finding)}" for finding in summary.key_findings)]
     lines += [f"Files mentioned: {_names(summary.files_mentioned)}"] if summary.files_mentioned else []
     lines += [f"Tools used: {_names(summary.tools_used)}"] if tools and summary.tools_used else []
     return "\n".join(lines)
@@ -307,8 +317,9 @@ def _summary(shown_summary: ShownSummary, *, tools: bool = False) -> str:
 
 def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - TOOLS} more" if len(names) > TOOLS else ""
-    return ", ".join(_line(name) for name in names[:TOOLS]) + more
+    return ", ".join(line(name) for name in names[:TOOLS]) + more
 
 
-def _line(text: str) -> str:
+def line(text: str) -> str:
+    """The text on one line, with its invisible characters shown."""
     return visible(" ".join(text.split()))

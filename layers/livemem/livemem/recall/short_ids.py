@@ -28,15 +28,18 @@ OF_TALK = re.compile(
     rf"(?P<kind>turns|summaries)/(?P<conversation>{_ULID}{{10,26}})/(?P<rest>[0-9]{{1,10}}(?:/[0-9]{{1,10}})?)"
 )
 _LONG_OF_TALK = re.compile(
-    rf"conversations/(?P<conversation>{keys.RUN_ID.pattern})/(?P<kind>turns|summaries)/(?P<rest>.+)"
+    rf"(?:conversations/)?(?P<conversation>{keys.RUN_ID.pattern})/"
+    r"(?:(?:turns/)?(?P<turn>[0-9]+)(?:/[a-z]+)?|(?:summaries/|l)(?P<summary>[0-9]+/[0-9]+))"
 )
+"""As `read` takes it, or as a search names a side of a turn and a summary."""
 
 
 def short_id(reference: str, *, archived: bool = False) -> str:
     """The short form of an id as `reading_ids.reading_id` gives it. Ids of sections, files and rooms have none."""
     talk = _LONG_OF_TALK.fullmatch(reference)
     if talk:
-        return f"{talk['kind']}/{talk['conversation'][: LETTERS + 2]}/{talk['rest']}"
+        kind, rest = ("turns", talk["turn"]) if talk["turn"] else ("summaries", talk["summary"])
+        return f"{kind}/{talk['conversation'][: LETTERS + 2]}/{rest}"
     if reference.startswith(MEMORIES):
         return reference[: len(MEMORIES) + LETTERS]
     name = of_note(reference.removeprefix(NOTES)) if reference.startswith(NOTES) else None
@@ -51,6 +54,11 @@ def of_note(note_id: str) -> str | None:
         return None
     # As a number the suffix has two tokens; as it stands, up to one for each character.
     return f"{keys.compact_time(name.timestamp)}{int(name.suffix, 16) % 10**DIGITS:0{DIGITS}}"
+
+
+def tells_day(name: str, day: str) -> bool:
+    """Whether a short id tells the day of what it names."""
+    return name.partition("/")[2].startswith(f"{day.replace('-', '')}T")
 
 
 def is_short(name: str) -> bool:
