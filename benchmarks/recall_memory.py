@@ -7,8 +7,8 @@ with an answer, 10 near its subjects and 10 far from them without one, and 16 Fr
 `right` names what answers, for each piece of the answer the documents that hold it. A section answers too if its
 snippet shows the `line` of such a note. `after` names the note that it makes a former one.
 
-`near_misses.jsonl`: 36 more near the project's subjects that nothing answers. The rule for them was chosen on every
-second one, the given ones.
+`near_misses.jsonl`: 56 more near the project's subjects that nothing answers. The rule for them was chosen on every
+second one of the first 36, the given ones. The 20 later ones were written after it.
 
 `recall_changing.jsonl`: 25 facts that are stated and then change one to three times within five weeks. Each is asked
 for where all of them are folded, where the last week is not, and as live notes without a bank.
@@ -38,7 +38,7 @@ CHANGING = Path(__file__).with_name("recall_changing.jsonl")
 FIRST_DAY = datetime(2025, 3, 3, 8, tzinfo=UTC)
 WEEK = 7
 LIMITS = (3, 10, 25)
-GIVEN, HELD_OUT = "given", "held out"
+GIVEN, HELD_OUT, LATER = "given", "held out", "later"
 CROSSING, NEAR, NONSENSE = "crossing", "near", "nonsense"
 """Kinds of questions that are counted apart: French ones about English texts, and those without an answer."""
 VECTORS = {"local": "bundled model", "none": "by words"}
@@ -350,6 +350,7 @@ def measured(vectors: str, *, missed: bool) -> Iterator[str]:
         yield f"  a former value above the right one: {found.former_above}"
         yield f"  nothing for near questions: {found.silent[NEAR]} of 10, for nonsense: {found.silent[NONSENSE]} of 10"
         yield f"  for near misses: given {found.silent[GIVEN]} of 18, held out {found.silent[HELD_OUT]} of 18"
+        yield f"  for those written later: {found.silent[LATER]} of 20"
         yield f"  French on English @5, all / bank,live: {' / '.join(map(str, found.crossing.values()))} of 16"
         yield f"  said twice among the first ten: {found.again} of {found.hits} hits"
         if missed:
