@@ -22,7 +22,7 @@ from livemem.memories.memory import Memory
 from livemem.notes import pages
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import bank_sections
+from livemem.recall import bank_sections, short_ids
 from livemem.spaces import rules, unreadable
 from livemem.store import conversation_keys, cursors, keys, memory_keys
 
@@ -87,9 +87,6 @@ def _end(text: str, start: int, most: int, behind: int) -> int:
 ThingKind = Literal["rules", "synthesis", "bank", "file", "section", "note", "memory", "turn", "summary"]
 CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 500, 100_000
 NOT_AN_ID = "must be an id from start, search or context"
-_OF_TALK = re.compile(r"(?:conversations/)?(?P<conversation>[^/]+)/(?P<rest>.+)")
-_TURN = re.compile(r"(?:turns/)?(?P<index>\d+)(?:/\w+)?")
-_SUMMARY = re.compile(r"(?:summaries/|l)(?P<level>\d)/(?P<number>\d+)")
 _AGAIN = re.compile(r" \(\d+\)$")
 
 
@@ -181,19 +178,16 @@ def _memory(name: str) -> Look:
 
 
 def _of_talk(name: str) -> Look:
-    match = _OF_TALK.fullmatch(name)
+    match = short_ids.FULL_OF_TALK.fullmatch(name)
     if not match:
-        raise InvalidName("id", "is not the id of a part of a conversation")
-    conversation_id = conversation_keys.check_conversation_id(match["conversation"])
-    turn, summary = _TURN.fullmatch(match["rest"]), _SUMMARY.fullmatch(match["rest"])
+        raise InvalidName("id", "is not the id of a turn or a summary")
+    conversation_id, turn, summary = match.groups()
     if turn:
-        index = conversation_keys.check_index(turn["index"])
+        index = conversation_keys.check_index(turn)
         return lambda process, space_id: _turn(process, space_id, conversation_id, index)
-    if summary:
-        level = conversation_keys.check_level(summary["level"])
-        number = conversation_keys.check_number(summary["number"])
-        return lambda process, space_id: _summary(process, space_id, conversation_id, level, number)
-    raise InvalidName("id", "is not the id of a turn or a summary")
+    level, number = summary.split("/")
+    place = conversation_keys.check_level(level), conversation_keys.check_number(number)
+    return lambda process, space_id: _summary(process, space_id, conversation_id, *place)
 
 
 def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> Thing:

@@ -1,16 +1,13 @@
 """The ids by which found documents are read, and the documents that they name."""
 
-import re
-
 from livemem.markdown.sections import split_address
 from livemem.recall import bank_sections
+from livemem.recall.short_ids import FULL_OF_TALK
 from livemem.search.documents import BANK, MEMORY, MESSAGE, SUMMARY, TURN, Document
 from livemem.search.index import Index
 from livemem.search.shape import IndexShape
 
 _SIDES = ("user", "assistant", "tool")
-_OF_TURN = re.compile(r"conversations/(?P<conversation>[^/]+)/turns/(?P<index>[0-9]+)")
-_OF_SUMMARY = re.compile(r"conversations/(?P<conversation>[^/]+)/summaries/(?P<level>[0-9]+)/(?P<number>[0-9]+)")
 
 
 def reading_id(document: Document) -> str:
@@ -39,11 +36,11 @@ def document_ids(index: Index, index_shape: IndexShape, name: str) -> list[str]:
         numbers = index_shape.documents[index_shape.of_kinds((BANK,))]
         sections = (index.document(int(number)) for number in numbers)
         return [section.id for section in sections if reading_id(section) == name]
-    turn, summary = _OF_TURN.fullmatch(name), _OF_SUMMARY.fullmatch(name)
-    if turn:
-        batch = [f"{turn['conversation']}/{turn['index']}/{side}" for side in _SIDES]
-    elif summary:
-        batch = [f"{summary['conversation']}/l{summary['level']}/{summary['number']}"]
-    else:
+    talk = FULL_OF_TALK.fullmatch(name)
+    if not talk:
         batch = [name.removeprefix("notes/").removeprefix("memories/")]
+    elif talk["turn"]:
+        batch = [f"{talk['conversation']}/{talk['turn']}/{side}" for side in _SIDES]
+    else:
+        batch = [f"{talk['conversation']}/l{talk['summary']}"]
     return [item for item in batch if index.number(item) is not None]

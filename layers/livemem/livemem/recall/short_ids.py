@@ -27,16 +27,16 @@ NOTE_START = re.compile(rf"(?:{NOTES}|{ARCHIVE})?(?P<name>(?P<time>[0-9]{{8}}T[0
 OF_TALK = re.compile(
     rf"(?P<kind>turns|summaries)/(?P<conversation>{_ULID}{{10,26}})/(?P<rest>[0-9]{{1,10}}(?:/[0-9]{{1,10}})?)"
 )
-_LONG_OF_TALK = re.compile(
+FULL_OF_TALK = re.compile(
     rf"(?:conversations/)?(?P<conversation>{keys.RUN_ID.pattern})/"
     r"(?:(?:turns/)?(?P<turn>[0-9]+)(?:/[a-z]+)?|(?:summaries/|l)(?P<summary>[0-9]+/[0-9]+))"
 )
-"""As `read` takes it, or as a search names a side of a turn and a summary."""
+"""The id of a turn or a summary as `read` takes it, or as a search names it (and a side of a turn)."""
 
 
 def short_id(reference: str, *, archived: bool = False) -> str:
     """The short form of an id as `reading_ids.reading_id` gives it. Ids of sections, files and rooms have none."""
-    talk = _LONG_OF_TALK.fullmatch(reference)
+    talk = FULL_OF_TALK.fullmatch(reference)
     if talk:
         kind, rest = ("turns", talk["turn"]) if talk["turn"] else ("summaries", talk["summary"])
         return f"{kind}/{talk['conversation'][: LETTERS + 2]}/{rest}"
