@@ -263,16 +263,16 @@ def _entries(sections: Sections, form: TalkForm | None) -> list[tuple[str, list[
         ["\n".join(_turn(part, form) for part in (turn, *turn.others)) for turn in batch]
         for batch in (sections.raw, sections.turns)
     ]
-    found = [_summary(summary, form) for summary in sections.summaries]
+    summaries = [_summary(summary, form) for summary in sections.summaries]
     waiting = [_summary(item, form, tools=True) for item in sections.waiting]
-    return list(zip(form.headings, [*turns, found, waiting], strict=True))
+    return list(zip(form.headings, [*turns, summaries, waiting], strict=True))
 
 
 def _head_of_turn(shown_turn: ShownTurn) -> str:
-    turn, who = shown_turn.turn, speakers(shown_turn.turn)
+    turn, names = shown_turn.turn, speakers(shown_turn.turn)
     relevance = f" - Relevance: {shown_turn.relevance}%" if shown_turn.relevance is not None else ""
-    told = [_moment(clock.iso(turn.said_at())), *([said_by(who, line(turn.token))] if who else [])]
-    return f"[Turn {turn.turn_index}{relevance}] {', '.join(told)}"
+    parts = [_moment(clock.iso(turn.said_at())), *([said_by(names, line(turn.token))] if names else [])]
+    return f"[Turn {turn.turn_index}{relevance}] {', '.join(parts)}"
 
 
 def _turn(shown_turn: ShownTurn, form: TalkForm) -> str:
@@ -301,8 +301,8 @@ def _head_of_summary(shown_summary: ShownSummary) -> str:
     summary = shown_summary.summary
     relevance = f" - Relevance: {shown_summary.relevance}%" if shown_summary.relevance is not None else ""
     first, last = summary.range_start[:10], _moment(summary.range_end)
-    told = filter(None, (last if last.startswith(first) else f"{first} to {last}", line(summary.said_by)))
-    return f"[Level {summary.level} Summary{relevance}] {', '.join(told)}"
+    parts = filter(None, (last if last.startswith(first) else f"{first} to {last}", line(summary.said_by)))
+    return f"[Level {summary.level} Summary{relevance}] {', '.join(parts)}"
 
 
 def _summary(shown_summary: ShownSummary, form: TalkForm, *, tools: bool = False) -> str:
