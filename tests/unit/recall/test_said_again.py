@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.recall.said_again import Saying
+from livemem.recall.copies import Saying
 from livemem.search import words
 from livemem.search.documents import Document
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import NamedTuple
 
+from livemem.recall.copies import Above, holds
 from livemem.recall.document_sources import SECTIONS
-from livemem.recall.found_copies import Above, holds
 from livemem.recall.relevance import LOOKED_AT, statements_of
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
 from livemem.search import evidence, words
