@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from livemem.search.dates import Date, dates
-from livemem.search.relative_dates import names_relative_date, relative_dates
+from livemem.search.dates import Date, dates, names_relative_date, relative_dates
 
 WEDNESDAY = date(2026, 1, 14)
 

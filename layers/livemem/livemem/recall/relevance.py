@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from livemem.search import words
+from livemem.search.dates import names_relative_date
 from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, PERSON, Document
 from livemem.search.engine import Hit
 from livemem.search.evidence import LIKELY, LIKELY_ACROSS, respelled
-from livemem.search.relative_dates import names_relative_date
 from livemem.search.sought import questions
 from livemem.search.words import Query
 

@@ -11,6 +11,7 @@ from livemem.notes import pages
 from livemem.recall import conversation_documents, document_sources
 from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
+from livemem.search.dates import relative_dates
 from livemem.search.documents import (
     ARCHIVE,
     BANK,
@@ -25,7 +26,6 @@ from livemem.search.documents import (
     storable,
 )
 from livemem.search.index import DocumentFilter
-from livemem.search.relative_dates import relative_dates
 from livemem.search.words import Query
 from livemem.store import conversation_keys, room_keys
 from livemem.text import items
