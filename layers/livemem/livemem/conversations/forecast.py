@@ -92,8 +92,8 @@ def forecast(process: Process, at: At, levels: Sequence[int] = keys.LEVELS, earl
 
 
 def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan: Forecast) -> list[_Made]:
-    parameters, told = layers.at.parameters, Plan(1)
-    plan.levels.append(told)
+    parameters, level_plan = layers.at.parameters, Plan(1)
+    plan.levels.append(level_plan)
     current = summaries.current(process, layers, 1)
     by_number = {item.number: item.chars for item in summaries.load(process, layers, 1, current)}
     numbers = range(1, layers.boundaries[1] + 1)
@@ -102,9 +102,9 @@ def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan:
     fresh = list(levels.blocks(process, layers))
     behind = layers.boundaries[1]
     sizes += [(behind + place, item.chars, item.end - item.start.index + 1) for place, item in enumerate(fresh, 1)]
-    told.boundaries = len(fresh)
+    level_plan.boundaries = len(fresh)
     blocks = [block for block in fresh if block.chars > parameters.verbatim_chars]
-    told.reused = _reused(process, layers, earlier, blocks)
+    level_plan.reused = _reused(process, layers, earlier, blocks)
     captures = not earlier and capture.is_wanted(process, layers.at)
     made = []
     for number, chars, turns in sizes:
@@ -112,11 +112,11 @@ def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan:
         length = by_number.get(number, parameters.target(chars) if asks else chars)
         made.append(_Made(number, length, chars, number not in by_number))
         if number not in by_number and asks:
-            told.calls += 1
-            told.parts += turns
-            told.source_chars += chars
-            told.summary_chars += length
-    told.calls -= told.reused
+            level_plan.calls += 1
+            level_plan.parts += turns
+            level_plan.source_chars += chars
+            level_plan.summary_chars += length
+    level_plan.calls -= level_plan.reused
     return made
 
 
@@ -136,8 +136,8 @@ def _reused(process: Process, layers: Layers, earlier: Layers | None, fresh: Seq
 
 
 def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_Made], plan: Forecast) -> list[_Made]:
-    parameters, told = layers.at.parameters, Plan(level)
-    plan.levels.append(told)
+    parameters, level_plan = layers.at.parameters, Plan(level)
+    plan.levels.append(level_plan)
     current = summaries.current(process, layers, level)
     by_number = {item.number: item.chars for item in summaries.load(process, layers, level, current)}
     numbers = range(1, layers.boundaries[level] + 1)
@@ -154,7 +154,7 @@ def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_M
         sizes = sum(child.chars for child in group), sum(child.raw_chars for child in group)
         groups.append((len(groups) + 1, (first, last), *sizes))
         waiting = [child for child in waiting if child.number > last]
-        told.boundaries += 1
+        level_plan.boundaries += 1
     fresh_below = {item.number for item in below if item.fresh}
     made = []
     for number, (first, last), chars, raw in groups:
@@ -163,8 +163,8 @@ def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_M
         length = parameters.target(chars) if fresh else by_number[number]
         made.append(_Made(number, length, raw, fresh))
         if fresh:
-            told.calls += 1
-            told.parts += last - first + 1
-            told.source_chars += chars
-            told.summary_chars += length
+            level_plan.calls += 1
+            level_plan.parts += last - first + 1
+            level_plan.source_chars += chars
+            level_plan.summary_chars += length
     return made

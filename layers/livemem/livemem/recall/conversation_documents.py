@@ -77,10 +77,10 @@ class Looks:
 
     def standing(self, process: Process) -> int | None:
         """The current version of summaries. None if there is no such conversation."""
-        existing, told = process.store.concurrently(self._is_there, self.version)
+        existing, versions = process.store.concurrently(self._is_there, self.version)
         if not existing:
             return None
-        return _version(told) if told else FIRST
+        return _version(versions) if versions else FIRST
 
     def erased(self) -> Sequence[int]:
         """The numbers of its turns that were erased."""
@@ -199,13 +199,13 @@ def follow(
         lambda: look([part for item in guessed.items() for part in of_one(process, space_id, *item, levels, looks)]),
     )
     standing = dict(zip(conversation_ids, results, strict=True))
-    for one, number in standing.items():
+    for conversation, number in standing.items():
         if number is None:
-            view.forget(keys.folder(space_id, one))
+            view.forget(keys.folder(space_id, conversation))
         else:
-            _drop_erased(view, space_id, one, erased.get(one, ()))
+            _drop_erased(view, space_id, conversation, erased.get(conversation, ()))
             # Also if the current version has no summary yet, so that no listing would show it.
-            for folder in _other_versions(view, space_id, one, number):
+            for folder in _other_versions(view, space_id, conversation, number):
                 view.forget(folder)
     rest = [(item, number) for item, number in standing.items() if number is not None and number != guessed[item]]
     if rest and any(levels):
@@ -219,12 +219,12 @@ def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: 
     """
     doomed = []
     for index in erased:
-        told = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
-        if any(version and not version.more.get("erased_on") for version in told):
+        sides = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+        if any(version and not version.more.get("erased_on") for version in sides):
             doomed.append(keys.turn(space_id, conversation_id, index))
     prefix = keys.versions_prefix(space_id, conversation_id)
-    some = [key for folder, marks in view.known.items() if folder.startswith(prefix) for key in marks]
-    for key in some if erased else ():
+    summaries = [key for folder, marks in view.known.items() if folder.startswith(prefix) for key in marks]
+    for key in summaries if erased else ():
         parsed = keys.parse_summary(key)
         document = view.index.named(f"{conversation_id}/l{parsed.level}/{parsed.number}") if parsed else None
         if document and any(summary_of(document).says_of(index) for index in erased):
@@ -299,9 +299,9 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _kept_version(process: Process, entry: Entry) -> int:
-    kept = process.reads.get(SummaryVersions, entry.key, entry.etag)
-    if kept:
-        return kept.version
+    versions = process.reads.get(SummaryVersions, entry.key, entry.etag)
+    if versions:
+        return versions.version
     item = process.store.get(entry.key)
     if not item:
         return FIRST
@@ -428,8 +428,8 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
 def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
     """A turn as the view knows it: its words, and the names of its tools. None if the view does not know it."""
     result = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
-    told = next((item for item in result if item), None)
-    if not told:
+    side = next((item for item in result if item), None)
+    if not side:
         return None
     user, assistant = (item.text if item else "" for item in result[:2])
     names = result[2].title.split(", ") if result[2] else []
@@ -439,14 +439,14 @@ def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
         user_message=user,
         assistant_message=assistant,
         tool_calls=[ToolCall(name=name) for name in names],
-        timestamp=told.more["timestamp"],
+        timestamp=side.more["timestamp"],
         char_count=len(user) + len(assistant),
-        client_timestamp=told.more.get("client_timestamp"),
-        author=told.more["author"],
-        user=told.more.get("user"),
-        written_by=told.more.get("written_by"),
+        client_timestamp=side.more.get("client_timestamp"),
+        author=side.more["author"],
+        user=side.more.get("user"),
+        written_by=side.more.get("written_by"),
         open=not assistant,
-        role=told.more.get("role"),
+        role=side.more.get("role"),
     )
 
 

@@ -216,12 +216,12 @@ def _bank_file(item: Object) -> Reading:
     path, text = parsed[1], storable(item.body.decode(errors="replace"))
     time = clock.iso(item.last_modified)
     try:
-        told = _sections(text)
+        own_texts = _sections(text)
     except SectionError:
         # Deeply nested lists: the ends of its sections can't be determined.
-        told = [((), text)]
+        own_texts = [((), text)]
     # A file of headings alone is kept, since the view tells by its documents what it knows.
-    parts = told or [((), text)]
+    parts = own_texts or [((), text)]
     counter: Counter[tuple[str, ...]] = Counter()
     result = []
     for index, (titles, own) in enumerate(parts):
@@ -236,7 +236,7 @@ def _bank_file(item: Object) -> Reading:
                 group=path,
                 position=f"{index:06d}",
                 title=_title(path, titles),
-                aside="" if told else WORDLESS,
+                aside="" if own_texts else WORDLESS,
                 time=time,
                 source={"section": address} if titles else {},
             )
@@ -303,13 +303,13 @@ def _operation(process: Process, item: Object) -> Reading:
     parsed = memory_keys.parse_operation(item.key)
     assert parsed
     try:
-        told = operations.read(process, item)
+        operation = operations.read(process, item)
     except MemoriesBroken:
         # The routes that need the operation report it. A search continues without it.
         return Reading(item.key, item.etag)
-    standing = [part.memory for part in told.parts() if part.op == "put" and part.memory.content]
+    standing = [part.memory for part in operation.parts() if part.op == "put" and part.memory.content]
     # Of an erased operation only its existence remains.
-    gone = {part.memory.memory_id for part in told.parts()} - {memory.memory_id for memory in standing}
+    gone = {part.memory.memory_id for part in operation.parts()} - {memory.memory_id for memory in standing}
     documents = tuple(_of_memory(memory) for memory in standing)
     return Reading(item.key, item.etag, documents, parsed.number, tuple(sorted(gone)))
 
@@ -360,16 +360,16 @@ def room_source(process: Process, space_id: str, room: str | None = None) -> Doc
 def _message(item: Object) -> Reading:
     name = room_keys.parse_message(item.key)
     assert name
-    told = messages.read(name, item)
+    message = messages.read(name, item)
     document = Document(
         id=name.name.removeprefix("rooms/").removesuffix(".json"),
         kind=MESSAGE,
-        text=storable(told.content),
+        text=storable(message.content),
         group=room_group(name.room),
         position=name.name,
-        time=clock.iso(clock.parse(told.timestamp)),
-        author=storable(told.author),
-        source={"room": name.room, "message_id": storable(told.message_id)},
-        more={"timestamp": told.timestamp},
+        time=clock.iso(clock.parse(message.timestamp)),
+        author=storable(message.author),
+        source={"room": name.room, "message_id": storable(message.message_id)},
+        more={"timestamp": message.timestamp},
     )
     return Reading(item.key, item.etag, (document,))

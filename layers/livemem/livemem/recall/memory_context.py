@@ -99,13 +99,13 @@ def context(
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     meta = heads.load_recent(process, space_id).meta
-    asked = _asked(query, room, limit)
-    floor = RelevanceFloor.of(asked.text) if asked else None
+    request = _request(query, room, limit)
+    floor = RelevanceFloor.of(request.text) if request else None
     if floor and floor.small_talk:
         return MemoryContext([], [], "", ())
     tasks = {
-        MESSAGES: FanOutTask(lambda: _said(process, meta, asked, floor, room, limit), SECONDS[MESSAGES]),
-        FACTS: FanOutTask(lambda: _facts(process, space_id, asked, floor, limit), SECONDS[FACTS]),
+        MESSAGES: FanOutTask(lambda: _said(process, meta, request, floor, room, limit), SECONDS[MESSAGES]),
+        FACTS: FanOutTask(lambda: _facts(process, space_id, request, floor, limit), SECONDS[FACTS]),
     }
     results, failures = fan_out.done(process, tasks)
     if not results:
@@ -117,7 +117,7 @@ def context(
     return MemoryContext(shown_messages, facts, text, tuple(name for name in SECONDS if name in failures), unread)
 
 
-def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | None:
+def _request(query: str | None, room: str | None, limit: int) -> SearchRequest | None:
     """The search for `query`. None if it holds no word."""
     text = message_text(query or "")
     if not words.parse(text).words:
@@ -192,11 +192,11 @@ def _facts(
     answer = memories.ask(process, space_id, request.text, kind="fact", limit=limit)
     result = []
     floor = floor.forgiving(f"{item.memory.content} {' '.join(item.memory.subjects)}" for item in answer.found)
-    for one in answer.found:
+    for hit in answer.found:
         # The similarity of letters is no cosine.
-        relevance = one.score if answer.by == "vector" else None
-        if floor.admits(f"{one.memory.content} {' '.join(one.memory.subjects)}", relevance):
-            result.append(ShownFact(one.memory.memory_id, one.memory.content, one.score, one.memory.updated_at))
+        relevance = hit.score if answer.by == "vector" else None
+        if floor.admits(f"{hit.memory.content} {' '.join(hit.memory.subjects)}", relevance):
+            result.append(ShownFact(hit.memory.memory_id, hit.memory.content, hit.score, hit.memory.updated_at))
     return result
 
 
@@ -239,8 +239,8 @@ def markdown(
         )
         blocks.append("\n".join([_LIVE[lang].format(_rooms(rooms, lang)), *lines]))
     if facts:
-        kept = (f"• {_cut(one_line(fact.content), FACT_CHARACTERS)}" for fact in facts)
-        blocks.append("\n".join([_FACTS[lang], *kept]))
+        lines = (f"• {_cut(one_line(fact.content), FACT_CHARACTERS)}" for fact in facts)
+        blocks.append("\n".join([_FACTS[lang], *lines]))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 

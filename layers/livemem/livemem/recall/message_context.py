@@ -103,15 +103,12 @@ def context(
     if floor.small_talk:
         return MessageContext([], "", None)
     # The floor of contexts is applied to each hit, below.
-    asked = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True)
+    request = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True)
     until = process.clock() + search.READING
-    with search.answering(process, meta, [asked], until=until) as (
-        view,
-        answers,
-    ):
+    with search.answering(process, meta, [request], until=until) as (view, (answer,)):
         items, shown, size = [], [], 0
-        floor = floor.forgiving(text_of(hit.document) for hit in answers[0].hits)
-        for item in _items(view, answers[0].hits, floor):
+        floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
+        for item in _items(view, answer.hits, floor):
             text = (form or _told)(item)
             if size + len(text) <= max_chars:
                 items.append(item)
@@ -119,7 +116,7 @@ def context(
                 size += len(text)
             if len(items) == ITEMS_MOST:
                 break
-    return MessageContext(items, "".join(shown), answers[0].failure, answers[0].unread)
+    return MessageContext(items, "".join(shown), answer.failure, answer.unread)
 
 
 def _kinds(kinds: str | None) -> tuple[str, ...] | None:

@@ -185,11 +185,11 @@ class SearchRequest:
         """
         if not 1 <= max_results <= RESULTS_MOST:
             raise InvalidRequest.of("max_results", f"must be from 1 to {RESULTS_MOST}")
-        wanted = tuple(level for level in _levels(levels) if level or include_turns)
-        if not wanted:
+        searched = tuple(level for level in _levels(levels) if level or include_turns)
+        if not searched:
             raise InvalidRequest.of("include_turns", "can't be false if `levels` is only 0: nothing would be searched")
         result = cls.of(text, scope=OF_CONVERSATION, limit=max_results, **more)
-        return replace(result, levels=wanted)
+        return replace(result, levels=searched)
 
     @classmethod
     def of_part(
@@ -213,12 +213,12 @@ class SearchRequest:
             OF_ROOMS: room is not None,
             OF_MEMORIES: kind is not None,
         }
-        named = [part for part, target in parts.items() if target]
-        if len(named) > 1 or (named and scope not in (None, ALL, *named)):
-            raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(named)} alone")
+        scopes = [part for part, target in parts.items() if target]
+        if len(scopes) > 1 or (scopes and scope not in (None, ALL, *scopes)):
+            raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(scopes)} alone")
         if conversation_id is not None:
             conversation_keys.check_conversation_id(conversation_id)
-        result = cls.of(text, scope=named[0] if named else scope or ALL, **filters)
+        result = cls.of(text, scope=scopes[0] if scopes else scope or ALL, **filters)
         if room is not None:
             groups = (document_sources.room_group(room_keys.check_room(room)),)
             # Of a room there is nothing else.
@@ -259,8 +259,8 @@ class SearchRequest:
 
     def on(self, today: date) -> "SearchRequest":
         """The same asked on a day, from which its text may count ("last week")."""
-        named = relative_dates(self.text, today)
-        return replace(self, query=replace(self.query, dates=(*self.query.dates, *named))) if named else self
+        dates = relative_dates(self.text, today)
+        return replace(self, query=replace(self.query, dates=(*self.query.dates, *dates))) if dates else self
 
     def of_kinds(self, kinds: tuple[str, ...] | None) -> "SearchRequest":
         """The same among documents of some kinds alone; None for all."""
@@ -283,19 +283,19 @@ def _named(field: str, name: str | None) -> str | None:
     """A topic or an entity as it is compared; None for no such filter. Raises InvalidRequest."""
     if name is None:
         return None
-    wanted = folded(name)
-    if not wanted or len(name) > answer.ITEM_CHARACTERS:
+    compared = folded(name)
+    if not compared or len(name) > answer.ITEM_CHARACTERS:
         raise InvalidRequest.of(field, f"must have 1 to {answer.ITEM_CHARACTERS} characters")
-    return wanted
+    return compared
 
 
 def _levels(levels: str | None) -> tuple[int, ...]:
     """The levels that a request names. All if it names none."""
-    named = {str(level): level for level in conversation_documents.LEVELS}
-    batch = list(named) if levels is None else items.names(levels)
-    if not set(batch) <= named.keys():
-        raise InvalidRequest.of("levels", f"must be some of {', '.join(named)}, separated by commas")
-    return tuple(sorted({named[item] for item in batch}))
+    levels_by_name = {str(level): level for level in conversation_documents.LEVELS}
+    batch = list(levels_by_name) if levels is None else items.names(levels)
+    if not set(batch) <= levels_by_name.keys():
+        raise InvalidRequest.of("levels", f"must be some of {', '.join(levels_by_name)}, separated by commas")
+    return tuple(sorted({levels_by_name[item] for item in batch}))
 
 
 def _kinds(scope: str) -> tuple[str, ...] | None:
