@@ -259,23 +259,22 @@ def _rank(
     candidates: NDArray[np.bool_] | None,
 ) -> _Ranked:
     query = question.query
+    query = replace(query, words=query.words[:MOST_WORDS], prefixes=query.prefixes[:MOST_WORDS])
     filling = _filling(index_shape, question, candidates)
     compared = candidates if filling is None else ~filling if candidates is None else candidates & ~filling
-    instances = [_instances(index, index_shape, [word]) for word in query.words[:MOST_WORDS]]
+    instances = [_instances(index, index_shape, [word]) for word in query.words]
     instances += [
-        _instances(index, index_shape, index.completions(prefix, MOST_COMPLETIONS))
-        for prefix in query.prefixes[:MOST_WORDS]
+        _instances(index, index_shape, index.completions(prefix, MOST_COMPLETIONS)) for prefix in query.prefixes
     ]
-    asked = _bounded(query)
     cosines = _cosines(index_shape, meaning, candidates) if meaning else None
     ranked = ranking.rank(
         index_shape.corpus,
-        asked,
+        query,
         instances,
         cosines,
         candidates=candidates,
         compared=compared,
-        by_author=_named(index_shape, asked),
+        by_author=_named(index_shape, query),
         recency=question.recency,
     )
     matched = ranked.matched
@@ -313,10 +312,6 @@ def _best(scores: NDArray[np.float64], numbers: Numbers, most: int) -> Numbers:
         least = np.partition(scores[numbers], len(numbers) - most)[len(numbers) - most]
         numbers = numbers[scores[numbers] >= least]
     return numbers[np.lexsort((-numbers, -scores[numbers]))][:most]
-
-
-def _bounded(query: Query) -> Query:
-    return replace(query, words=query.words[:MOST_WORDS], prefixes=query.prefixes[:MOST_WORDS])
 
 
 def _named(index_shape: IndexShape, query: Query) -> NDArray[np.bool_] | None:
