@@ -50,14 +50,18 @@ def sources(
     process: Process, space_id: str, kinds: Collection[str] | None = None, *, whole: bool = False
 ) -> list[DocumentSource]:
     """The sources of the documents of a space, or of some kinds. `whole`: all is listed each time."""
-    of_notes = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
-    of_talk = kinds is None or not {TURN, SUMMARY}.isdisjoint(kinds)
-    return [
-        *(_of_notes(process, space_id) if of_notes else ()),
-        *([conversation_documents.all_of(process, space_id)] if of_talk else []),
-        *([memory_source(process, space_id, whole=whole)] if kinds is None or MEMORY in kinds else []),
-        *([room_source(process, space_id)] if kinds is None or MESSAGE in kinds else []),
-    ]
+
+    def has(*batch: str) -> bool:
+        return kinds is None or not set(batch).isdisjoint(kinds)
+
+    result = _of_notes(process, space_id) if has(LIVE, ARCHIVE, BANK) else []
+    if has(TURN, SUMMARY):
+        result.append(conversation_documents.all_of(process, space_id))
+    if has(MEMORY):
+        result.append(memory_source(process, space_id, whole=whole))
+    if has(MESSAGE):
+        result.append(room_source(process, space_id))
+    return result
 
 
 def uncounted(view: SearchView) -> int:

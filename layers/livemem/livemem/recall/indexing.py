@@ -14,7 +14,6 @@ from livemem.conversations import removal
 from livemem.errors import SearchNotReady
 from livemem.jobs import lease, places
 from livemem.jobs.lease import LeaseTaken
-from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
 from livemem.recall import conversation_documents, document_sources, search
@@ -200,7 +199,7 @@ def _embed(process: Process, view: SearchView, segments: Segments, in_time: Call
             if not in_time():
                 return {"status": "unfinished", **done}
             batch, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
-            _write(process, view, segments, batch, dimensions)
+            segments.write(process.store, search.embedded(process, view, batch, dimensions, TEXTS_SECONDS))
             done["embedded"] += len(batch)
     except (EmbeddingError, BadVectors) as error:
         code = error.code if isinstance(error, EmbeddingError) else "embedding_malformed"
@@ -215,17 +214,6 @@ def _dimensions(process: Process) -> int:
     assert process.embed
     configured = process.settings.embeddings_dimensions
     return configured or len(process.embed([PROBE], query=False, timeout=TEXTS_SECONDS)[0])
-
-
-def _write(process: Process, view: SearchView, segments: Segments, places: Sequence[int], dimensions: int) -> None:
-    """Embed these passages and keep the vectors as a segment. Raises EmbeddingError."""
-    assert process.embed
-    whole = view.shape()
-    texts = view.index.texts([int(whole.passages[place]) for place in places])
-    fresh = process.embed(list(texts.values()), query=False, timeout=TEXTS_SECONDS)
-    # Vectors of another length would be missing again at the next look.
-    embeddings.check_length(process.settings, fresh, dimensions)
-    segments.write(process.store, {whole.hashes[place]: vector for place, vector in zip(places, fresh, strict=True)})
 
 
 def _merge(process: Process, view: SearchView, segments: Segments) -> int:

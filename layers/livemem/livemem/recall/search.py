@@ -537,27 +537,33 @@ def _missing(view: SearchView, pool: Pool | None) -> NDArray[np.int64]:
     return np.flatnonzero(view.rows(pool) < 0)
 
 
+def embedded(
+    process: Process, view: SearchView, places: Sequence[int] | NDArray[np.int64], dimensions: int, timeout: float
+) -> dict[bytes, embeddings.Vector]:
+    """The vectors of passages by their names, made by one call. Raises EmbeddingError."""
+    assert process.embed
+    whole = view.shape()
+    texts = view.index.texts([int(whole.passages[place]) for place in places])
+    vectors = process.embed(list(texts.values()), query=False, timeout=timeout)
+    # Vectors of another length would be missing again at the next look.
+    embeddings.check_length(process.settings, vectors, dimensions)
+    return {whole.hashes[place]: vector for place, vector in zip(places, vectors, strict=True)}
+
+
 def _close_gaps(
     process: Process, view: SearchView, vector: Vector, gaps: NDArray[np.int64]
 ) -> tuple[Vector, Pool | None]:
     """Embed a few of the texts without a vector, the latest ones, and keep the vectors in memory. The indexer stores
     them.
     """
-    assert process.embed
     assert view.segments
     assert vector.values is not None
     resting = process.cache(_Resting)
     failure = resting.why(view.uid)
     if failure:
         return Vector(vector.values, failure), _pool(view, vector)
-    whole = view.shape()
-    chosen = gaps[-GAPS:]
-    texts = view.index.texts([int(whole.passages[place]) for place in chosen])
-    names = [whole.hashes[place] for place in chosen]
     try:
-        fresh = process.embed(list(texts.values()), query=False, timeout=GAPS_SECONDS)
-        embeddings.check_length(process.settings, fresh, len(vector.values))
-        view.segments.keep(dict(zip(names, fresh, strict=True)))
+        view.segments.keep(embedded(process, view, gaps[-GAPS:], len(vector.values), GAPS_SECONDS))
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
         # Its indexer is likely to be at it.
