@@ -14,6 +14,7 @@ from livemem.erasure import erased, of_conversations
 from livemem.errors import InvalidName, ObjectUnreadable, OutOfTime
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
+from livemem.memories import operation as operations
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys, keys, memory_keys
@@ -220,9 +221,12 @@ def _may_hold(name: str, target: ErasureTarget) -> bool:
 
 def _held(process: Process, name: str, entry: Entry, target: ErasureTarget) -> Mapping[str, bytes | None]:
     item = process.store.get(entry.key)
-    if item and keys.parse_record(entry.key) and not entry.key.startswith(keys.BACKUPS):
-        # Nobody could promise that the note is gone.
-        unreadable.parsed(process, Record, item)
+    if item and not entry.key.startswith(keys.BACKUPS):
+        # Nobody could promise that the words are gone.
+        if keys.parse_record(entry.key):
+            unreadable.parsed(process, Record, item)
+        elif memory_keys.parse_operation(entry.key):
+            operations.read(process, item)
     holding = erased.held_in(name, item.body) if item else {}
     return {one: body for one, body in holding.items() if target.admits(one) or _is_captured(one, body, target)}
 

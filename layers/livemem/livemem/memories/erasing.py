@@ -140,7 +140,7 @@ def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
     """
     family = {memory_id}
     for kind in KINDS:
-        state = log.load(process, space_id, kind)
+        state = log.load(process, space_id, kind, complete=True)
         todo = [memory_id]
         while todo:
             member = todo.pop()
@@ -163,7 +163,7 @@ def _one_with(process: Process, space_id: str, kind: Kind, state: State, memory_
 
 def is_known(process: Process, space_id: str, memory_id: str) -> bool:
     """Whether the memory exists or existed: 1 LIST for each kind. Raises MemoriesBroken."""
-    states = [log.load(process, space_id, kind) for kind in KINDS]
+    states = [log.load(process, space_id, kind, complete=True) for kind in KINDS]
     return any(memory_id in state.memories or memory_id in state.deleted for state in states)
 
 
@@ -183,7 +183,7 @@ def close(process: Process, space_id: str, author: str, memory_id: str, day: dat
             last = Operation(number=number, op="delete", op_id=cause, at=now, author=author, memory=memory)
             return blank(last, reason_of(day))
 
-        log.write(process, space_id, kind, decide)
+        log.write(process, space_id, kind, decide, complete=True)
 
 
 def _last(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> Memory | None:
@@ -204,7 +204,7 @@ def renew_snapshots(process: Process, space_id: str, memory_id: str) -> None:
     DeleteObjects. A second call, after the last possible late write, removes the objects of late writes.
     """
     for kind in KINDS:
-        state = log.load(process, space_id, kind)
+        state = log.load(process, space_id, kind, complete=True)
         closed = state.deleted.get(memory_id)
         if closed is None:
             continue

@@ -49,27 +49,30 @@ class _KnownStates:
         return state
 
 
-def load(process: Process, space_id: str, kind: Kind, missing: list[str] | None = None) -> State:
+def load(
+    process: Process, space_id: str, kind: Kind, missing: list[str] | None = None, *, complete: bool = False
+) -> State:
     """The state as the bucket has it now: 1 LIST, and 1 GET for each operation that this process does not know yet.
 
-    A cold process reads the newest snapshot first: 1 LIST, 1 GET. A reader may give a list for `missing`: unreadable
-    and missing operations are then skipped, and their keys are added to it. Raises MemoriesBroken.
+    A cold process reads the newest snapshot first: 1 LIST, 1 GET. Damaged operations are skipped. A reader may give a
+    list for `missing`: then missing ones are skipped too, and the keys of all skipped ones are added to it. `complete`:
+    for a caller that must know every operation. Raises MemoriesBroken.
     """
     state = process.cache(_KnownStates).get(space_id, kind)
     if state:
-        later = _later(process, space_id, kind, state, missing)
+        later = _later(process, space_id, kind, state, missing, complete=complete)
         if later is not None:
-            return _keep(process, space_id, kind, later, missing)
+            return _keep(process, space_id, kind, later)
     for start in _starts(process, space_id, kind):
-        operations = _later(process, space_id, kind, start, missing)
+        operations = _later(process, space_id, kind, start, missing, complete=complete)
         if operations is not None:
-            return _keep(process, space_id, kind, operations, missing)
+            return _keep(process, space_id, kind, operations)
     raise MemoriesBroken(f"The log of the memories can't be read from its beginning. {MEND}")
 
 
-def _keep(process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None) -> State:
-    """Cache the state unless operations are missing in it. Writers decide only on a complete state."""
-    return state if missing else process.cache(_KnownStates).put(space_id, kind, state)
+def _keep(process: Process, space_id: str, kind: Kind, state: State) -> State:
+    """Cache the state, unless it has gaps: then the operations from the first gap on are read again each time."""
+    return state if state.has_gaps else process.cache(_KnownStates).put(space_id, kind, state)
 
 
 def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
@@ -84,7 +87,9 @@ def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
     yield State()
 
 
-def _later(process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None = None) -> State | None:
+def _later(
+    process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None, *, complete: bool
+) -> State | None:
     """The state after all later operations; None if the state came from another log.
 
     A backup made while memories were stored may have a snapshot without the operation after which it was made.
@@ -96,11 +101,13 @@ def _later(process: Process, space_id: str, kind: Kind, state: State, missing: l
         for entry in process.store.scan(keys.log_prefix(space_id, kind), start_after=behind)
         if keys.parse_operation(entry.key)
     ]
-    first = max(state.number, 1)
-    if missing is None:
-        for place, entry in enumerate(entries):
-            if entry.key != keys.operation(space_id, kind, first + place):
-                raise _lacks(space_id, kind, first + place)
+    last = _number(entries[-1].key) if entries else 0
+    listed_keys = {entry.key for entry in entries}
+    numbers = range(max(state.number, 1), last + 1)
+    holes = (number for number in numbers if keys.operation(space_id, kind, number) not in listed_keys)
+    hole = next(holes, None) if missing is None else None
+    if hole is not None:
+        raise _lacks(space_id, kind, hole)
     is_known = bool(state.number and entries and entries[0].etag == state.etag)
     if state.number and (not entries or (state.etag and not is_known)):
         return None
@@ -111,21 +118,20 @@ def _later(process: Process, space_id: str, kind: Kind, state: State, missing: l
     if not all(items):
         # The space is being deleted.
         return None
-    if missing is None:
+    gaps = [keys.operation(space_id, kind, number) for number in holes]
+    if complete:
         read = [operations.read(process, item) for item in items if item]
     else:
-        operations_read = (unreadable.tolerated(process, Operation, item, missing) for item in items if item)
-        read = [operation for operation in operations_read if operation]
-        listed_keys = {entry.key for entry in entries}
-        numbers = range(first, _number(entries[-1].key) + 1)
-        missing += [key for number in numbers if (key := keys.operation(space_id, kind, number)) not in listed_keys]
-    if state.number and not is_known and read and read[0].number == state.number:
-        own = read.pop(0)
-        # The snapshot knows the operation that was set aside since.
-        if own.op_id != state.op_id and not operations.is_in_place(own):
-            return None
+        tolerated = (unreadable.tolerated(process, Operation, item, gaps) for item in items if item)
+        read = [operation for operation in tolerated if operation]
+    if state.number and not is_known and read and read[0].number == state.number and read.pop(0).op_id != state.op_id:
+        return None
     etag = entries[-1].etag
-    return states.applied(state, read, etag) if read else replace(state, etag=etag)
+    later = states.applied(state, read, etag) if read else replace(state, etag=etag)
+    if missing is not None:
+        missing += gaps
+    # The number of a damaged operation is never given again.
+    return replace(later, number=last, has_gaps=True) if gaps else later
 
 
 def _number(key: str) -> int:
@@ -140,14 +146,19 @@ def _lacks(space_id: str, kind: Kind, number: int) -> MemoriesBroken:
 
 
 def write(
-    process: Process, space_id: str, kind: Kind, decide: Callable[[State], Operation | None]
+    process: Process,
+    space_id: str,
+    kind: Kind,
+    decide: Callable[[State], Operation | None],
+    *,
+    complete: bool = False,
 ) -> tuple[State, Operation | None]:
     """Write the operation that `decide` returns for the newest state. If it returns None, nothing is written.
 
-    1 LIST and 1 PUT; for each lost race both again and 1 GET. Raises Busy, MemoriesBroken, StoreUnavailable, and the
-    errors of `decide`.
+    1 LIST and 1 PUT; for each lost race both again and 1 GET. `complete` as in `load`. Raises Busy, MemoriesBroken,
+    StoreUnavailable, and the errors of `decide`.
     """
-    state = load(process, space_id, kind)
+    state = load(process, space_id, kind, complete=complete)
     for _ in range(TRIES):
         operation = decide(state)
         if operation is None:
@@ -156,8 +167,8 @@ def write(
         body = operation.to_bytes()
         etag = stored.write_if(process.store, key, body)
         if etag:
-            return process.cache(_KnownStates).put(space_id, kind, states.applied(state, [operation], etag)), operation
-        state = load(process, space_id, kind)
+            return _keep(process, space_id, kind, states.applied(state, [operation], etag)), operation
+        state = load(process, space_id, kind, complete=complete)
         done = state.done.get(operation.op_id)
         # Another writer may have done the same for the same cause.
         if done and done.number == operation.number and stored.stands(process.store, key, body):

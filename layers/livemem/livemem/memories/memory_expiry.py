@@ -68,20 +68,25 @@ def delete_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done
 def delete_expired(process: Process, space_id: str, kind: Kind, memory_ids: Iterable[str] | None = None) -> int:
     """Delete the expired ones of these memories, or of all: 1 LIST, and 1 LIST and 1 PUT for each.
 
-    A memory that was refreshed meanwhile stays, because each deletion is decided on the newest state.
+    A memory that was refreshed meanwhile stays, because each deletion is decided on the newest state. Nothing is
+    deleted while that has gaps: a damaged operation may have refreshed the memory.
     """
     state = log.load(process, space_id, kind)
     ids = list(state.memories) if memory_ids is None else dict.fromkeys(memory_ids)
-    due = [
-        memory_id for memory_id in ids if (memory := state.memories.get(memory_id)) and expired(memory, process.clock())
-    ]
+    due = [memory_id for memory_id in ids if _doomed(process, state, memory_id)]
     return sum(_delete(process, space_id, kind, memory_id) for memory_id in due)
+
+
+def _doomed(process: Process, state: State, memory_id: str) -> Memory | None:
+    """The memory, if it has to be deleted."""
+    memory = state.memories.get(memory_id)
+    return memory if memory and not state.has_gaps and expired(memory, process.clock()) else None
 
 
 def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool:
     def decide(state: State) -> Operation | None:
-        memory = state.memories.get(memory_id)
-        if not memory or not expired(memory, process.clock()):
+        memory = _doomed(process, state, memory_id)
+        if not memory:
             return None
         cause = operation.op_id(f"expiry/{memory_id}/{memory.revision}")
         return operation.after(process, state.number, "delete", cause, SERVICE, memory, reason=REASON)

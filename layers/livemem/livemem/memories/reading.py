@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem import clock, limits
-from livemem.errors import EmbeddingUnavailable, InvalidRequest, MemoriesBroken, NotFound
+from livemem.errors import EmbeddingUnavailable, InvalidRequest, LiveMemoryError, MemoriesBroken, NotFound
 from livemem.memories import log, memory_vectors, nearest
 from livemem.memories import state as states
 from livemem.memories.memory import Memory, check_subjects
@@ -291,10 +291,12 @@ def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory
         memory = state.find(memory_id, process.clock())
         if memory:
             return state, memory
-    if missing:
-        # The memory may be in an unreadable operation.
-        raise unreadable.error(missing[0], MemoriesBroken)
-    raise NotFound("memory", memory_id)
+    raise _not_found("memory", memory_id, missing)
+
+
+def _not_found(what: str, memory_id: str, missing: Sequence[str]) -> LiveMemoryError:
+    """The error for a memory that no state has: it may be in an unreadable operation."""
+    return unreadable.error(missing[0], MemoriesBroken) if missing else NotFound(what, memory_id)
 
 
 def ids_from(process: Process, space_id: str, start: str) -> list[str]:
@@ -322,10 +324,11 @@ def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, dele
     1 LIST for each kind. Raises NotFound, MemoriesBroken.
     """
     keys.check_memory_id(memory_id)
-    for kind, state in _states(process, space_id, None):
+    missing: list[str] = []
+    for kind, state in _states(process, space_id, None, missing):
         if cause in state.done or memory_id in state.memories or (deleted and memory_id in state.deleted):
             return kind
-    raise NotFound("deleted memory" if deleted else "memory", memory_id)
+    raise _not_found("deleted memory" if deleted else "memory", memory_id, missing)
 
 
 def _states(

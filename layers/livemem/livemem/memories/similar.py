@@ -31,7 +31,7 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
     """Ask about linked memories, the oldest first. Merge those that the LLM calls the same, unlink the different ones.
 
     1 LIST for each kind, up to 5 calls, and 1 LIST and 1 PUT for each memory with a verdict. Nothing is done without an
-    LLM, or with MEMORY_MERGE=similarity. Raises MemoriesBroken, Busy, StoreUnavailable.
+    LLM, with MEMORY_MERGE=similarity, or in a log with a damaged operation. Raises MemoriesBroken, Busy, StoreUnavailable.
     """
     if not process.settings.llmaas_api_url or process.settings.memory_merge == "similarity":
         return Settled()
@@ -40,7 +40,8 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
     for kind in KINDS:
         # For each memory that was merged into another one: the id of the other.
         moved: dict[str, str] = {}
-        pairs = list(_pairs(log.load(process, space_id, kind), process.clock()))
+        state = log.load(process, space_id, kind)
+        pairs = [] if state.has_gaps else list(_pairs(state, process.clock()))
         for start in range(0, min(len(pairs), rest * PAIRS), PAIRS):
             batch = pairs[start : start + PAIRS]
             verdicts = judge(
@@ -87,7 +88,8 @@ def _settle(
     def decide(state: State) -> Operation | None:
         now = process.clock()
         memory = state.find(memory_id, now)
-        if not memory:
+        # A damaged operation may have corrected it: nobody waits for this merge.
+        if not memory or state.has_gaps:
             return None
         verdicts = _verdicts(state, now, memory, others_ids, verdicts_by_pair, moved)
         for other, verdict in sorted(verdicts.items(), key=lambda pair: pair[1] != "same"):

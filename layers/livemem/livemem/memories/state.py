@@ -55,6 +55,10 @@ class State:
     """The ETag of its object; empty if the state came from a snapshot."""
     snapshot: int = 0
     """The operation of the newest known snapshot."""
+    has_gaps: bool = False
+    """Whether operations are not in it, because they are damaged or missing. Once mended they take effect in their
+    place, so such a state is neither cached nor stored as a snapshot.
+    """
 
     @cached_property
     def linked(self) -> Mapping[str, Sequence[str]]:
@@ -125,7 +129,7 @@ def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
             vectors[operation.memory.memory_id] = operation.vector
         done[operation.op_id] = OperationDone(number=operation.number, at=operation.at)
     last = operations[-1]
-    return State(last.number, memories, done, deleted, vectors, last.op_id, etag, state.snapshot)
+    return State(last.number, memories, done, deleted, vectors, last.op_id, etag, state.snapshot, state.has_gaps)
 
 
 def to_snapshot(state: State) -> Snapshot:

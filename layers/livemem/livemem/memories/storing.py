@@ -42,8 +42,10 @@ from livemem.text.speakers import check_speaker, fitting
 
 
 def keep_snapshot(process: Process, space_id: str, kind: Kind, state: State, rows: Rows | None) -> None:
-    """Store a snapshot of this state if the last one is 100 operations old: 2 PUTs. Nothing depends on it."""
-    if state.number - state.snapshot < log.SNAPSHOT_EVERY:
+    """Store a snapshot of this state if it has no gaps and the last one is 100 operations old: 2 PUTs. Nothing depends
+    on it.
+    """
+    if state.has_gaps or state.number - state.snapshot < log.SNAPSHOT_EVERY:
         return
     with suppress(StoreUnavailable):
         if rows is not None:
