@@ -56,11 +56,6 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
-    "quarantine_id": {
-        "description": "The id under which the object is kept, from the list of objects that were set aside.",
-        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
-    },
     "conversation_id": {
         "description": "The id of the conversation, from the answer that created it, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
@@ -190,7 +185,7 @@ TAGS = {
     "backups": "Copies of whole spaces within the bucket, made every night and on request; restore and fork.",
     "archives": "A space as one file, to download and to import. A folder of Markdown files can be imported too.",
     "erasure": "The words of a note, a memory or a turn are removed from the whole bucket, with a receipt.",
-    "upkeep": "Work of an operator: retention, garbage collection, and repair of unreadable objects.",
+    "upkeep": "Work of an operator: retention and garbage collection.",
     "tokens": "A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself.",
     "connections": "Clients that signed in by OAuth and act for a token. A person can list and end them.",
     "consolidations": "The history: each change of the bank and the rules, with its notes and diffs, and the undo.",
@@ -440,8 +435,6 @@ WHAT_CAN_BE_MISSING = (
     "digest",
     "question",
     "session",
-    "object",
-    "quarantined_object",
     "route",
 )
 

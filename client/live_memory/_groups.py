@@ -2241,7 +2241,7 @@ class TokensGroup(Group):
 
 
 class UpkeepGroup(Group):
-    """Work of an operator: retention, garbage collection, and repair of unreadable objects."""
+    """Work of an operator: retention and garbage collection."""
 
     def apply_retention(
         self,
@@ -2288,63 +2288,6 @@ class UpkeepGroup(Group):
             after: Continue after this space: `after` of the last answer.
         """
         return self._invoke("collect_garbage", locals())
-
-    def list_quarantined(
-        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> models.QuarantinedPage:
-        """List objects that were set aside.
-
-        The objects that were set aside in the space, including those that were put back.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_quarantined", locals())
-
-    def list_unreadable(
-        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> models.UnreadablePage:
-        """List unreadable objects.
-
-        Read all documents of the space, and list those that cannot be read, because somebody changed them in the
-        bucket or they were damaged. Work that does not need them continues. To let the other work continue, set them
-        aside (`POST .../quarantine`), or put earlier versions of them back into the bucket. Follow `next_cursor` to
-        the end: a page reads up to 5,000 objects.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_unreadable", locals())
-
-    def quarantine_object(self, space_id: str, *, key: str, reason: str) -> models.QuarantinedView:
-        """Set an unreadable object aside.
-
-        Move an unreadable object to a key of its own in the space, byte for byte. The service records the token, the
-        time and the reason. Work that needs the object continues without it. If the object had a number, it is not
-        given again. The service refuses an object that can be read (409).
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            key: The key of the object in the bucket.
-            reason: The reason, for later readers.
-        """
-        return self._invoke("quarantine_object", locals())
-
-    def restore_quarantined(self, space_id: str, quarantine_id: str) -> models.QuarantinedView:
-        """Put an object back.
-
-        Put an object that was set aside back under its key, byte for byte. It is refused (409) if another object has
-        this key by now. If it still cannot be read, it is listed again, and can be set aside again.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            quarantine_id: The id under which the object is kept, from the list of objects that were set aside.
-        """
-        return self._invoke("restore_quarantined", locals())
 
 
 class Groups:
@@ -2447,5 +2390,5 @@ class Groups:
 
     @property
     def upkeep(self) -> UpkeepGroup:
-        """Work of an operator: retention, garbage collection, and repair of unreadable objects."""
+        """Work of an operator: retention and garbage collection."""
         return UpkeepGroup(self._invoke)

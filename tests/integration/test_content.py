@@ -47,7 +47,6 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/rooms/{{room}}/messages/batch": {"messages": [{"author": "Ann", "content": "x"}]},
     f"POST {SPACE}/erasures": {"note_ids": ["20260220T140000_ann_todo_00000000"], "erase": True},
     f"POST {SPACE}/erasures/preview": {"note_ids": ["20260220T140000_ann_todo_00000000"]},
-    f"POST {SPACE}/quarantine": {"key": "mine/_runs/01ARZ3NDEKTSV4RRFFQ69G5FAV.json", "reason": "x"},
     "POST /v1/uploads": {"size": 1_000},
     "POST /v1/page-codes/exchange": {"code": "x"},
     "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},

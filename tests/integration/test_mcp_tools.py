@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from livemem.access.principal import Principal
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
-from livemem.upkeep import repair
 from livemem_mcp import catalog, elsewhere
 from tests.integration.test_content import BODIES, QUERIES
 from tests.support import hostile
@@ -26,14 +24,13 @@ CATALOG = {name: catalog.operations()[name] for name in catalog.tools()}
 LINES = '{"role": "user", "content": "Who looks after it?", "message_id": "m-1"}\n'
 CHANGING = ("token", "hash", "url", "upload_id", "expires_at", "fields", "token_hash", "checked_at")
 """What is made anew for each who asks."""
-DAMAGED = [f"mine/_runs/01ARZ3NDEKTSV4RRFFQ69G5{end}.json" for end in ("AAA", "BBB")]
-"""Objects that nobody can read: one is there, the other one was set aside."""
+DAMAGED = "mine/_runs/01ARZ3NDEKTSV4RRFFQ69G5AAA.json"
+"""An object that nobody can read."""
 SENT: dict[str, dict[str, Any]] = {
     "put_bank_file": {"content": "# Log\n\nAnew.\n", "reason": "x"},
     "patch_bank_file": {"edits": [{"op": "delete_section", "heading": "## Log"}], "reason": "x"},
     "create_space": {"space_id": "another"},
     "import_turns": {"lines": LINES},
-    "quarantine_object": {"key": DAMAGED[0], "reason": "x"},
     "redo_summary": {"level": "1", "n": "1"},
     "delete_bank_file": {"reason": "x"},
 }
@@ -74,15 +71,11 @@ def furnished() -> tuple[World, dict[str, str]]:
         room = "/v1/spaces/{space_id}/rooms/{room}/messages"
         _made(agents, "rooms", room, {"author": "Ann", "content": "It runs."}, room="general")
         world.settle()
-        for key in DAMAGED:
-            world.inner.put_object(Bucket="bucket", Key=key, Body=b"{")
-        admin = Principal("admin", frozenset({"admin"}), frozenset())
-        aside = repair.set_aside(world.process, admin, "mine", DAMAGED[1], "Half of it is missing.")
+        world.inner.put_object(Bucket="bucket", Key=DAMAGED, Body=b"{")
         world.settle()
         found = {
             **VALUES,
             **path,
-            "quarantine_id": aside.quarantine_id,
             "note_id": world.live_ids("mine")[0],
             "run_id": run.job_id,
             "path": "log.md",

@@ -31,7 +31,6 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/erasures": {"note_ids": [VALUES["note_id"]], "erase": True},
     f"POST {SPACE}/erasures/preview": {"note_ids": [VALUES["note_id"]]},
     f"POST {SPACE}/fork": {"target_space_id": "other"},
-    f"POST {SPACE}/quarantine": {"key": "mine/live/x.md", "reason": "x"},
 }
 WORDS = ("context", "search", "rooms/search", "conversations/search", "conversations/{conversation_id}/search")
 QUERIES: dict[str, dict[str, str]] = {

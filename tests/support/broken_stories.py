@@ -11,8 +11,6 @@ from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story, entered
 from tests.support.talk_stories import something_of_everything
 
-QUARANTINE = f"{SPACE}/quarantine"
-
 
 def unreadable(account: Account) -> list[str]:
     """The objects that are entered in the due index, by their names; they are gone from it then."""
@@ -39,7 +37,6 @@ def whoever_meets_it_says_so(account: Account) -> None:
         ("ask", "POST", ASK, {"message": "Who?"}),
         ("admin", "PATCH", SPACE, {"description": "x"}),
         ("consolidate", "POST", f"{SPACE}/consolidations", {}),
-        ("backup", "GET", f"{SPACE}/unreadable", None),
     ]
     for function, method, route, sent in calls:
         told = account.call(function, method, route, 503, body=sent)
@@ -75,27 +72,6 @@ def whoever_meets_it_says_so(account: Account) -> None:
     assert "_meta.json" not in unreadable(account)
 
 
-def an_object_that_is_set_aside_and_put_back(account: Account) -> None:
-    account.create()
-    account.note()
-    account.start()
-    account.work()
-    record = next(key for key in account.service.written() if "/_consolidations/" in key)
-    account.put(record, "{")
-    assert account.call("reads", "GET", f"{SPACE}/consolidations", 200)["unreadable"] == [record]
-    (found,) = account.call("backup", "GET", f"{SPACE}/unreadable", 200)["items"]
-    assert found["key"] == record
-    kept = account.call("backup", "POST", QUARANTINE, 201, body={"key": record, "reason": "Half of it is missing."})
-    assert account.call("reads", "GET", f"{SPACE}/consolidations", 200)["items"][0]["kind"] == "unreadable"
-    assert account.call("backup", "GET", QUARANTINE, 200)["items"] == [kept]
-    restored = account.call("backup", "POST", f"{QUARANTINE}/{{quarantine_id}}/restore", 200, **_id(kept))
-    assert restored["put_back_by"] == "admin"
-    run = next(key for key in account.service.written() if "/_runs/" in key and "by_hand" not in key)
-    account.put(run, "{")
-    account.call("backup", "POST", QUARANTINE, 201, body={"key": run, "reason": "Nobody needs it."})
-    assert run not in account.service.written()
-
-
 def the_daily_look_reads_documents_of_all_kinds(account: Account) -> None:
     one = something_of_everything(account)
     account.put(f"demo/conversations/{one}/ids/{'0' * 64}.json", "{}")
@@ -106,12 +82,7 @@ def the_daily_look_reads_documents_of_all_kinds(account: Account) -> None:
     assert f"_room_ids/general/{'0' * 16}.json" in unreadable(account)
 
 
-def _id(kept: dict[str, Any]) -> dict[str, str]:
-    return {"quarantine_id": kept["quarantine_id"]}
-
-
 STORIES: list[Story] = [
     whoever_meets_it_says_so,
-    an_object_that_is_set_aside_and_put_back,
     the_daily_look_reads_documents_of_all_kinds,
 ]

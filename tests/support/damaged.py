@@ -169,7 +169,8 @@ def documents(whole: Whole) -> dict[str, str]:
         if kind:
             found.setdefault(kind, []).append(key)
     # The record of the note that is asked for, and the version that counts; else one in the middle.
-    place = {"_consolidations": 0} | {kind: -1 for kind in found if kind.startswith("v/")}
+    last = {kind: -1 for kind in found if kind.startswith(("v/", "memories/facts/snapshot"))}
+    place = {"_consolidations": 0} | last
     return {kind: some[place.get(kind, (len(some) - 1) // 2)] for kind, some in found.items()}
 
 
@@ -247,8 +248,6 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/erasures/{{erasure_id}}": "archives",
     f"GET {SPACE}/backups": "archives",
     f"GET {SPACE}/jobs": "archives",
-    f"GET {SPACE}/unreadable": "archives",
-    f"GET {SPACE}/quarantine": "archives",
 }
 QUERIES = {
     "search": {"q": "harbour"},

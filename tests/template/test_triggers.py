@@ -82,10 +82,6 @@ ROUTES = {
         "POST /v1/page-codes/exchange",
     },
     "ArchivesFunction": {
-        "GET /v1/spaces/{space_id}/unreadable",
-        "POST /v1/spaces/{space_id}/quarantine",
-        "GET /v1/spaces/{space_id}/quarantine",
-        "POST /v1/spaces/{space_id}/quarantine/{quarantine_id}/restore",
         "POST /v1/spaces/{space_id}/backups",
         "GET /v1/spaces/{space_id}/backups",
         "GET /v1/jobs/{job}",

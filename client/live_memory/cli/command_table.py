@@ -64,11 +64,6 @@ COMMANDS = {
         "Erase the words of a note, an agent's notes or a memory everywhere, also in backups.",
     ),
     "gc": Row(OPERATE, "commands.upkeep:gc", "Show work that waits for too long, and orphans."),
-    "repair": Row(
-        OPERATE,
-        "commands.repair:repair",
-        "List the objects of a space that cannot be read, or set one aside so that other work continues.",
-    ),
     "usage": Row(OPERATE, "commands.upkeep:usage", "Show the usage of the LLM, by day."),
     "health": Row(OPERATE, "commands.upkeep:health", "Show the health of the service."),
     "serve": Row(

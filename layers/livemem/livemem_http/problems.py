@@ -43,7 +43,7 @@ class Problem(BaseModel):
     request_id: Annotated[str, Field(description="The id of the request. The log can be searched by it.")]
     key: Annotated[
         str | None,
-        Field(description="The key of the unreadable object (see repair.md). Only if an object cannot be read."),
+        Field(description="The key of the unreadable object. Only if an object cannot be read."),
     ] = None
     errors: Annotated[
         list[FieldProblem] | None,

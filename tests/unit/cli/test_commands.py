@@ -64,16 +64,6 @@ USAGE = {
 HEALTH = {"status": "ok", "version": "1", "checks": {"store": "ok"}, "spaces": []}
 GARBAGE = {"space_id": "demo", "old_notes": 7, "oldest": None, "action": "consolidate", "moved": 0, "orphans": 0}
 
-BROKEN = {"key": "demo/a.json", "size": 0, "written_at": "2026-02-20T14:05:00.000Z"}
-KEPT = {
-    **BROKEN,
-    "quarantine_id": "1",
-    "kept_at": "demo/_quarantine/1.object",
-    "by": "admin",
-    "at": "2026-02-21T14:05:00.000Z",
-    "reason": "r",
-}
-
 FILE = {"path": "a.md", "size": 1, "last_modified": "2026-02-20T14:05:00Z"}
 
 
@@ -129,10 +119,6 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("erase", "1", "-y"), {"erase_note": RECEIPT}, RECEIPT),
     (("erase", "--agent", "ann", "-y"), {"erase_agent": RECEIPT}, RECEIPT),
     (("erase", "--memory", "1", "-y"), {"erase_memory": RECEIPT}, RECEIPT),
-    (("repair",), {"list_unreadable": page(BROKEN)}, {"items": [BROKEN]}),
-    (("repair", "--kept"), {"list_quarantined": page(KEPT)}, {"items": [KEPT]}),
-    (("repair", "demo/a.json", "--reason", "r", "-y"), {"quarantine_object": KEPT}, KEPT),
-    (("repair", "--put-back", "1"), {"restore_quarantined": KEPT}, KEPT),
     (("usage",), {"get_usage": USAGE}, USAGE),
     (("usage", "--all"), {"get_usage": USAGE}, USAGE),
     (("health",), {"get_health": HEALTH}, HEALTH),

@@ -275,7 +275,7 @@ HOLDING_BACK = {"dry_run", "plan_revision", "revision", "expires_in_days"}
 
 
 def test_every_tool_that_removes_undoes_restores_or_erases_is_exact():
-    taking = ("delete_", "erase_", "purge_", "revoke_", "undo_", "restore_", "take_back_", "quarantine_")
+    taking = ("delete_", "erase_", "purge_", "revoke_", "undo_", "restore_", "take_back_")
     exact = {name for name, tool in EVERY.items() if tool.exact}
 
     assert {name for name in EVERY if name.startswith(taking)} <= exact

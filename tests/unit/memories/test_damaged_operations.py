@@ -8,7 +8,7 @@ from livemem.erasure import erasure
 from livemem.errors import MemoriesBroken, NotFound
 from livemem.llm import look as looks
 from livemem.llm.look import ApiState
-from livemem.memories import correcting, forgetting, log, maintenance, reading, similar
+from livemem.memories import correcting, forgetting, log, memory_expiry, reading, similar
 from livemem.memories import state as states
 from livemem.memories.correcting import Correction
 from livemem.store import memory_keys as keys
@@ -53,6 +53,7 @@ def test_memories_are_stored_and_deleted_past_it_and_no_snapshot_passes_it(
     ids = [store(world.process, f"{number}: Thing {number}.").memory.memory_id for number in range(3)]
     monkeypatch.setattr(log, "SNAPSHOT_EVERY", 2)
     sound = damage(world, damaged, body)
+    world.new_process()
 
     for number in range(3, 6):
         if is_cold:
@@ -134,12 +135,12 @@ def test_the_service_deletes_and_merges_nothing_that_it_may_have_changed(world: 
     before = numbers(world)
     world.llm.judge = lambda *_: "same"
 
-    assert maintenance.memory_expiry.delete_expired(world.process, "demo", "fact") == 0
+    assert memory_expiry.delete_expired(world.process, "demo", "fact") == 0
     assert similar.settle(world.process, "demo", world.clock() + INVOCATION) == similar.Settled()
     assert numbers(world) == before
 
     damage(world, 4, sound)
-    assert maintenance.memory_expiry.delete_expired(world.process, "demo", "fact") == 0
+    assert memory_expiry.delete_expired(world.process, "demo", "fact") == 0
     assert similar.settle(world.process, "demo", world.clock() + INVOCATION).merged == 1
     assert reading.load(world.process, "demo", expiring).content == "1: Thing 1."
 

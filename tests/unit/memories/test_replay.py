@@ -145,7 +145,7 @@ def test_a_snapshot_that_no_reader_uses_breaks_nothing(world: World):
     assert "Ghost." not in contents(world.process)
 
 
-def test_of_a_log_that_is_too_long_or_has_an_operation_set_aside_nothing_is_said(world: World, monkeypatch):
+def test_of_a_log_that_is_too_long_nothing_is_said(world: World, monkeypatch):
     monkeypatch.setattr(replay, "MOST_OPERATIONS", 4)
     found = agreement(world)
 

@@ -58,9 +58,6 @@ BELOW = {
     "idempotency_prefix": "_idempotency/",
     "started_by_hand": "_runs/",
     "erasure": "_erasures/",
-    "quarantine_prefix": "_quarantine/",
-    "quarantined": "_quarantine/",
-    "quarantined_bytes": "_quarantine/",
     "erasures_prefix": "_erasures/",
     "search_prefix": "_search/",
     "search_snapshot": "_search/",
@@ -196,7 +193,7 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     checked |= {"request_id": run_id} if passes(ask_keys.check_request_id, run_id) else {}
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
-    checked |= {"erasure_id": run_id, "quarantine_id": run_id} if passes(keys.check_run_id, run_id) else {}
+    checked |= {"erasure_id": run_id} if passes(keys.check_run_id, run_id) else {}
     checked |= {"path": path} if passes(paths.check_bank_path, path) else {}
     checked |= {"below": f"bank/{path}"} if passes(paths.check_bank_path, path) else {}
     checked |= {"backup_id": backup_id} if passes(keys.check_backup_id, backup_id) else {}
@@ -225,7 +222,6 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "below": "bank/a/b.md",
         "backup_id": "2026-02-20T02-00-00",
         "erasure_id": "0" * 26,
-        "quarantine_id": "0" * 26,
     }
     tried |= {
         "day": DAY,

@@ -1,4 +1,4 @@
-"""Objects of a space that cannot be read: each is named, hides nothing else, and is set aside so that all goes on."""
+"""Objects of a space that cannot be read: each is named, and stops nothing that does not need it."""
 
 import json
 from collections.abc import Iterator
@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
-from livemem.errors import ObjectUnreadable
+from livemem.conversations.turn import Turn
+from livemem.erasure import erasure
 from livemem.llm import look as looks
 from livemem.llm.look import ApiState
-from livemem.store import keys, memory_keys
+from livemem.store import conversation_keys, keys
 from livemem.upkeep import health
 from tests.support import damaged
-from tests.support.damaged import DAMAGES, SPACE, Answer, Whole
-from tests.support.mcp import Agents
-from tests.support.world import EVERYONE, World
+from tests.support.damaged import DAMAGES, SPACE, Whole
+from tests.support.talk import Talk
+from tests.support.world import EVERYONE, INVOCATION, World
 
+ONE = f"GET {SPACE}/conversations/{{conversation_id}}"
 KINDS = (
     "_asks",
     "_consolidations",
@@ -41,14 +43,27 @@ KINDS = (
     "tools",
     "turns",
 )
-LOST = {
-    "_asks": {f"GET {SPACE}/ask/{{request_id}}": 404},
-    "_erasures": {f"GET {SPACE}/erasures/{{erasure_id}}": 404},
-    "_runs": {f"GET {SPACE}/runs/{{run_id}}": 404},
-    # Nobody can say that the note is gone: it may be in what was set aside.
-    "_consolidations": {f"GET {SPACE}/notes/{{note_id}}": 503},
+SUMMARIES = {f"{ONE}/summaries", ONE}
+NEEDED: dict[str, set[str]] = {
+    "_asks": {f"GET {SPACE}/ask/{{request_id}}"},
+    # The note may be in it: nobody can say that it is gone.
+    "_consolidations": {f"GET {SPACE}/consolidations/{{number}}", f"GET {SPACE}/notes/{{note_id}}"},
+    "_erasures": {f"GET {SPACE}/erasures/{{erasure_id}}"},
+    "_runs": {f"GET {SPACE}/runs/{{run_id}}"},
+    "conversation.json": {ONE, *(f"{ONE}/{part}" for part in ("turns", "turns/{turn_index}", "summaries", "jobs"))},
+    "v/boundaries/l1": {ONE},
+    "v/boundaries/l2": SUMMARIES,
+    "versions.json": SUMMARIES,
 }
-"""What is not there any more once the object is set aside, and what the route answers that asks for it."""
+"""The routes that can't be answered without a document of the kind; all others are, also without any other kind."""
+STOPPED = {
+    "conversation.json": {"turn", "summaries"},
+    "v/boundaries/l1": {"summaries"},
+    "v/boundaries/l2": {"summaries"},
+    "v/summaries/l2": {"summaries"},
+    "versions.json": {"summaries"},
+}
+"""The work that can't be done without it, in the same way."""
 HARMLESS = {("tools", "another shape")}
 """What a tool gave may be any JSON."""
 
@@ -77,72 +92,44 @@ def problems(world: World) -> str:
     return " ".join(one.detail for one in health.deep(world.process, EVERYONE).problems if one.wrong)
 
 
-def listed(agents: Agents, whole: Whole) -> list[str]:
-    """The objects that the route lists as unreadable."""
-    status, body = damaged.http(agents, "archives", f"GET {SPACE}/unreadable", whole.ids)
-    assert status == 200
-    return [item["key"] for item in body["items"]]
-
-
-def set_aside(agents: Agents, whole: Whole, key: str) -> tuple[int, Any]:
-    body = {"key": key, "reason": "It was damaged."}
-    return damaged.http(agents, "archives", f"POST {SPACE}/quarantine", whole.ids, body=body)
-
-
-def honest(route: str, answer: Answer, key: str) -> None:
-    """The route does not need the object, or says which one it is."""
-    assert answer.status in (200, 503), (route, answer)
-    assert answer.status == 200 or key in answer.names, (route, answer)
-
-
 def test_the_table_has_every_kind_of_document_and_all_can_be_read(whole: Whole, monkeypatch: pytest.MonkeyPatch):
     agents, one = damaged.opened(monkeypatch, whole)
 
     assert sorted(damaged.documents(one)) == sorted(KINDS)
     assert {answer.status for answer in damaged.answers(agents, one).values()} == {200}
-    assert listed(agents, one) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_object_is_named_and_hides_nothing_else_and_once_it_is_set_aside_all_goes_on(
+def test_a_damaged_object_is_named_and_stops_nothing_that_does_not_need_it_until_it_is_mended(
     whole: Whole, worked: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch
 ):
     key = damaged.documents(whole)[kind]
-    # All that is no JSON is told by one reader: of that one kind has every shape, and each another one.
-    for shape in DAMAGES.keys() - {"half"} if kind == "_runs" else ["another shape"]:
-        if (kind, shape) not in HARMLESS:
-            agents, one = damaged.opened(monkeypatch, whole)
-            damaged.damage(one.world, key, DAMAGES[shape])
-            for route, answer in damaged.answers(agents, one).items():
-                honest(route, answer, key)
-            assert key in listed(agents, one)
-    agents, one = damaged.opened(monkeypatch, whole)
-    damaged.damage(one.world, key, DAMAGES["half"])
+    for shape in [shape for shape in DAMAGES if (kind, shape) not in HARMLESS]:
+        agents, one = damaged.opened(monkeypatch, whole)
+        damaged.damage(one.world, key, DAMAGES[shape])
+        refused = {}
+        for route, answer in damaged.answers(agents, one).items():
+            if answer.status != 200:
+                refused[route] = (answer.status, answer.names)
+        assert refused == dict.fromkeys(NEEDED.get(kind, ()), (503, {key})), shape
 
-    # Who does not need it goes on, who does says which object it is.
-    for route, answer in damaged.answers(agents, one).items():
-        honest(route, answer, key)
-    for name, outcome in damaged.works(damaged.forked(one)).items():
-        if isinstance(outcome, Exception):
-            assert isinstance(outcome, ObjectUnreadable), (name, repr(outcome))
-            assert outcome.key == key, name
-    # Named by health, by the list and by the sweep.
-    assert listed(agents, one) == [key]
-    assert key in problems(one.world)
-    assert one.world.sweep().unreadable == {"demo": [key]}
+        # Also what nobody has read is found on the day when it was written.
+        one.world.sweep_all()
+        assert key in problems(one.world)
+        assert one.world.sweep().unreadable == {"demo": [key]}
 
-    status, kept = set_aside(agents, one, key)
-    assert (status, kept["key"], kept["by"]) == (201, key, "admin"), kept
-    assert one.world.inner.objects[kept["kept_at"]].body == DAMAGES["half"]
-    one.world.new_process()
+    done = damaged.works(damaged.forked(one))
+    assert {name for name, outcome in done.items() if outcome != worked[name]} == STOPPED.get(kind, set())
+    for name in STOPPED.get(kind, ()):
+        assert done[name] in ("failed", "nothing") or getattr(done[name], "key", None) == key, (name, done[name])
 
-    assert listed(agents, one) == []
-    assert key not in problems(one.world)
+    damaged.damage(one.world, key, whole.world.inner.objects[key].body)
+
     assert one.world.sweep().unreadable == {}
-    for route, answer in damaged.answers(agents, one).items():
-        assert answer.status == LOST.get(kind, {}).get(route, 200), (route, answer)
-    assert damaged.works(one) == worked
+    assert key not in problems(one.world)
+    assert {answer.status for answer in damaged.answers(agents, one).values()} == {200}
+    assert damaged.works(damaged.forked(one)) == worked
 
 
 def test_the_daily_look_finds_what_nobody_has_met(whole: Whole):
@@ -159,83 +146,22 @@ def test_the_daily_look_finds_what_nobody_has_met(whole: Whole):
     assert key not in problems(one.world)
 
 
-def test_what_was_set_aside_is_put_back_byte_for_byte_and_nothing_else_is_replaced(
-    whole: Whole, monkeypatch: pytest.MonkeyPatch
-):
-    agents, one = damaged.opened(monkeypatch, whole)
-    key = damaged.documents(whole)["turns"]
-    sound = whole.world.inner.objects[key].body
-    damaged.damage(one.world, key, b"{")
-    _, kept = set_aside(agents, one, key)
-    back = f"POST {SPACE}/quarantine/{{quarantine_id}}/restore"
-    ids = {**one.ids, "quarantine_id": kept["quarantine_id"]}
-    assert kept["replaced"]
-
-    # A record from elsewhere leads to no other space, and to no head.
-    record = kept["kept_at"].replace(".object", ".json")
-    written = one.world.inner.objects[record].body
-    for name in (b"../other/_meta.json", b"_meta.json", b"/x"):
-        damaged.damage(one.world, record, written.replace(key.removeprefix("demo/").encode(), name))
-        assert damaged.http(agents, "archives", back, ids)[0] == 422
-    damaged.damage(one.world, record, written)
-
-    # Somebody has mended it by hand meanwhile: that is not replaced.
-    stands = one.world.inner.objects[key].body
-    damaged.damage(one.world, key, sound)
-    assert damaged.http(agents, "archives", back, ids)[0] == 409
-    assert one.world.inner.objects[key].body == sound
-    damaged.damage(one.world, key, stands)
-
-    for _ in range(2):
-        status, done = damaged.http(agents, "archives", back, ids)
-        assert (status, done["put_back_by"]) == (200, "admin")
-    assert one.world.inner.objects[key].body == b"{"
-    assert listed(agents, one) == [key]
-    status, again = set_aside(agents, one, key)
-    assert (status, again["quarantine_id"]) == (201, kept["quarantine_id"])
-    _, all_kept = damaged.http(agents, "archives", f"GET {SPACE}/quarantine", one.ids)
-    assert [item["key"] for item in all_kept["items"]] == [key]
-
-
-def test_only_what_cannot_be_read_is_set_aside_and_never_the_head_or_another_spaces_object(
-    whole: Whole, monkeypatch: pytest.MonkeyPatch
-):
-    agents, one = damaged.opened(monkeypatch, whole)
-    before = dict(one.world.inner.objects)
-    key = damaged.documents(whole)["_consolidations"]
-
-    assert set_aside(agents, one, key)[0] == 409
-    assert set_aside(agents, one, "demo/_runs/none.json")[0] == 404
-    for other in ("demo/_meta.json", "other/_runs/x.json", "_system/tokens.json", "demo/../other/x.json", "demo/", ""):
-        assert set_aside(agents, one, other)[0] == 422, other
-    assert one.world.inner.objects.keys() == before.keys()
-    damaged.damage(one.world, keys.meta("demo"), b"{")
-    status, body = set_aside(agents, one, key)
-    assert (status, body["code"], body["key"]) == (503, "space_broken", "demo/_meta.json")
-    assert "demo/_meta.json" in one.world.sweep().unreadable["demo"]
-
-
 @pytest.mark.parametrize("kind", ["_consolidations", "memories/facts/log", "turns"])
-def test_a_number_is_never_given_twice_also_where_the_newest_is_set_aside(
-    whole: Whole, kind: str, monkeypatch: pytest.MonkeyPatch
-):
-    agents, one = damaged.opened(monkeypatch, whole)
+def test_a_number_is_never_given_twice_also_where_the_newest_is_damaged(whole: Whole, kind: str):
+    one = damaged.forked(whole)
     some = [key for key in one.world.keys("demo/") if damaged.kind_of(whole, key.removeprefix("demo/")) == kind]
     # Turns are listed from the newest on.
     newest = some[0] if kind == "turns" else some[-1]
     damaged.damage(one.world, newest, b"")
-    assert set_aside(agents, one, newest)[0] == 201
-    one.world.new_process()
-    stands = one.world.inner.objects[newest].body
 
     damaged.works(one)
 
-    assert one.world.inner.objects[newest].body == stands
+    assert one.world.inner.objects[newest].body == b""
     later = [key for key in one.world.keys("demo/") if damaged.kind_of(whole, key.removeprefix("demo/")) == kind]
     assert set(some) < set(later)
 
 
-def test_a_commit_whose_plan_cannot_be_read_is_given_up_and_its_notes_stay(monkeypatch: pytest.MonkeyPatch):
+def test_a_commit_whose_plan_cannot_be_read_is_finished_once_it_is_mended(monkeypatch: pytest.MonkeyPatch):
     world = World()
     world.create_space()
     noted = world.note("Not to be lost.")
@@ -246,64 +172,27 @@ def test_a_commit_whose_plan_cannot_be_read_is_given_up_and_its_notes_stay(monke
         with pytest.raises(RuntimeError, match="died"):
             world.work(world.queued.pop())
     plan = keys.plan("demo", run.job_id)
+    sound = world.inner.objects[plan].body
     damaged.damage(world, plan, b"{")
     world.clock.move(3_600)
     world.sweep()
     assert plan in problems(world)
+    later = world.note("Written meanwhile.")
+    assert world.live_ids() == [noted.note_id, later.note_id]
 
-    agents, one = damaged.opened(monkeypatch, Whole(world, {}))
-    assert set_aside(agents, one, plan)[0] == 201
-    one.world.new_process()
-    one.world.sweep()
-    one.world.clock.move(3_600)
-    one.world.sweep()
+    damaged.damage(world, plan, sound)
+    world.sweep()
+    world.clock.move(3_600)
+    world.sweep()
 
-    assert one.world.live_ids() == [noted.note_id]
-    assert one.world.view(run.job_id).state == "error"
-    assert one.world.consolidate().consolidation == 2
+    assert world.live_ids() == [later.note_id]
+    assert world.view(run.job_id).state == "ok"
+    assert plan not in problems(world)
+    assert world.consolidate().consolidation == 2
 
 
 def _die(*_: Any) -> None:
     raise RuntimeError("died")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["memories/facts/log", "_runs"])
-def test_setting_aside_can_die_after_every_request_and_be_repeated(
-    whole: Whole, kind: str, monkeypatch: pytest.MonkeyPatch
-):
-    key = damaged.documents(whole)[kind]
-    died = 0
-    for index, done in [(index, done) for index in range(1, 12) for done in (True, False)]:
-        agents, one = damaged.opened(monkeypatch, whole)
-        damaged.damage(one.world, key, b"{")
-        one.world.client.break_at(index, "SlowDown", 503, done=done)
-        status, _ = set_aside(agents, one, key)
-        died += status != 201
-        one.world.new_process()
-        again, body = set_aside(agents, one, key)
-        # What was done but for its answer is not there any more, or can be read.
-        assert again in (201, 404, 409), body
-        kept = [name for name in one.world.keys("demo/_quarantine/") if name.endswith(".object")]
-        assert [one.world.inner.objects[name].body for name in kept] == [b"{"]
-        assert listed(agents, one) == []
-    assert died >= 8
-
-
-def test_a_snapshot_of_before_tells_what_the_operation_was_that_was_set_aside(
-    whole: Whole, monkeypatch: pytest.MonkeyPatch
-):
-    agents, one = damaged.opened(monkeypatch, whole)
-    fourth = memory_keys.operation("demo", "fact", 4)
-    damaged.damage(one.world, fourth, b"")
-    assert set_aside(agents, one, fourth)[0] == 201
-    one.world.new_process()
-
-    _, found = damaged.http(agents, "memories", f"GET {SPACE}/memories/recent", one.ids)
-    _, changes = damaged.http(agents, "memories", f"GET {SPACE}/memories/changes", one.ids, query={"limit": "50"})
-
-    assert "fact 3: ddddddddd" in [item["content"] for item in found["items"]]
-    assert [item["number"] for item in changes["items"] if item["what"] == "unreadable"] == [4]
 
 
 def test_what_may_hold_any_bytes_is_read_as_it_is_and_never_an_error_of_the_service(
@@ -335,21 +224,9 @@ def test_nobody_is_told_that_a_note_is_erased_while_a_record_that_may_hold_it_ca
 
     status, told = damaged.http(agents, "archives", erase, one.ids, query={"erase": "true"})
     assert (status, told.get("code"), told.get("key")) == (503, "object_unreadable", key), told
-
-    status, kept = set_aside(agents, one, key)
-    assert status == 201
-    assert b"The harbour opens at dawn" in one.world.inner.objects[kept["kept_at"]].body
-    there = dict(one.world.inner.objects)
-    # A backup knows the words, so they are found in what was set aside.
+    damaged.damage(one.world, key, body)
     assert damaged.http(agents, "archives", erase, one.ids, query={"erase": "true"})[0] == 200
-    assert b"The harbour opens at dawn" not in one.world.inner.objects[kept["kept_at"]].body
-    # Without one nobody does.
-    one.world.inner.objects.clear()
-    one.world.inner.objects.update({name: item for name, item in there.items() if not name.startswith("_backups/")})
-    one.world.new_process()
-    status, told = damaged.http(agents, "archives", erase, one.ids, query={"erase": "true"})
-    assert (status, told["key"]) == (503, key)
-    assert "set aside" in told["detail"]
+    assert b"The harbour opens at dawn" not in one.world.inner.objects[key].body
 
 
 def test_what_a_file_rests_on_is_not_known_where_the_record_that_says_it_cannot_be_read(whole: Whole):
@@ -364,3 +241,82 @@ def test_what_a_file_rests_on_is_not_known_where_the_record_that_says_it_cannot_
     (file,) = json.loads(world.inner.objects[made].body)["files"]
     assert file["sources"] is None
     assert json.loads(world.inner.objects[first].body)["files"][0]["sources"] is not None
+
+
+def test_a_run_that_cannot_be_read_does_not_stop_the_next_one():
+    world = World()
+    world.create_space()
+    noted = world.note("Not to be lost.")
+    run = world.order()
+    damaged.damage(world, keys.run("demo", run.job_id), b"{")
+    world.queued.clear()
+    world.clock.move(7_200)
+    world.sweep()
+
+    assert world.consolidate().consolidation == 1
+    assert world.live_ids() == []
+    assert noted.note_id in world.text(world.keys(keys.records_prefix("demo"))[0])
+
+
+def test_a_damaged_turn_keeps_only_its_own_block_and_those_behind_it_waiting():
+    talk, whole = Talk(), Talk()
+    for each in (talk, whole):
+        each.said(*[700] * 9)
+    key = conversation_keys.turn("demo", talk.id, 6)
+    sound = talk.world.inner.objects[key].body
+    damaged.damage(talk.world, key, b"{")
+
+    stopped = talk.update().job
+    assert stopped
+    assert (stopped.status, stopped.error and stopped.error.code) == ("failed", "conversation_broken")
+    assert whole.update().outcome == "done"
+    before, of_whole = _summaries(talk), _summaries(whole)
+    assert before
+    assert before < of_whole
+    assert talk.update().outcome == "nothing"
+
+    damaged.damage(talk.world, key, sound)
+    assert talk.update().outcome == "done"
+    assert _summaries(talk) == of_whole
+
+
+def test_the_summary_of_a_block_with_a_damaged_turn_waits_and_all_others_are_made():
+    talk = Talk()
+    talk.said(*[700] * 9)
+    talk.update()
+    made = _summaries(talk)
+    first, *_ = sorted(made)
+    key = conversation_keys.turn("demo", talk.id, 1)
+    sound = talk.world.inner.objects[key].body
+    damaged.damage(talk.world, key, b"{")
+    for name in made:
+        talk.world.store.delete(conversation_keys.folder("demo", talk.id) + name)
+
+    assert talk.update().outcome == "failed"
+    assert first not in _summaries(talk)
+    assert {name for name in made if "/l1/" in name} - _summaries(talk) == {first}
+
+    damaged.damage(talk.world, key, sound)
+    assert talk.update().outcome == "done"
+    assert _summaries(talk) == made
+
+
+def test_a_damaged_turn_that_is_erased_leaves_a_stub_so_that_the_conversation_goes_on():
+    talk = Talk()
+    talk.said(*[700] * 9)
+    key = conversation_keys.turn("demo", talk.id, 6)
+    damaged.damage(talk.world, key, b"{")
+
+    receipt = erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, 6, talk.world.clock() + INVOCATION)
+
+    assert receipt.status == "done"
+    stub = Turn.from_bytes(talk.world.inner.objects[key].body)
+    assert (stub.turn_index, stub.user_message) == (6, f"Erased on {stub.erased_on}.")
+    talk.world.sweep()
+    assert key not in problems(talk.world)
+    assert talk.update().outcome == "done"
+
+
+def _summaries(talk: Talk) -> set[str]:
+    folder = conversation_keys.folder("demo", talk.id)
+    return {key.removeprefix(folder) for key in talk.world.keys(folder) if "/summaries/" in key}

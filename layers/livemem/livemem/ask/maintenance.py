@@ -10,7 +10,7 @@ from livemem.ask.question import Question
 from livemem.ask.sessions import Session
 from livemem.errors import InvalidName, LiveMemoryError
 from livemem.jobs import worker
-from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
+from livemem.jobs.maintainable import Maintainable, Reader, Space
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces.due_index import Done, Due
@@ -77,11 +77,11 @@ def _remove_old(process: Process, space_id: str) -> int:
     return len(doomed)
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """Questions, and the sessions that they belong to."""
     if keys.parse_question(f"x/{name}"):
-        return DocumentKind(Question.from_bytes)
-    return DocumentKind(Session.from_bytes) if keys.parse_session(f"x/{name}") else None
+        return Question.from_bytes
+    return Session.from_bytes if keys.parse_session(f"x/{name}") else None
 
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_asks, maintain=maintain, kind=kind, due={"question": start_due})

@@ -137,7 +137,7 @@ def _judge(process: Process, current: _Seen) -> list[Invariant]:
                 *unreadable.names(process).get(space_id, []),
                 *(f"the record of change {change.number}" for change in current.page if change.lost),
             ],
-            f"Objects cannot be read, or were set aside. `livemem repair {space_id}` lists them.",
+            f"Objects cannot be read. {unreadable.MEND}",
         ),
     ]
 

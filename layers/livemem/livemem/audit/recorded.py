@@ -22,7 +22,7 @@ class RecordedFile:
 
 @dataclass(frozen=True)
 class RecordedChange:
-    """A record, read or not. `lost`: it cannot be read, or takes the place of one that could not."""
+    """A record, read or not. `lost`: it cannot be read."""
 
     number: int
     kind: str = "unreadable"
@@ -41,8 +41,8 @@ def read(process: Process, space_id: str, names: Sequence[RecordName]) -> list[R
     """The records of these names, some at once: 1 GET for each that this process has not read."""
     result = []
     for start in range(0, len(names), records.AT_ONCE):
-        for name, item in records.read_each(process, space_id, names[start : start + records.AT_ONCE]):
-            record = records.contents(space_id, name, item)
+        batch = names[start : start + records.AT_ONCE]
+        for name, record in zip(batch, records.read_each(process, space_id, batch), strict=True):
             result.append(RecordedChange(name.number) if isinstance(record, ObjectUnreadable) else _of(record))
     return result
 

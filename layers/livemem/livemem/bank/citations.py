@@ -99,8 +99,8 @@ def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record
     history: list[Record] = []
     size = 0
     for start in range(0, min(len(names), MOST_RECORDS), records.AT_ONCE):
-        for name, read_as in records.read_each(process, space_id, names[start : start + records.AT_ONCE]):
-            record = records.contents(space_id, name, read_as)
+        batch = names[start : start + records.AT_ONCE]
+        for name, record in zip(batch, records.read_each(process, space_id, batch), strict=True):
             if isinstance(record, ObjectUnreadable):
                 return history, name.number + 1
             change = next((change for change in record.files if change.path == path), None)

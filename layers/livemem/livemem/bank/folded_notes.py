@@ -70,7 +70,7 @@ def page(
     notes: list[Note] = []
     size = 0
     for start in range(0, len(candidates), records.AT_ONCE):
-        for _, record in records.read_each(process, space_id, candidates[start : start + records.AT_ONCE]):
+        for record in records.read_each(process, space_id, candidates[start : start + records.AT_ONCE]):
             if not isinstance(record, Record) or record.kind != "consolidation" or undone(record):
                 continue
             for name, source in _newest_first(record, filters, after):

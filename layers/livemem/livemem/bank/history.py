@@ -78,8 +78,12 @@ def page(
     # A lifecycle rule may have removed the oldest records.
     more = first > 1 and (len(older) == top - first or any_before(process, space_id, first))
     if missing is not None:
-        missing += [keys.record(space_id, name) for name, record in read if not isinstance(record, Record)]
-    items = [summary(record, undone=gone(record)) for _, record in read if isinstance(record, Record)]
+        missing += [
+            keys.record(space_id, name)
+            for name, record in zip(older, read, strict=True)
+            if not isinstance(record, Record)
+        ]
+    items = [summary(record, undone=gone(record)) for record in read if isinstance(record, Record)]
     return items, first if more else None
 
 
@@ -95,12 +99,10 @@ def was_undone(process: Process, meta: Meta, first: int) -> Callable[[Record], b
     if meta.undone is None:
         later = records.names(process, meta.space_id, since=first)
         read = records.read_each(process, meta.space_id, later)
-        undone_numbers = records.undone(record for _, record in read if isinstance(record, Record))
+        undone_numbers = records.undone(record for record in read if isinstance(record, Record))
         return lambda record: record.number in undone_numbers
     ranges = meta.undone
-    return lambda record: (
-        record.kind not in ("undo", "unreadable") and any(low <= record.number <= high for low, high in ranges)
-    )
+    return lambda record: record.kind != "undo" and any(low <= record.number <= high for low, high in ranges)
 
 
 def read(process: Process, space_id: str, number: int) -> RecordDetail:

@@ -168,8 +168,7 @@ def since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[R
     """
     later = records.names(process, space_id, since=moment.number + 1, limit=MOST_CHANGES + 1)
     for start in range(0, min(len(later), MOST_CHANGES), records.AT_ONCE):
-        for name, result in records.read_each(process, space_id, later[start : start + records.AT_ONCE]):
-            record = records.contents(space_id, name, result)
+        for record in records.read_each(process, space_id, later[start : start + records.AT_ONCE]):
             if isinstance(record, ObjectUnreadable):
                 # It may have changed the requested file.
                 raise record

@@ -80,8 +80,6 @@ def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
             record = records.read(process, space_id, name)
         except ObjectUnreadable:
             return _UNKNOWN
-        if record.kind == "unreadable":
-            return _UNKNOWN
         folded = _Folded(record.kind == "undo", frozenset(source.note_id for source in record.notes))
         process.reads.put(key, name.etag, folded, folded.note_ids)
     return folded

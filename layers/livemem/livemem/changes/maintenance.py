@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from livemem import clock
-from livemem.changes import direct, late_duplicates, orphans, records
+from livemem.changes import direct, late_duplicates, orphans
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.jobs import lease, places
-from livemem.jobs.maintainable import MORE_WORK, Damaged, DocumentKind, HealthProblem, Maintainable, Space
+from livemem.jobs.maintainable import MORE_WORK, HealthProblem, Maintainable, Reader, Space
 from livemem.process import Process
 from livemem.spaces import contents, due_index
 from livemem.spaces import head as heads
@@ -127,32 +126,9 @@ def _unfinished(space: Space) -> bool:
     return bool(meta.committed_run or meta.late_duplicates or stale or (meta.review and meta.review.decision))
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """Records, and the plans that become records."""
-    if keys.parse_record(f"x/{name}"):
-        return DocumentKind(Record.from_bytes, _instead_of_record)
-    return DocumentKind(Record.from_bytes, _instead_of_plan) if keys.is_plan(name) else None
-
-
-def _instead_of_record(_: Process, damaged: Damaged) -> Record:
-    """A record of the same number under the same key. So no other change gets the number, and the times in its name
-    still show which notes it may have held.
-    """
-    name = keys.parse_record(f"x/{damaged.name}")
-    assert name
-    return records.unreadable_one(
-        damaged.head, name.number, damaged.quarantine_id, damaged.author, clock.iso(clock.parse(name.last))
-    )
-
-
-def _instead_of_plan(_: Process, damaged: Damaged) -> Record | None:
-    """For a committed plan, a change that does nothing: its notes are live. For every other plan None."""
-    run_id = keys.parse_plan(f"x/{damaged.name}")
-    if run_id is None or damaged.head.meta.committed_run != run_id:
-        return None
-    return records.unreadable_one(
-        damaged.head, damaged.head.meta.changes, run_id, damaged.author, clock.iso(damaged.entry.last_modified)
-    )
+    return Record.from_bytes if keys.parse_record(f"x/{name}") or keys.is_plan(name) else None
 
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_changes, maintain=maintain, problems=problems, kind=kind)

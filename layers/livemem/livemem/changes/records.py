@@ -28,9 +28,8 @@ from livemem.store.stored_documents import Line, Moment, NoteId, Number, StoredD
 AT_ONCE = 16
 """Records read at once in a search for one that fits: each may hold a whole bank."""
 
-Kind = Literal["consolidation", "tidy", "manual", "rules", "undo", "unreadable"]
-"""`tidy`: a model shortened the bank, and no notes were folded. `unreadable`: replaces a record that was set aside
-because it could not be read (upkeep/repair.py)."""
+Kind = Literal["consolidation", "tidy", "manual", "rules", "undo"]
+"""`tidy`: a model shortened the bank, and no notes were folded."""
 Action = Literal["created", "updated", "edited", "deleted"]
 
 
@@ -213,20 +212,6 @@ def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> 
     )
 
 
-def unreadable_one(head: Head, number: int, run_id: str, author: str, moment: str) -> Record:
-    """The record that replaces a record, or a committed plan, that was set aside. It changes nothing."""
-    return Record(
-        number=number,
-        run_id=run_id,
-        uid=head.meta.uid,
-        kind="unreadable",
-        trigger="repair",
-        started_at=moment,
-        committed_at=moment,
-        author=author,
-    )
-
-
 def names(process: Process, space_id: str, *, since: int = 0, limit: int | None = None) -> list[keys.RecordName]:
     """The names of all records from number `since` on, oldest first: one LIST per 1,000."""
     start = keys.records_since(space_id, since) if since > 0 else ""
@@ -258,8 +243,8 @@ def read_many(process: Process, space_id: str, record_names: Sequence[keys.Recor
 
 def read_each(
     process: Process, space_id: str, record_names: Sequence[keys.RecordName]
-) -> list[tuple[keys.RecordName, Record | ObjectUnreadable]]:
-    """Each record, or the error in its place, with its name: for callers that continue without unreadable records."""
+) -> list[Record | ObjectUnreadable]:
+    """Each record, or the error in its place: for callers that continue without unreadable records."""
 
     def read_one(name: keys.RecordName) -> Record | ObjectUnreadable:
         try:
@@ -267,14 +252,7 @@ def read_each(
         except ObjectUnreadable as error:
             return error
 
-    return list(zip(record_names, process.store.map(read_one, record_names), strict=True))
-
-
-def contents(space_id: str, name: keys.RecordName, result: Record | ObjectUnreadable) -> Record | ObjectUnreadable:
-    """One result of `read_each`, with an error also for a record that replaces one that was set aside."""
-    if isinstance(result, Record) and result.kind == "unreadable":
-        return unreadable.set_aside(keys.record(space_id, name))
-    return result
+    return process.store.map(read_one, record_names)
 
 
 def get(process: Process, space_id: str, number: int) -> Record:
@@ -348,8 +326,7 @@ def note_ids_at(process: Process, space_id: str, time: str) -> list[str]:
     """
     covering = [record for record in names(process, space_id) if record.first <= time <= record.last]
     notes, missing = [], []
-    for name, read_as in _read_in_turn(process, space_id, covering):
-        record = contents(space_id, name, read_as)
+    for record in _read_in_turn(process, space_id, covering):
         if isinstance(record, ObjectUnreadable):
             missing.append(record)
         else:
@@ -362,15 +339,14 @@ def note_ids_at(process: Process, space_id: str, time: str) -> list[str]:
 def _find_notes(
     process: Process, space_id: str, note_names: Sequence[keys.NoteName]
 ) -> tuple[dict[str, Kept], list[ObjectUnreadable]]:
-    """The notes that are found, and an error for each record that cannot be read or was set aside."""
+    """The notes that are found, and an error for each record that cannot be read."""
     if not note_names:
         return {}, []
     ids = {name.note_id for name in note_names}
     covering = [record for record in names(process, space_id) if any(record.covers(name) for name in note_names)]
     notes: dict[str, Kept] = {}
     missing: list[ObjectUnreadable] = []
-    for name, read_as in _read_in_turn(process, space_id, covering):
-        record = contents(space_id, name, read_as)
+    for record in _read_in_turn(process, space_id, covering):
         if isinstance(record, ObjectUnreadable):
             missing.append(record)
             continue
@@ -384,7 +360,7 @@ def _find_notes(
 
 def _read_in_turn(
     process: Process, space_id: str, record_names: Sequence[keys.RecordName]
-) -> Iterator[tuple[keys.RecordName, Record | ObjectUnreadable]]:
+) -> Iterator[Record | ObjectUnreadable]:
     """As `read_each`, a few at once."""
     for start in range(0, len(record_names), AT_ONCE):
         yield from read_each(process, space_id, record_names[start : start + AT_ONCE])

@@ -26,9 +26,6 @@ DIED = Failure.model_construct(
     code="interrupted", detail="The worker died before the commit. All notes are still live."
 )
 NEVER_STARTED = Failure.model_construct(code="not_started", detail="No worker started the run. Start another run.")
-PLAN_LOST = Failure.model_construct(
-    code="object_unreadable", detail="Its plan could not be read and was set aside. Its notes are live."
-)
 OVERTAKEN = Failure.model_construct(code="not_started", detail="Another run was started before this one.")
 
 
@@ -42,8 +39,7 @@ def made_by(process: Process, head: Head, run: Run) -> Record | None:
         record = records.get(process, run.space_id, run.base + 1)
     except NotFound:
         return None
-    # The record that replaces a plan set aside has done nothing of the run's work.
-    return record if record.kind != "unreadable" and record.run() == run.job_id else None
+    return record if record.run() == run.job_id else None
 
 
 def recover(process: Process, head: Head) -> Head:
@@ -63,10 +59,7 @@ def recover(process: Process, head: Head) -> Head:
     head = commit.apply(process, head, record)
     saved = runs.find(process, space_id, run_id)
     if saved and not saved.value.ended():
-        if record.kind == "unreadable":
-            runs.finish(process, saved, "error", error=PLAN_LOST)
-        else:
-            succeed(process, saved, record)
+        succeed(process, saved, record)
     return head
 
 

@@ -52,11 +52,6 @@ def _newest_standing(process: Process, space_id: str, number: int) -> Record:
     gone: set[int] = set()
     for name in reversed(names):
         record = records.read(process, space_id, name)
-        if record.kind == "unreadable":
-            raise Conflict(
-                f"The record of change {record.number} was set aside, so neither it nor an earlier change can be "
-                "undone. Correct the bank by hand."
-            )
         if record.undoes is not None:
             gone.add(record.undoes)
             if record.number == number:

@@ -6,6 +6,7 @@ interrupted anywhere and repeated. Boundaries and summaries that exist are not m
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,7 +15,7 @@ from livemem.conversations.boundaries import Block, BlockBoundary, Child, GroupB
 from livemem.conversations.making import Made
 from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
-from livemem.errors import NotFound
+from livemem.errors import ConversationBroken, NotFound
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 
@@ -42,6 +43,8 @@ class Done:
     """Called between two waves of calls, on any level. An exception from it ends the work."""
     settled: int = 0
     """How many of `made` belong to a version that counts no more."""
+    damage: ConversationBroken | None = None
+    """The error of an object that cannot be read. What does not need it was made."""
 
     @property
     def generated(self) -> list[Made]:
@@ -92,11 +95,12 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
             return
         else:
             further = range(read_to + 1, min(read_to + TURNS_AT_ONCE, last) + 1)
-            batch = log.read(process, at.space_id, at.conversation_id, further)
-            if len(batch) != len(further):
+            # Blocks that end before a damaged turn do not need it.
+            batch = log.read_on(process, at.space_id, at.conversation_id, further)
+            if not batch or batch[-1].turn_index != further[len(batch) - 1]:
                 raise summaries.Vanished(at.conversation_id)
             sizes += [turn.size(at.conversation.closings) for turn in batch]
-            read_to = further[-1]
+            read_to = batch[-1].turn_index
 
 
 def _behind_last(process: Process, layers: Layers) -> Place:
@@ -113,13 +117,11 @@ def _is_over(process: Process, deadline: datetime) -> bool:
     return process.clock() >= deadline - making.STORING
 
 
-def fix_block_boundaries(process: Process, layers: Layers, deadline: datetime, done: Done) -> int:
-    """Fix the ends of the blocks that are due, in their order, while there is time. Returns how many boundaries are
-    new.
+def fix_block_boundaries(process: Process, layers: Layers, deadline: datetime, done: Done) -> None:
+    """Fix the ends of the blocks that are due, in their order, while there is time.
 
     A worker that meets another worker's boundary continues behind it.
     """
-    before = layers.boundaries[1]
     seen_at, last = _end_of_log(process, layers.at)
     done.last_turn, done.closings = last, len(layers.at.conversation.closings)
     going_on = True
@@ -136,7 +138,6 @@ def fix_block_boundaries(process: Process, layers: Layers, deadline: datetime, d
                 break
             if _is_over(process, deadline):
                 break
-    return layers.boundaries[1] - before
 
 
 def children(process: Process, layers: Layers, level: int, existing: Mapping[int, str]) -> list[Child]:
@@ -156,15 +157,14 @@ def children(process: Process, layers: Layers, level: int, existing: Mapping[int
     return [Child(item.number, item.chars, size) for item, size in zip(loaded, sizes, strict=True)]
 
 
-def fix_group_boundaries(process: Process, layers: Layers, level: int) -> int:
-    """Fix the ends of all groups of a level that are due. Returns how many boundaries are new."""
-    before = layers.boundaries[level]
+def fix_group_boundaries(process: Process, layers: Layers, level: int) -> None:
+    """Fix the ends of all groups of a level that are due."""
     existing = summaries.current(process, layers, level - 1)
     waiting: Sequence[Child] = children(process, layers, level, existing)
     while True:
         group = boundaries.next_group(layers.at.built.profile, layers.at.parameters, level, waiting)
         if not group:
-            return layers.boundaries[level] - before
+            return
         wanted = _group_boundary(process, layers, level, group, existing)
         written = summary_versions.write_boundary(process, layers.at, level, layers.boundaries[level] + 1, wanted)
         layers.boundaries[level] += 1
@@ -203,7 +203,11 @@ def make_missing(
     below = summaries.current(process, layers, level - 1) if level > 1 and missing else {}
 
     def one(number: int) -> Made:
-        material = making.gather(process, layers, level, number, below)
+        try:
+            material = making.gather(process, layers, level, number, below)
+        except ConversationBroken as error:
+            done.damage = error
+            return Made(level, number, None, error=error.code, detail=error.detail)
         return making.make(process, layers, material, deadline, earlier=earlier)
 
     while missing:
@@ -236,37 +240,54 @@ def bring_up(
     """Fix the ends that are due and make the missing summaries on these levels, the lowest first. Returns False where
     more could not be made.
 
-    1 LIST per 1,000 boundaries and summaries of the version. Raises Vanished.
+    1 LIST per 1,000 boundaries and summaries of the version. Raises Vanished; at the end ConversationBroken, if an
+    object cannot be read.
     """
     layers = summaries.read(process, at)
     for level in levels:
         try:
-            count = (
-                fix_block_boundaries(process, layers, deadline, done)
-                if level == 1
-                else fix_group_boundaries(process, layers, level)
-            )
+            _fix_boundaries(process, layers, level, deadline, done)
+            if _is_over(process, deadline) or not make_missing(process, layers, level, deadline, done, earlier):
+                return False
+        except ConversationBroken as error:
+            done.damage = error
         except NotFound:
             raise summaries.Vanished(at.conversation_id) from None
-        if count:
-            done.boundaries[level] += count
-        if _is_over(process, deadline):
-            return False
-        if not make_missing(process, layers, level, deadline, done, earlier):
-            return False
+    if done.damage:
+        raise done.damage
     return True
 
 
+def _fix_boundaries(process: Process, layers: Layers, level: int, deadline: datetime, done: Done) -> None:
+    before = layers.boundaries[level]
+    try:
+        if level == 1:
+            fix_block_boundaries(process, layers, deadline, done)
+        else:
+            fix_group_boundaries(process, layers, level)
+    except ConversationBroken as error:
+        # The blocks before it have their ends now: their summaries can be made.
+        done.damage = error
+    if layers.boundaries[level] > before:
+        done.boundaries[level] += layers.boundaries[level] - before
+
+
 def is_due(process: Process, at: At, levels: Sequence[int] = keys.LEVELS) -> bool:
-    """Whether there is anything to do on these levels. It only reads: the requests of a look, no write."""
+    """Whether there is anything to do on these levels, as far as they can be read. It only reads: the requests of a
+    look, no write.
+    """
     layers = summaries.read(process, at)
     for level in levels:
-        if level == 1:
-            due = next(blocks(process, layers), None) is not None
-        else:
-            existing = summaries.current(process, layers, level - 1)
-            waiting = children(process, layers, level, existing)
-            due = bool(boundaries.next_group(at.built.profile, at.parameters, level, waiting))
-        if due or summaries.missing(process, layers, level):
-            return True
+        for due in (_has_boundary, summaries.missing):
+            with suppress(ConversationBroken):
+                if due(process, layers, level):
+                    return True
     return False
+
+
+def _has_boundary(process: Process, layers: Layers, level: int) -> bool:
+    """Whether the end of a block or a group is due."""
+    if level == 1:
+        return next(blocks(process, layers), None) is not None
+    waiting = children(process, layers, level, summaries.current(process, layers, level - 1))
+    return bool(boundaries.next_group(layers.at.built.profile, layers.at.parameters, level, waiting))

@@ -19,7 +19,7 @@ from livemem.conversations import due
 from livemem.conversations import turn as turns
 from livemem.conversations.conversation import Conversation
 from livemem.conversations.turn import Draft, Turn
-from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, PreconditionLost
+from livemem.errors import ConversationBroken, InvalidRequest, LiveMemoryError, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -262,6 +262,19 @@ def read(process: Process, space_id: str, conversation_id: str, indexes: Sequenc
     """Those of these turns that are there: 1 GET each, in parallel. Raises ConversationBroken."""
     batch = _there(process, space_id, conversation_id, indexes)
     return [conversations.parsed(process, Turn, item) for item in batch]
+
+
+def read_on(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
+    """As `read`, up to the first one that cannot be read. Raises ConversationBroken where there is none before it."""
+    turns: list[Turn] = []
+    for item in _there(process, space_id, conversation_id, indexes):
+        try:
+            turns.append(conversations.parsed(process, Turn, item))
+        except ConversationBroken:
+            if not turns:
+                raise
+            break
+    return turns
 
 
 def readable(

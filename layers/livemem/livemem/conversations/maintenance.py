@@ -1,7 +1,6 @@
 """The part of conversations in upkeep: starts summaries that are due, and removes replaced versions and orphans."""
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +21,7 @@ from livemem.conversations.turn import ToolResult, Turn
 from livemem.conversations.user_signals import UserSignals
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease, places, worker
-from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
+from livemem.jobs.maintainable import Maintainable, Reader, Space
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
@@ -209,80 +208,32 @@ def _remove(process: Process, space_id: str, conversation_id: str, number: int) 
     process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """All documents of conversations, and the results of tools, which may be any JSON."""
     key = f"x/{name}"
     if keys.parse_turn(key):
-        return DocumentKind(Turn.from_bytes, _instead_of_turn)
+        return Turn.from_bytes
     if boundary := keys.parse_boundary(key):
         # A boundary is made again from the log and the parameters.
-        return DocumentKind((BlockBoundary if boundary.level == 1 else GroupBoundary).from_bytes)
+        return (BlockBoundary if boundary.level == 1 else GroupBoundary).from_bytes
     if keys.parse_summary(key):
-        return DocumentKind(Summary.from_bytes)
+        return Summary.from_bytes
     if keys.parse_capture(key):
-        return DocumentKind(BlockCapture.from_bytes)
+        return BlockCapture.from_bytes
     if keys.is_user_signals(name):
-        return DocumentKind(UserSignals.from_bytes, lambda *_: UserSignals())
+        return UserSignals.from_bytes
     part = keys.parse_part(name)
     return _PARTS.get(part[1]) if part else None
 
 
-def _instead_of_conversation(_: Process, damaged: Damaged) -> Conversation:
-    """A conversation without title and folder, with the default parameters. It makes its turns readable."""
-    conversation_id, _part = _part_of(damaged)
-    return Conversation(
-        conversation_id=conversation_id,
-        title="(restored without its title)",
-        created_at=clock.iso_millis(clock.id_time(conversation_id)),
-        uid=damaged.head.meta.uid,
-        author=damaged.author,
-    )
-
-
-def _instead_of_turn(_: Process, damaged: Damaged) -> Turn:
-    """A turn of the same number whose text states that it was set aside."""
-    parsed = keys.parse_turn(f"x/{damaged.name}")
-    assert parsed
-    return Turn(
-        turn_index=parsed[2],
-        message_id=f"set-aside-{damaged.quarantine_id}",
-        assistant_message=TURN_LOST,
-        timestamp=damaged.written_at,
-        char_count=len(TURN_LOST),
-        author=damaged.author,
-        open=False,
-    )
-
-
-def _instead_of_versions(process: Process, damaged: Damaged) -> SummaryVersions:
-    """Versions in which the newest one that is there counts."""
-    conversation_id, _part = _part_of(damaged)
-    folders = process.store.folders(keys.folder(damaged.space_id, conversation_id))
-    highest = max((int(name[1:]) for name in folders if _VERSION.fullmatch(name)), default=summary_versions.FIRST)
-    return SummaryVersions(version=highest, highest=highest)
-
-
-def _instead_of_floor(_: Process, __: Damaged) -> Floor:
-    """A floor of 0: the message is searched among all turns."""
-    return Floor(floor=0)
-
-
-def _part_of(damaged: Damaged) -> tuple[str, str]:
-    parsed = keys.parse_part(damaged.name)
-    assert parsed
-    return parsed
-
-
-TURN_LOST = "[This turn could not be read and was set aside.]"
-_VERSION = re.compile(r"v[1-9][0-9]{0,8}")
-_PARTS = {
-    "conversation": DocumentKind(Conversation.from_bytes, _instead_of_conversation),
-    "versions": DocumentKind(SummaryVersions.from_bytes, _instead_of_versions),
-    "ids": DocumentKind(Floor.from_bytes, _instead_of_floor),
-    "jobs": DocumentKind(SummariesJob.from_bytes),
-    "tools": DocumentKind(ToolResult.from_bytes),
+_PARTS: dict[str, Reader] = {
+    "conversation": Conversation.from_bytes,
+    "versions": SummaryVersions.from_bytes,
+    "ids": Floor.from_bytes,
+    "jobs": SummariesJob.from_bytes,
+    "tools": ToolResult.from_bytes,
 }
-"""The kinds by the name of the document, or of its folder."""
+"""The readers by the name of the document, or of its folder."""
 
 MAINTAINABLE = Maintainable(
     owns=keys.is_of_conversations, maintain=maintain, kind=kind, due={"conversation": start_due}

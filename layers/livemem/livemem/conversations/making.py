@@ -29,7 +29,7 @@ from livemem.conversations.summaries import (
 )
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Turn
-from livemem.errors import LiveMemoryError
+from livemem.errors import ConversationBroken, LiveMemoryError
 from livemem.jobs import budget
 from livemem.jobs.budget import Meter
 from livemem.limits import SPEAKER_BYTES
@@ -319,7 +319,7 @@ class Made:
     @property
     def ends_job(self) -> bool:
         """Whether the failure shows that other summaries would fail too."""
-        return self.error is not None and self.error not in OF_THE_QUESTION
+        return self.error is not None and self.error not in (*OF_THE_QUESTION, ConversationBroken.code)
 
 
 def maker(process: Process, at: At) -> str:

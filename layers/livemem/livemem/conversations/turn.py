@@ -11,9 +11,10 @@ from pydantic import Field
 
 from livemem import clock, limits
 from livemem.conversations.boundaries import Size
-from livemem.conversations.conversation import TurnIndex, parsed
+from livemem.conversations.conversation import TurnIndex
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store.stored_documents import Count, Finite, Line, Moment, StoredDocument
 from livemem.text.redaction import Redaction
@@ -302,6 +303,21 @@ def erased(turn: Turn, day: date) -> Turn:
     )
 
 
+def erased_unread(index: int, day: date) -> Turn:
+    """The stub of a turn that could not be read when it was erased."""
+    return erased(
+        Turn(
+            turn_index=index,
+            message_id=f"turn {index}",
+            timestamp=f"{day.isoformat()}T00:00:00Z",
+            char_count=0,
+            author="unknown",
+            open=False,
+        ),
+        day,
+    )
+
+
 def same(turn: Turn, other: Turn) -> bool:
     """Whether both have the same content; numbers, times and tokens may differ. They also count as the same where one
     was written when fewer secrets were removed.
@@ -324,17 +340,15 @@ def _told(turn: Turn, *, redacted: bool = False) -> Any:
 
 
 def with_results(process: Process, space_id: str, conversation_id: str, turn: Turn) -> Turn:
-    """The turn with the results that are stored apart: 1 GET each. A missing one keeps its shown beginning.
-
-    Raises ConversationBroken.
-    """
+    """The turn with the results that are stored apart: 1 GET each. Of a missing or damaged one its beginning."""
 
     def whole(place: int) -> ToolCall:
         call = turn.tool_calls[place]
         if call.result_size is None:
             return call
         item = process.store.get(keys.tool_result(space_id, conversation_id, turn.turn_index, place))
-        return call.model_copy(update={"result": parsed(process, ToolResult, item).value}) if item else call
+        result = unreadable.tolerated(process, ToolResult, item) if item else None
+        return call.model_copy(update={"result": result.value}) if result else call
 
     calls = process.store.map(whole, range(len(turn.tool_calls)))
     return turn.model_copy(update={"tool_calls": calls})

@@ -17,7 +17,15 @@ from livemem.conversations.making import Made
 from livemem.conversations.summaries import Vanished
 from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing
-from livemem.errors import LiveMemoryError, ObjectUnreadable, OutOfTime, PreconditionLost, RunError, StillAtWork
+from livemem.errors import (
+    ConversationBroken,
+    LiveMemoryError,
+    ObjectUnreadable,
+    OutOfTime,
+    PreconditionLost,
+    RunError,
+    StillAtWork,
+)
 from livemem.jobs import places, shares, worker
 from livemem.jobs.job import Failure, Progress
 from livemem.jobs.lease import LeasePlace
@@ -346,6 +354,9 @@ class _Updates(_SummaryJobs):
             whole = _bring_up(work, summary_versions.read(work.process, job.space_id, conversation), done)
         except Vanished:
             return _vanished(work, done)
+        except ConversationBroken:
+            work.save(**_counted(job, done))
+            raise
         finally:
             _report(work, done)
         failed = next(iter(done.failures), None)

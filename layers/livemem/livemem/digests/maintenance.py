@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from livemem import clock
-from livemem.digests import current_digest, digest_progress, digest_times, reading
+from livemem.digests import current_digest, digest_times, reading
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
-from livemem.jobs.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
-from livemem.llm.usage import Usage
+from livemem.jobs.maintainable import HealthProblem, Maintainable, Reader, Space
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.store import keys as all_keys
@@ -102,70 +100,30 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
     return [HealthProblem(space.space_id, "digest_chunks_dead", detail)]
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """The kind of a digest's document. None for leases, because nothing depends on them."""
     if name == keys.OPEN:
-        return DocumentKind(CurrentDigest.from_bytes, _instead_of_current)
+        return CurrentDigest.from_bytes
     parsed = keys.parse_digest(f"x/{name}")
     if not parsed or parsed[1] == "claim.json":
         return None
     if parsed[1] in _DOCUMENTS:
         return _DOCUMENTS[parsed[1]]
     if keys.parse_dead(parsed[1]) is not None:
-        return DocumentKind(DeadLetter.from_bytes)
+        return DeadLetter.from_bytes
     if keys.parse_try(parsed[1]):
-        return DocumentKind(Try.from_bytes)
+        return Try.from_bytes
     part = keys.parse_part(parsed[1])
     return part and _PARTS[part[0]]
 
 
-def _instead_of_current(process: Process, damaged: Damaged) -> CurrentDigest:
-    """The replacement of a damaged `open.json`: the newest digest that has begun and not ended."""
-    return current_digest.begun(process, damaged.space_id).stamped(damaged.quarantine_id)
-
-
-def _instead_of_input(process: Process, damaged: Damaged) -> Input:
-    """The replacement of a damaged input: it is empty, so the next digest takes the messages in the rooms."""
-    slot = _slot(damaged)
-    return Input(slot=slot, created_at=clock.iso_millis(process.clock()), chunks=[], more=True)
-
-
-def _instead_of_end(process: Process, damaged: Damaged) -> DigestDone:
-    """The replacement of a damaged end: the digest has ended, and its counts are lost."""
-    slot = _slot(damaged)
-    progress = digest_progress.look(process, damaged.space_id, slot)
-    return DigestDone(
-        slot=slot,
-        messages=0,
-        chunks=0,
-        dead_letters=sorted(progress.dead),
-        new=0,
-        merged=0,
-        usage=Usage(),
-        started_at=damaged.written_at,
-        ended_at=damaged.written_at,
-    )
-
-
-def _instead_of_stored(_: Process, __: Damaged) -> StoredFacts:
-    """The replacement of a damaged `stored` document: the memories are stored, and their number is lost."""
-    return StoredFacts(new=0, merged=0)
-
-
-def _slot(damaged: Damaged) -> str:
-    parsed = keys.parse_digest(f"x/{damaged.name}")
-    assert parsed
-    return parsed[0]
-
-
-_DOCUMENTS = {
-    "input.json": DocumentKind(Input.from_bytes, _instead_of_input),
-    "done.json": DocumentKind(DigestDone.from_bytes, _instead_of_end),
+_DOCUMENTS: dict[str, Reader] = {
+    "input.json": Input.from_bytes,
+    "done.json": DigestDone.from_bytes,
 }
-_PARTS = {
-    # A damaged extract has no replacement: the LLM is asked again.
-    "extract": DocumentKind(Extract.from_bytes),
-    "stored": DocumentKind(StoredFacts.from_bytes, _instead_of_stored),
+_PARTS: dict[str, Reader] = {
+    "extract": Extract.from_bytes,
+    "stored": StoredFacts.from_bytes,
 }
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_digests, maintain=maintain, problems=problems, kind=kind)

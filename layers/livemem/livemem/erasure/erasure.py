@@ -127,7 +127,7 @@ def order(
             return earlier
         if result and not result.known and not has_memory:
             for note_id in target.note_ids:
-                # Raises where it may be in a record that was set aside: nobody could promise that it is gone.
+                # Raises where it may be in a record that cannot be read: nobody could promise that it is gone.
                 records.find_note(process, space_id, keys.parse_note_id(note_id))
             raise _unknown(target)
         if result:

@@ -59,8 +59,13 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     if item in task.ids:
         if item in task.kept:
             return Fate(body)
-        turn = _turn(name, body)
-        return Fate(turns.erased(turn, task.day).to_bytes() if turn else None)
+        own = keys.parse_turn(f"x/{name}")
+        if not own:
+            return Fate(None)
+        turn = read(Turn, body)
+        # Without a turn of this number the conversation would end before it.
+        stub = turns.erased(turn, task.day) if turn else turns.erased_unread(own[2], task.day)
+        return Fate(stub.to_bytes())
     capturing = keys.parse_capture(f"x/{name}")
     if capturing:
         return _of_capture(body, _indexes(task, capturing), task)

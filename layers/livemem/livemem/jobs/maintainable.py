@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from livemem import clock
 from livemem.jobs import lease as leases
 from livemem.jobs import places
 from livemem.jobs.lease import RENEWAL_TICK, RENEWED_AFTER, SeenLease
@@ -18,7 +17,6 @@ from livemem.spaces.head import Head
 from livemem.store import keys
 from livemem.store.due_keys import Kind
 from livemem.store.objects import Entry
-from livemem.store.stored_documents import StoredDocument
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
 SILENT_BY_HAND = timedelta(seconds=30)
@@ -102,48 +100,11 @@ def _no_problem(_: Process, __: Space) -> list[HealthProblem]:
     return []
 
 
-@dataclass(frozen=True)
-class Damaged:
-    """An object that cannot be read and is being set aside: its `name` below the space, and the id (an ULID) under
-    which it is kept then. `head` is the space's, `entry` the object as a listing shows it, `author` the user who orders
-    it.
-    """
-
-    head: Head
-    name: str
-    entry: Entry
-    quarantine_id: str
-    author: str
-
-    @property
-    def space_id(self) -> str:
-        """The space's id."""
-        return self.head.meta.space_id
-
-    @property
-    def written_at(self) -> str:
-        """When the object was written, by the store's clock, in the format of documents."""
-        return clock.iso_millis(self.entry.last_modified)
+Reader = Callable[[bytes], object]
+"""Reads a document. It raises ValueError for a body that is none of its kind."""
 
 
-def _nothing_instead(_: Process, __: Damaged) -> StoredDocument | None:
-    return None
-
-
-@dataclass(frozen=True)
-class DocumentKind:
-    """A kind of documents that a package keeps. `check` raises ValueError for a body of another kind.
-
-    `instead` makes the document that replaces one that is set aside. None: nothing replaces it, and readers do without.
-    A replacement is needed where a number or an id must not be given twice, or where a missing document has a meaning
-    of its own.
-    """
-
-    check: Callable[[bytes], object]
-    instead: Callable[[Process, Damaged], StoredDocument | None] = _nothing_instead
-
-
-def _no_kind(_: str) -> DocumentKind | None:
+def _no_kind(_: str) -> Reader | None:
     return None
 
 
@@ -151,7 +112,7 @@ def _no_kind(_: str) -> DocumentKind | None:
 class Maintainable:
     """What one package offers. `owns` says whether a key below the space, without the space's id, is the package's.
 
-    `kind` returns the kind of document that such a key must hold. None: any object there can be read.
+    `kind` returns the reader of the document that such a key must hold. None: any object there can be read.
 
     `maintain` does the work that events and retries left undone, and returns names of that work, each with a number
     (how many, seconds). MORE_WORK is one of the names. `problems` is the package's part of health. `due` has a function
@@ -162,7 +123,7 @@ class Maintainable:
     owns: Callable[[str], bool]
     maintain: Callable[[Process, Space], Mapping[str, float]] = _nothing_done
     problems: Callable[[Process, Space], list[HealthProblem]] = _no_problem
-    kind: Callable[[str], DocumentKind | None] = _no_kind
+    kind: Callable[[str], Reader | None] = _no_kind
     due: Mapping[Kind, Callable[[Process, Sequence[Due], datetime], Done]] = field(default_factory=dict)
 
 

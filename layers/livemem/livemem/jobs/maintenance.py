@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from livemem import clock
 from livemem.jobs import budget, counter, run_retention, tidy_due
-from livemem.jobs.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
+from livemem.jobs.maintainable import MORE_WORK, OLDEST, HealthProblem, Maintainable, Reader, Space
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import due_index
@@ -60,9 +60,9 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     return causes
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """Runs."""
-    return DocumentKind(Run.from_bytes) if keys.parse_run(f"x/{name}") else None
+    return Run.from_bytes if keys.parse_run(f"x/{name}") else None
 
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_runs, maintain=maintain, problems=problems, kind=kind)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from livemem.memories import erasing, log, memory_expiry, operation
+from livemem.memories import erasing, log, memory_expiry
 from livemem.memories.operation import Operation
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -22,7 +22,6 @@ What = Literal[
     "expired",
     "restored",
     "erased",
-    "unreadable",
 ]
 DEFAULT, MOST = 20, 50
 LOOKED_AT = 200
@@ -143,8 +142,6 @@ def told(kind: Kind, done: Operation) -> Change:
 
 def _without_words(done: Operation) -> What | None:
     """The change of an operation that holds no former content; None for all others."""
-    if operation.is_in_place(done):
-        return "unreadable"
     if erasing.is_blank(done, done.memory.memory_id):
         return "erased"
     if done.op == "delete":

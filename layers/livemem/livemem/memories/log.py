@@ -13,10 +13,11 @@ from cachetools import LRUCache
 from livemem.errors import Busy, MemoriesBroken
 from livemem.memories import operation as operations
 from livemem.memories import state as states
-from livemem.memories.operation import MEND, Operation
+from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot, State
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
+from livemem.spaces.unreadable import MEND
 from livemem.store import memory_keys as keys
 from livemem.store import stored
 from livemem.store.memory_keys import Kind

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
-from livemem.memories import memory_expiry, operation
+from livemem.jobs.maintainable import Maintainable, Reader, Space
+from livemem.memories import memory_expiry
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.process import Process
@@ -46,20 +46,13 @@ def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     return memory_expiry.delete_expired(process, space_id, kind), len(numbers) - len(remaining)
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """The kind of a document: operation, snapshot or verdicts."""
     if keys.parse_operation(f"x/{name}"):
-        return DocumentKind(Operation.from_bytes, _instead_of_operation)
+        return Operation.from_bytes
     if keys.parse_snapshot(f"x/{name}"):
-        return DocumentKind(Snapshot.from_bytes)
-    return DocumentKind(json.loads) if name.startswith(keys.VERDICTS) else None
-
-
-def _instead_of_operation(_: Process, damaged: Damaged) -> Operation:
-    """The replacement of a damaged operation: one of the same number that does nothing."""
-    parsed = keys.parse_operation(f"x/{damaged.name}")
-    assert parsed
-    return operation.in_place(parsed.number, parsed.kind, damaged.quarantine_id, damaged.author, damaged.written_at)
+        return Snapshot.from_bytes
+    return json.loads if name.startswith(keys.VERDICTS) else None
 
 
 MAINTAINABLE = Maintainable(

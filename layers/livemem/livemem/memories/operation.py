@@ -8,10 +8,9 @@ from pydantic import Field
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest, MemoriesBroken
-from livemem.memories.memory import Memory, Provenance
+from livemem.memories.memory import Memory
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store.memory_keys import Kind
 from livemem.store.objects import Object
 from livemem.store.stored_documents import Finite, Line, Moment, Number, StoredDocument
 
@@ -22,9 +21,6 @@ with MEMORY_MERGE=similarity.
 Op = Literal["put", "delete"]
 Kept = Literal["new", "former"]
 
-MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
-_SET_ASIDE = "set-aside-"
-"""The beginning of the id of an operation that replaces an unreadable one."""
 OP_ID_CHARACTERS = 24
 """Characters of the hash of a cause: enough that no two causes of a space share them."""
 
@@ -139,33 +135,3 @@ def after(process: Process, number: int, op: Op, cause: str, author: str, memory
 def read(process: Process, item: Object) -> Operation:
     """The operation in an object. Raises MemoriesBroken if it cannot be read."""
     return unreadable.parsed(process, Operation, item, MemoriesBroken)
-
-
-def in_place(number: int, kind: Kind, mark: str, author: str, now: str) -> Operation:
-    """An operation that replaces an unreadable one. It has the same number and does nothing.
-
-    `mark` is an id of 26 characters that no memory has.
-    """
-    nothing = Memory(
-        memory_id=mark,
-        kind=kind,
-        content="",
-        created_at=now,
-        updated_at=now,
-        source="manual",
-        provenance=Provenance(author=author),
-    )
-    return Operation(
-        number=number,
-        op="delete",
-        op_id=f"{_SET_ASIDE}{mark}",
-        at=now,
-        author=author,
-        memory=nothing,
-        reason="The operation could not be read.",
-    )
-
-
-def is_in_place(operation: Operation) -> bool:
-    """Whether it replaces an unreadable operation."""
-    return operation.op_id.startswith(_SET_ASIDE)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from livemem.memories import operation as operations
 from livemem.memories import state as states
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot, State
@@ -86,9 +85,6 @@ def _wrong(process: Process, space_id: str, kind: Kind, snapshot: Snapshot, repl
     for batch in _operations(process, space_id, kind, newest, snapshot.number):
         replay.add(batch)
         newest = batch[-1].number if batch else newest
-        if any(operations.is_in_place(operation) for operation in batch):
-            # The snapshot may know the operation that was set aside.
-            return None
     own = replay.state
     if newest == snapshot.number != own.number:
         return None

@@ -31,7 +31,8 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
     """Ask about linked memories, the oldest first. Merge those that the LLM calls the same, unlink the different ones.
 
     1 LIST for each kind, up to 5 calls, and 1 LIST and 1 PUT for each memory with a verdict. Nothing is done without an
-    LLM, with MEMORY_MERGE=similarity, or in a log with a damaged operation. Raises MemoriesBroken, Busy, StoreUnavailable.
+    LLM, with MEMORY_MERGE=similarity, or in a log with a damaged operation. Raises MemoriesBroken, Busy,
+    StoreUnavailable.
     """
     if not process.settings.llmaas_api_url or process.settings.memory_merge == "similarity":
         return Settled()

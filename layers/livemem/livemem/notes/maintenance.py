@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
+from livemem.jobs.maintainable import Maintainable, Reader, Space
 from livemem.notes import idempotency
 from livemem.notes.idempotency import KeyedNote
 from livemem.process import Process
@@ -17,9 +17,9 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {"expired_keys": dropped} if dropped else {}
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """The kind of an Idempotency-Key's document. Notes need none: any content can be read."""
-    return DocumentKind(KeyedNote.from_bytes) if name.startswith("_idempotency/") else None
+    return KeyedNote.from_bytes if name.startswith("_idempotency/") else None
 
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_notes, maintain=maintain, kind=kind)

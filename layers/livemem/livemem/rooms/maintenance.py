@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
+from livemem.jobs.maintainable import Maintainable, Reader, Space
 from livemem.process import Process
 from livemem.rooms import digested
 from livemem.rooms.posting import Stamp
@@ -40,9 +40,9 @@ def _remove_ids(process: Process, space_id: str) -> int:
     return len(old)
 
 
-def kind(name: str) -> DocumentKind | None:
+def kind(name: str) -> Reader | None:
     """Ids of messages. Messages have no kind: `message.read` reads any content."""
-    return DocumentKind(Stamp.from_bytes) if keys.parse_id(f"x/{name}") else None
+    return Stamp.from_bytes if keys.parse_id(f"x/{name}") else None
 
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_rooms, maintain=maintain, kind=kind)

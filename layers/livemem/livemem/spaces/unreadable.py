@@ -12,7 +12,7 @@ from livemem.errors import ObjectUnreadable
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces.due_index import Due
-from livemem.store import due_keys, keys
+from livemem.store import keys
 from livemem.store.objects import Object
 from livemem.store.stored_documents import StoredDocument
 
@@ -20,25 +20,12 @@ D = TypeVar("D", bound=StoredDocument)
 
 MOST = 1_000
 """Entries that one look lists, in one request."""
-MEND = (
-    "An admin can set it aside (`livemem repair`), so that other work continues, or put back an earlier version of "
-    "it from "
-    "the bucket's versions or from a backup."
-)
+MEND = "Put back an earlier version, from the bucket's versions or from a backup (docs/operations.md)."
 
 
 def error(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> ObjectUnreadable:
     """The error for the object with this key of the bucket."""
     return kind(f"The object {key!r} cannot be read: it was changed or damaged in the bucket. {MEND}", key=key)
-
-
-def set_aside(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> ObjectUnreadable:
-    """The error for an object that was moved away from this key."""
-    return kind(
-        f"The object {key!r} could not be read and was set aside. `livemem repair` shows where it is kept, and "
-        "puts it back.",
-        key=key,
-    )
 
 
 def parsed(process: Process, kind: type[D], item: Object, raised: type[ObjectUnreadable] = ObjectUnreadable) -> D:
@@ -67,11 +54,6 @@ def leave(process: Process, key: str) -> None:
     space_id, _, name = key.partition("/")
     if keys.SPACE_ID.fullmatch(space_id) and name:
         due_index.leave_always(process, space_id, "unreadable", key)
-
-
-def remove(process: Process, key: str) -> None:
-    """Remove the entry of an object: 1 DeleteObjects. Never fails: the next sweep does it."""
-    due_index.remove(process, [due_keys.due(key.partition("/")[0], "unreadable", key, due_keys.EVER)])
 
 
 def names(process: Process) -> Mapping[str, list[str]]:

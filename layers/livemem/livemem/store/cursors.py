@@ -54,11 +54,6 @@ def decode_backup_of(cursor: str | None) -> tuple[str, str] | None:
     return (space_id, backup_id) if text else None
 
 
-def decode_object(cursor: str | None) -> str | None:
-    """The name of an object below its space in a cursor. Raises InvalidRequest."""
-    return _decode(cursor, keys.check_object_name)
-
-
 def decode_number(cursor: str | None) -> int | None:
     """The number in a cursor. Raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(int(text)))

@@ -2,7 +2,6 @@
 beside it build and parse keys.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -182,34 +181,6 @@ def compact_moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=UTC) if _COMPACT_TIME.fullmatch(text) else None
     except ValueError:
         return None
-
-
-def quarantine_prefix(space_id: str) -> str:
-    """The prefix of the objects that were set aside because they cannot be read, and of the documents about them."""
-    return f"{space_id}/_quarantine/"
-
-
-def quarantined(space_id: str, quarantine_id: str) -> str:
-    """The key of the document about an object set aside: the user who ordered it, the time, the reason and the former
-    key.
-    """
-    return f"{quarantine_prefix(space_id)}{check_ulid('quarantine_id', quarantine_id)}.json"
-
-
-def quarantined_bytes(space_id: str, quarantine_id: str) -> str:
-    """The key of the object itself, byte for byte."""
-    return f"{quarantine_prefix(space_id)}{check_ulid('quarantine_id', quarantine_id)}.object"
-
-
-def quarantine_id(key: str, etag: str) -> str:
-    """The id under which an object is set aside: the same for the same bytes under the same key."""
-    return str(ULID.from_bytes(hashlib.sha256(f"{key} {etag}".encode()).digest()[:16]))
-
-
-def parse_quarantined(key: str) -> str | None:
-    """The id in the key of the document about an object set aside. None for every other key."""
-    name = key.rpartition("/_quarantine/")[2].removesuffix(".json")
-    return name if key.endswith(".json") and RUN_ID.fullmatch(name) else None
 
 
 def sweep_place(kind: str) -> str:
@@ -623,17 +594,16 @@ def recorded(space_id: str, path: str) -> str:
 
 def is_memory(name: str) -> bool:
     """Whether the key below a space, without the space's id, is that of a note, a record, an operation on memories, a
-    message of a room, a part of the bank, or an object that was set aside because it cannot be read.
+    message of a room, or a part of the bank.
     """
     operation = _OF_MEMORIES.fullmatch(name)
     is_log = is_of_changes(name) or is_of_erasures(name) or bool(operation and operation["what"] == "log")
-    is_log = is_log or name.startswith("_quarantine/")
     return not name.endswith(".keep") and (name.startswith(("live/", "rooms/")) or is_log or is_of_bank(name))
 
 
 def is_of_space(name: str) -> bool:
-    """Whether the key below a space, without the space's id, is of the head, the rules, the lease, or an object set
-    aside; or of promotions, which are made no more.
+    """Whether the key below a space, without the space's id, is of the head, the rules or the lease; or of promotions
+    or the quarantine, where nothing is written any more.
     """
     return name in ("_meta.json", "_rules.md", "_lease.json") or name.startswith(("_quarantine/", "_promot"))
 

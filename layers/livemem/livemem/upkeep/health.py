@@ -33,9 +33,6 @@ CALL_COUNTS = timedelta(days=1)
 SPACES_LOOKED_AT = 200
 """Spaces that one health request looks into (3 requests each); the sweep and its alarms cover all of them."""
 
-SHOWN = 20
-"""Objects that cannot be read that are named for one space."""
-
 Status = Literal["ok", "degraded", "error"]
 
 
@@ -193,14 +190,12 @@ def _unreadable(process: Process, principal: Principal) -> list[HealthProblem]:
     for space_id, names in unreadable.names(process).items():
         if not principal.may_see(space_id):
             continue
-        # What is wrong with a head is told already.
-        broken = [key for key in names if key != keys.meta(space_id)]
         problems += [
-            HealthProblem(space_id, ObjectUnreadable.code, unreadable.error(key).detail) for key in broken[:SHOWN]
+            HealthProblem(space_id, ObjectUnreadable.code, unreadable.error(key).detail)
+            for key in names
+            # What is wrong with a head is told already.
+            if key != keys.meta(space_id)
         ]
-        if len(broken) > SHOWN:
-            detail = f"{len(broken) - SHOWN} more objects cannot be read; `livemem repair {space_id}` lists them."
-            problems.append(HealthProblem(space_id, ObjectUnreadable.code, detail))
     return problems
 
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 from livemem.jobs import tidy_due
 from livemem.jobs.lease import Lease
-from livemem.jobs.maintainable import MORE_WORK, DocumentKind, HealthProblem, Maintainable, Space
+from livemem.jobs.maintainable import MORE_WORK, HealthProblem, Maintainable, Reader, Space
 from livemem.process import Process
 from livemem.spaces.head import Meta
 from livemem.store import keys
-from livemem.upkeep.quarantine import Quarantined
 
 LEASE = "_lease.json"
 PROMPT_CUT = (
@@ -60,13 +59,9 @@ def _of_the_length(space: Space) -> list[HealthProblem]:
     return [HealthProblem(space_id, "bank_too_long", detail, wrong=False)]
 
 
-def kind(name: str) -> DocumentKind | None:
-    """The head, the lease, and the records of objects that were set aside."""
-    if name == keys.META:
-        return DocumentKind(Meta.from_bytes)
-    if name == LEASE:
-        return DocumentKind(Lease.from_bytes)
-    return DocumentKind(Quarantined.from_bytes) if keys.parse_quarantined(f"x/{name}") else None
+def kind(name: str) -> Reader | None:
+    """The head and the lease."""
+    return {keys.META: Meta.from_bytes, LEASE: Lease.from_bytes}.get(name)
 
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_space, maintain=maintain, problems=problems, kind=kind)

@@ -1,20 +1,18 @@
 """Looking for objects of spaces that cannot be read: those that a reader met, and those that were written lately.
 
 A body is checked as the package reads it that keeps the object (`kind` in its maintenance.py). No space is read as a
-whole but where an admin asks for it (`page`): the daily look reads what was written since the one before.
+whole: the daily look reads what was written since the one before.
 """
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
 from livemem.errors import LiveMemoryError
-from livemem.jobs.maintainable import DocumentKind, Space
+from livemem.jobs.maintainable import Reader, Space
 from livemem.process import Process
 from livemem.spaces import due_index, unreadable
-from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.store import keys
 from livemem.store.objects import Entry
@@ -35,31 +33,20 @@ LOOKED_AT = {keys.META, "_lease.json"}
 AT_ONCE = 64
 LAST_ROUND = timedelta(seconds=10)
 """Time that must be left to read further objects."""
-PAGE_READ = 5_000
-"""Objects that a page reads."""
 
 
-@dataclass(frozen=True)
-class Broken:
-    """An object that cannot be read: its key in the bucket, its size in bytes, and when it was written."""
-
-    key: str
-    size: int
-    written_at: datetime
-
-
-def kind_of(name: str) -> DocumentKind | None:
-    """The kind of document that has to be under this key below a space; None where any body can be read."""
+def kind_of(name: str) -> Reader | None:
+    """The reader of the document that has to be under this key below a space; None where any body can be read."""
     return next((kind for package in packages.PACKAGES if (kind := package.kind(name))), None)
 
 
 def is_readable(name: str, body: bytes) -> bool:
     """Whether the body of the object with this key below a space can be read."""
-    kind = kind_of(name)
-    if not kind:
+    read = kind_of(name)
+    if not read:
         return True
     try:
-        kind.check(body)
+        read(body)
     except (ValueError, RecursionError):
         return False
     return True
@@ -82,7 +69,7 @@ def check(process: Process, due: Sequence[Due], deadline: datetime) -> Mapping[s
         for one in (item for item in batch if item not in mended):
             result.setdefault(one.space_id, []).append(one.name)
     for key in (item for group in result.values() for item in group):
-        logger.warning("object cannot be read: set it aside (livemem repair), or put it back", extra={"key": key})
+        logger.warning("object cannot be read: put back an earlier version", extra={"key": key})
     return result
 
 
@@ -112,31 +99,6 @@ def _listed(process: Process, space: Space) -> Iterable[Entry]:
     prefix = keys.prefix(space.space_id)
     entries = (entry for folder in folders for entry in process.store.scan(f"{prefix}{folder}/"))
     return islice(entries, DAILY_LISTED)
-
-
-def page(
-    process: Process, space_id: str, *, limit: int, after: str | None, until: datetime
-) -> tuple[list[Broken], str | None]:
-    """The objects of a space that cannot be read, by their keys, and the key to continue behind, None at the end: all
-    documents of the space are read, up to 5,000 for a page and until shortly before `until`, 1 GET each.
-
-    A page may hold fewer than `limit` and not be the last. Raises NotFound, SpaceBroken.
-    """
-    heads.load(process, space_id)
-    prefix = keys.prefix(space_id)
-    entries = _documents(space_id, process.store.scan(prefix, start_after=f"{prefix}{after}" if after else ""))
-    broken: list[Broken] = []
-    read = 0
-    while batch := list(islice(entries, AT_ONCE)):
-        for entry in _broken(process, space_id, batch):
-            unreadable.leave(process, entry.key)
-            broken.append(Broken(entry.key, entry.size, entry.last_modified))
-            if len(broken) == limit:
-                return broken, entry.key.removeprefix(prefix)
-        read += len(batch)
-        if read >= PAGE_READ or process.clock() >= until:
-            return broken, batch[-1].key.removeprefix(prefix)
-    return broken, None
 
 
 def _documents(space_id: str, entries: Iterable[Entry]) -> Iterable[Entry]:

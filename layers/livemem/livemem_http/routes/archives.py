@@ -20,27 +20,19 @@ from livemem.restore import fork, importing, provisioning, provisioning_job, res
 from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces.head import Head
 from livemem.store import conversation_keys, cursors, timing
-from livemem.upkeep import garbage, job_lookup, repair, unreadable_objects
+from livemem.upkeep import garbage, job_lookup
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 from livemem_http.views.audit import InvariantPage
 from livemem_http.views.jobs import JobStatusPage, JobStatusView
-from livemem_http.views.repair import (
-    NewQuarantine,
-    QuarantinedPage,
-    QuarantinedView,
-    UnreadableObject,
-    UnreadablePage,
-)
 from livemem_http.views.upkeep import ErasurePreviewView, ErasureSelection, NewErasure
 
 api = Api()
 
 ASK_AGAIN = "5"
 """Seconds after which to ask again for an archive, or for a job."""
-QUARANTINE = "/v1/spaces/{space_id}/quarantine"
 
 Erase = Annotated[
     bool,
@@ -442,59 +434,6 @@ def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageRep
     """
     wanted = (body or views.GarbageWanted()).wanted()
     return views.GarbageReport.of(garbage.collect(process(), api.principal(), wanted, _soon()))
-
-
-@api.route("GET", "/v1/spaces/{space_id}/unreadable", needs="admin", tag="upkeep", summary="List unreadable objects")
-def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> UnreadablePage:
-    """Read all documents of the space, and list those that cannot be read, because somebody changed them in the bucket
-    or they were damaged. Work that does not need them continues. To let the other work continue, set them aside
-    (`POST .../quarantine`), or put earlier versions of them back into the bucket. Follow `next_cursor` to the end: a
-    page reads up to 5,000 objects.
-    """
-    after = cursors.decode_object(cursor)
-    found, more = unreadable_objects.page(process(), space_id, limit=limit, after=after, until=_soon())
-    return UnreadablePage(items=[UnreadableObject.of(one) for one in found], next_cursor=cursors.encode(more))
-
-
-@api.route(
-    "POST",
-    QUARANTINE,
-    needs="admin",
-    status=HTTPStatus.CREATED,
-    tag="upkeep",
-    summary="Set an unreadable object aside",
-)
-def quarantine_object(space_id: str, body: NewQuarantine) -> Response[QuarantinedView]:
-    """Move an unreadable object to a key of its own in the space, byte for byte. The service records the token, the
-    time and the reason. Work that needs the object continues without it. If the object had a number, it is not given
-    again. The service refuses an object that can be read (409).
-    """
-    kept = repair.set_aside(process(), api.principal(), space_id, body.key, body.reason)
-    return api.json(HTTPStatus.CREATED, QuarantinedView.of(space_id, kept))
-
-
-@api.route("GET", QUARANTINE, needs="admin", tag="upkeep", summary="List objects that were set aside")
-def list_quarantined(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> QuarantinedPage:
-    """The objects that were set aside in the space, including those that were put back."""
-    missing: list[str] = []
-    after = cursors.decode_run(cursor)
-    found, more = repair.page(process(), space_id, limit=limit, after=after, missing=missing)
-    items = [QuarantinedView.of(space_id, one) for one in found]
-    return QuarantinedPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
-
-
-@api.route(
-    "POST",
-    f"{QUARANTINE}/{{quarantine_id}}/restore",
-    needs="admin",
-    tag="upkeep",
-    summary="Put an object back",
-)
-def restore_quarantined(space_id: str, quarantine_id: str) -> QuarantinedView:
-    """Put an object that was set aside back under its key, byte for byte. It is refused (409) if another object has
-    this key by now. If it still cannot be read, it is listed again, and can be set aside again.
-    """
-    return QuarantinedView.of(space_id, repair.put_back(process(), api.principal(), space_id, quarantine_id))
 
 
 def _bring(head: Head) -> Response[views.ProvisioningView]:

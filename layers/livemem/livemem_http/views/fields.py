@@ -325,10 +325,7 @@ class Body(ApiModel):
 
 Unreadable = Annotated[
     list[str] | None,
-    described(
-        "The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` "
-        "sets an object aside."
-    ),
+    described("The keys of unreadable objects that are left out. Only if there are any."),
     AfterValidator(lambda keys: keys or None),
 ]
 

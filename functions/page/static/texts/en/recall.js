@@ -173,7 +173,6 @@ export default {
   'memory.did.expired': 'Expired',
   'memory.did.restored': 'Restored',
   'memory.did.erased': 'Erased',
-  'memory.did.unreadable': 'Cannot be read',
   'memory.merged.by.text': 'same words',
   'memory.merged.by.vector': 'near in meaning',
   'memory.merged.by.lexical': 'alike in letters',

@@ -137,7 +137,6 @@ export default {
   'kind.manual': 'change by hand',
   'kind.rules': 'change of the rules',
   'kind.undo': 'undo',
-  'kind.unreadable': 'a record that cannot be read',
   'file.created': 'created',
   'file.updated': 'written anew',
   'file.edited': 'edited',

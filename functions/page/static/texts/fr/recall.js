@@ -173,7 +173,6 @@ export default {
   'memory.did.expired': 'Périmé',
   'memory.did.restored': 'Rétabli',
   'memory.did.erased': 'Effacé',
-  'memory.did.unreadable': 'Illisible',
   'memory.merged.by.text': 'mêmes mots',
   'memory.merged.by.vector': 'sens proche',
   'memory.merged.by.lexical': 'lettres semblables',

@@ -137,7 +137,6 @@ export default {
   'kind.manual': 'changement à la main',
   'kind.rules': 'changement des règles',
   'kind.undo': 'annulation',
-  'kind.unreadable': 'un enregistrement illisible',
   'file.created': 'créé',
   'file.updated': 'réécrit',
   'file.edited': 'modifié',
