@@ -726,18 +726,7 @@ class MemoryChangeView(Model):
     number: int
     """The number in the log of this kind, from 1."""
     what: (
-        Literal[
-            "stored",
-            "merged",
-            "split",
-            "kept_apart",
-            "corrected",
-            "deleted",
-            "expired",
-            "restored",
-            "erased",
-            "unreadable",
-        ]
+        Literal["stored", "merged", "split", "kept_apart", "corrected", "deleted", "expired", "restored", "erased"]
         | str
     )
     """`stored`: a new memory. `merged`: combined with a memory that says the same. `split`: a merge was undone, and the merged content is a memory of its own again. `kept_apart`: the LLM found that it differs from the memories linked to it. `corrected`: changed by its id. `deleted`, `expired`, `restored`. `erased`: no former content is left."""
@@ -926,18 +915,6 @@ class NewNoteSource(Model):
     """The id of the space."""
     id: str
     """The id of the note or the memory."""
-
-
-class NewQuarantine(Model):
-    """The object to set aside."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    key: str
-    """The key of the object in the bucket."""
-    reason: str
-    """The reason, for later readers."""
 
 
 class NewQuestion(Model):
@@ -1253,7 +1230,7 @@ class Problem(Model):
     request_id: str
     """The id of the request. The log can be searched by it."""
     key: str | None = None
-    """The key of the unreadable object (see repair.md). Only if an object cannot be read."""
+    """The key of the unreadable object. Only if an object cannot be read."""
     errors: list[FieldProblem] | None = None
     """The errors in single fields, at most 20. Only if there are any."""
 
@@ -1306,35 +1283,6 @@ class ProvisioningView(Model):
     """Number of objects written to the new space."""
     error: dict[str, str] | None = None
     """`code` (see errors.md) and `detail` of the error. Only if the provisioning failed."""
-
-
-class QuarantinedView(Model):
-    """An object that was set aside. Fields that do not apply are left out."""
-
-    quarantine_id: str
-    """The id under which the object is kept, a ULID."""
-    key: str
-    """The key of the object in the bucket."""
-    size: int
-    """Size in bytes."""
-    sha256: str
-    """The SHA-256 of the object's bytes, in hex."""
-    written_at: AwareDatetime
-    """The time when the object was written, UTC."""
-    kept_at: str
-    """The key under which the object's bytes are kept."""
-    replaced: bool
-    """True if a placeholder was written under the old key, because its number must not be given again."""
-    by: str
-    """The name of the token that set it aside."""
-    at: AwareDatetime
-    """The time when it was set aside, UTC."""
-    reason: str
-    """The reason."""
-    put_back_by: str | None = None
-    """The name of the token that put it back."""
-    put_back_at: AwareDatetime | None = None
-    """The time when it was put back, UTC."""
 
 
 class ReadView(Model):
@@ -2254,26 +2202,6 @@ class TurnWritten(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
-class UnreadableObject(Model):
-    """An object of the space that cannot be read."""
-
-    key: str
-    """The key of the object in the bucket."""
-    size: int
-    """Size in bytes."""
-    written_at: AwareDatetime
-    """The time of the last write, UTC."""
-
-
-class UnreadablePage(Model):
-    """A page of objects that cannot be read."""
-
-    items: list[UnreadableObject]
-    """The objects, sorted by key. A page that is not the last one may hold fewer than `limit`."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
 class UploadView(Model):
     """The URL to which to upload an archive that will be imported."""
 
@@ -2595,7 +2523,7 @@ class ChangePage(Model):
     """A page of the history."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[ChangeSummary]
     """The changes, newest first."""
     next_cursor: str | None = None
@@ -2658,7 +2586,7 @@ class ConversationPage(Model):
     """A page of conversations, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[ListedConversation]
     """The conversations, the last created first."""
     next_cursor: str | None = None
@@ -2710,7 +2638,7 @@ class DigestView(Model):
     given_up: list[ChunkGivenUp] | None = None
     """The chunks that can be tried again (`POST .../retry`). Absent in a list."""
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
 
 
 class ErasurePreviewView(Model):
@@ -3053,14 +2981,14 @@ class MemoriesFound(Model):
     nothing: Literal["no_match", "below_floor"] | str | None = None
     """The reason why nothing was found. `no_match`: there is no memory of this kind and subject. `below_floor`: none of them answers the question."""
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
 
 
 class MemoryChangePage(Model):
     """A page of changes of memories."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[MemoryChangeView]
     """The changes, the newest first."""
     next_cursor: str | None = None
@@ -3230,17 +3158,6 @@ class OpenConversation(Model):
     """`notes`: the model that summarises a block of turns also names up to five things that the team should know. They become live notes of the agent that began the conversation. `off`: no notes; always so where the space does not allow them (`capture_allowed`)."""
 
 
-class QuarantinedPage(Model):
-    """A page of objects that were set aside."""
-
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
-    items: list[QuarantinedView]
-    """The objects, sorted by id."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
 class RetentionReport(Model):
     """The backups that retention removed, or would remove."""
 
@@ -3297,7 +3214,7 @@ class RunPage(Model):
     """A page of runs, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[RunView]
     """The runs."""
     next_cursor: str | None = None
@@ -3739,7 +3656,7 @@ class TurnPage(Model):
     """A page of turns."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[TurnView]
     """The turns. A page that is not the last one may hold fewer than `limit`."""
     next_cursor: str | None = None
@@ -3776,7 +3693,7 @@ class AskPage(Model):
     """A page of questions, those with the newest progress first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[AskView]
     """The questions."""
     next_cursor: str | None = None
@@ -3811,7 +3728,7 @@ class ErasurePage(Model):
     """A page of receipts, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[ErasureView]
     """The receipts."""
     next_cursor: str | None = None
@@ -3822,7 +3739,7 @@ class JobPage(Model):
     """A page of jobs, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[JobView]
     """The jobs."""
     next_cursor: str | None = None
@@ -3833,7 +3750,7 @@ class JobStatusPage(Model):
     """A page of jobs, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[JobStatusView]
     """The jobs."""
     next_cursor: str | None = None
@@ -3844,7 +3761,7 @@ class MemoryList(Model):
     """Memories, the newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[MemoryView]
     """The memories."""
     next_cursor: str | None = None
@@ -3855,7 +3772,7 @@ class SummaryPage(Model):
     """A page of summaries: the highest level first, of each level the newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[SummaryView]
     """The summaries."""
     next_cursor: str | None = None

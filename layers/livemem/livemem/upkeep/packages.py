@@ -8,6 +8,7 @@ from livemem.conversations import maintenance as conversations
 from livemem.digests import maintenance as digests
 from livemem.erasure import maintenance as erasure
 from livemem.jobs import maintenance as jobs
+from livemem.jobs.maintainable import Reader
 from livemem.memories import maintenance as memories
 from livemem.notes import maintenance as notes
 from livemem.recall import maintenance as recall
@@ -35,3 +36,20 @@ PACKAGES = (
 def owned(name: str) -> bool:
     """Whether a key below a space, without the space's id, belongs to any package."""
     return any(package.owns(name) for package in PACKAGES)
+
+
+def reader(name: str) -> Reader | None:
+    """The reader of the document that has to be under this key below a space; None where any body can be read."""
+    return next((kind for package in PACKAGES if (kind := package.kind(name))), None)
+
+
+def is_readable(name: str, body: bytes) -> bool:
+    """Whether the body of the object with this key below a space can be read."""
+    read = reader(name)
+    if not read:
+        return True
+    try:
+        read(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
