@@ -124,7 +124,7 @@ def _run(service: Service, home: Path, began: float) -> None:
     print("\nHe finds another cause, decides, and says what he has done:\n")
     posted += _write(ben, [note for note in notes if note["agent"] == SECOND])
     _await_change(service, 2, patience)
-    print("\nThe second consolidation. The wrong cause stands below the right one; todo and issue are closed:\n")
+    print("\nThe second consolidation. The right cause stands below the wrong one; todo and issue have left:\n")
     _indented(_without_head(ben.run("diff", "2")))
 
     _headline("Why should anybody believe a line? It names its notes, and these are kept")

@@ -9,14 +9,13 @@ Data flows one way through the modules:
 
     server -> embeddings (vectors) -> encoder (the model)
     server -> chat (a completion) -> prompt (messages to a request) -> fold (request to answer)
-    fold -> rules (text to layout), outline (bank file to headings and items), filing (note to section, by topics too),
-            closing (finished todos, answered questions), correcting (statements that a note replaces), orders (notes
-            that give orders), entries (note to bullet), edits (bullets to edits of sections and lines), synthesis
+    fold -> rules (text to files and sections), outline (bank file to headings and items), filing (note to section),
+            orders (notes that give orders), entries (note to bullet), edits (bullets to edits of sections and lines)
     chat -> summary_prompt (messages to a request) -> extract (request to answer), named_notes (request to its notes)
     chat -> digest_prompt (messages to a request) -> listening (request to memories)
     chat -> verdict_prompt (messages to pairs of notes, and to the answer)
     chat -> agent (messages and tools to the next calls)
 
-All of them take whole sentences (sentences). The words between them are in the language of the rules (texts).
+All of them take whole sentences (sentences).
 docs/local.md tells a user what it does.
 """

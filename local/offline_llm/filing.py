@@ -1,170 +1,148 @@
 """Which section of which file a note goes to: by its category, and by the words that it shares with the rules."""
 
 import math
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from local.offline_llm import topics
-from local.offline_llm.affinity import CATEGORIES, CURRENT, OPEN_KINDS, affinities, open_kinds
 from local.offline_llm.entries import Note
-from local.offline_llm.layout import FileSpec, Leaf
-from local.offline_llm.words import label_stems, stem, stems, word_stems
+from local.offline_llm.rules import FileSpec, Path
+from local.offline_llm.words import all_stems, label_stems, stem, stems, unaccented, word_stems
 
-# How much a word counts by where the rules use it: heading, description, file name and title, description of the file.
-_FOR_CATEGORY = (1.0, 0.4, 0.3, 0.25)
-_FOR_SUBJECT = (1.0, 0.7, 0.5, 0.3)
-_MAX_OVERLAP = 4.0
-_TAG_FACTOR = 1.5
-# Observations belong with their subject where the rules have a section for it, and decisions where they have none for
-# decisions, so what a section that is named after them draws beyond this counts little.
-_FLOATING = {"decision": 1.0, "observation": 1.0}
-_BEYOND = 0.05
-# A section that is named after other categories is no place for what merely shares words with it: least of all one of
-# open entries, or of decisions.
-NAMED = 4.0
-_FOREIGN = -2.0
-_FOREIGN_OPEN = -4.0
-_QUANTITY = re.compile(r"\d\s?(?:µs|ms|s|min|h|[kMG]i?B|%|tokens?|requests?)(?![\w])")
-_BEGUN = re.compile(
-    r"\b(?:started|begun|began|working on|under way|underway|in progress|ongoing|in arbeit|en cours|en train d\w+"
-    r"|commencée?s?|démarrée?s?|entamée?s?)\b",
-    re.IGNORECASE,
-)
-_DONE = re.compile(
-    r"\b(?:done|finished|completed|works|fixed|resolved|implemented|terminée?s?|finie?s?|livrée?s?|résolue?s?)\b",
-    re.IGNORECASE,
-)
+OPEN = ("todo", "question", "issue")
+"""Categories of notes that wait for somebody."""
+_NAMES = 4.0
+"""From this weight on a heading is named after a category."""
+_NAMES_OPEN = 3.0
+_MOST_SHARED = 2.0
+_FOREIGN = -3.0
+
+# 5: the word names the category; 4: a usual name for it; 3 and below: related.
+# English, with the usual French and German words.
+_KEYWORDS: Mapping[str, str] = {
+    "observation": """
+        observation:5 observations:5 observed:5 finding:4 fact:4 measurement:4 behaviour:3 behavior:3 note:3
+        notes:3 tech:2 technical:2 context:2 environment:3 constraint:3 tool:2 stack:3 learned:2 log:2 misc:2
+        general:2 diary:2 everything:4 else:4 divers:4 constats:5 mesures:4 comportement:3 environnement:3
+        outils:2 technique:2 contexte:2 appris:2 vu:4 beobachtungen:5""",
+    "decision": """
+        decision:5 decisions:5 decided:5 choice:4 adr:5 architecture:2 pattern:2 convention:2 principle:2
+        design:2 rationale:4 requirement:2 scope:2 policy:2 agreed:4 agreement:4 agreements:4 décisions:5 décidé:5
+        choix:4 accords:4 convenu:4 exigences:2 périmètre:2 entscheidungen:5 beschlossen:5""",
+    "todo": """
+        todo:5 todos:5 task:5 tasks:5 jobs:4 backlog:5 next:4 remaining:4 left:4 upcoming:4 pending:4 planned:4
+        plan:3 roadmap:4 open:3 steps:2 tâches:5 prochaines:4 faire:4 reste:4 ouvert:3 ouvertes:3 étapes:2
+        aufgaben:5 offen:3 offene:3 nächste:4""",
+    "insight": """
+        insight:5 insights:5 finding:4 lesson:5 lessons:5 learned:5 learning:5 takeaway:5 conclusion:4 retrospective:4
+        understanding:3 pattern:2 principle:3 why:2 enseignements:5 leçons:5 appris:5 apprises:5 compris:4
+        erkenntnisse:5""",
+    "question": """
+        question:5 questions:5 unknown:4 unclear:4 unanswered:5 undecided:5 ask:3 open:3 clarify:4
+        interrogations:5 inconnues:4 ouvert:3 ouvertes:3 suspens:4 fragen:5 offen:3 offene:3""",
+    "progress": """
+        progress:4 done:5 works:4 working:4 completed:5 finished:5 achieved:5 delivered:5 shipped:5 milestone:5 status:3
+        state:2 changes:3 changelog:5 recent:2 focus:2 fait:5 jalons:5 terminé:5 réalisé:5 livré:5 avancement:5
+        avancées:5 progrès:4 fonctionne:4 erledigt:5 fortschritt:5""",
+    "issue": """
+        issue:5 issues:5 problem:5 problems:5 bug:5 bugs:5 risk:4 blocker:5 blocked:4 trouble:4 limitation:4
+        debt:4 trap:4 defect:5 failure:4 broken:5 breakages:5 concern:3 incident:4 outage:4 problèmes:5 bogues:5
+        anomalies:5 pannes:4 risques:4 pièges:4 blocages:5 bloquants:5 coince:5 risiken:4 fehler:5 probleme:5""",
+}
+
+# This program runs without the service's packages.
+CATEGORIES = tuple(_KEYWORDS)
 
 
 @dataclass(frozen=True)
 class Shelf:
-    """A place for notes: a section, or a whole file without sections, with what draws notes to it.
-
-    `named` has the categories that it is named after. `topic` is the subject that it is for (topics.py), "" for any.
-
-    `day` is the prefix that a note's date must have ("" = any), for files that are made per day or month.
+    """A place for notes: a section, or a whole file without sections. `draws`: how well each category fits.
+    `words`: the weight of each word that describes it. `kinds`: the open kinds that it holds.
     """
 
     spec: FileSpec
-    leaf: Leaf | None
-    day: str
-    affinity: Mapping[str, float]
+    path: Path
+    draws: Mapping[str, float]
     words: Mapping[str, float]
     kinds: frozenset[str]
-    named: frozenset[str]
-    topic: str
 
 
-def list_shelves(files: Sequence[tuple[FileSpec, str]]) -> list[Shelf]:
-    """The places that a layout offers, in its order; `files` with their date prefix, as layout.for_days gives them."""
+def list_shelves(files: Sequence[FileSpec]) -> list[Shelf]:
+    """The places that the files offer, in their order."""
     shelves = []
-    for spec, day in files:
-        leaves: list[Leaf | None] = [*spec.leaves]
-        for leaf in leaves or [None]:
-            # A file without sections groups by category, so its own name speaks for all of them.
-            heading = f"{spec.name.removesuffix('.md')} {spec.title}" if leaf is None else leaf.text
-            description = spec.description if leaf is None else leaf.description
-            texts = (heading, description, f"{spec.name.removesuffix('.md')} {spec.title}", spec.description)
-            kinds = open_kinds(heading, description)
-            topic = topics.of_heading(heading)
-            drawn = dict.fromkeys((*CATEGORIES, CURRENT), _FOREIGN) if topic else _affinity(texts, kinds)
-            named = frozenset() if topic else _named(heading)
-            shelves.append(Shelf(spec, leaf, day, drawn, _words(texts), frozenset() if topic else kinds, named, topic))
+    for spec in files:
+        name = f"{spec.name.removesuffix('.md')} {spec.title}"
+        for path in spec.leaves or [()]:
+            heading = " ".join(part.text for part in path if not part.day) if path else name
+            description = " ".join(part.description for part in path) if path else spec.description
+            parts = ((heading, 1.0), (description, 0.4), (f"{name} {spec.description}", 0.25))
+            kinds, named = open_kinds(heading, description), affinities(heading)
+            strongest = max(named.values())
+            draws = {
+                category: sum(affinities(text)[category] * weight for text, weight in parts)
+                + _FOREIGN * (not is_fit(category, kinds, named) and (strongest >= _NAMES or bool(kinds)))
+                for category in CATEGORIES
+            }
+            words: dict[str, float] = {}
+            for text, weight in reversed(parts):
+                words |= dict.fromkeys(stems(text), weight)
+            shelves.append(Shelf(spec, path, draws, words, kinds))
     return shelves
 
 
-def file_as(note: Note, shelves: Sequence[Shelf]) -> str:
-    """The category that a note is filed under: its own, an observation where that is unknown, or work begun."""
-    begun = note.category == "progress" and _BEGUN.search(note.content) and not _DONE.search(note.content)
-    if begun and any(CURRENT in shelf.kinds for shelf in shelves):
-        return CURRENT
-    return note.category if note.category in CATEGORIES else "observation"
+def is_fit(category: str, kinds: frozenset[str], named: Mapping[str, float]) -> bool:
+    """Whether a heading may hold notes of a category. Open kinds stand by themselves."""
+    return category in kinds if kinds else named[category] >= 2
 
 
-def named_shelf(note: Note, shelves: Sequence[Shelf]) -> Shelf | None:
-    """The place that the note itself names: by the words before its first colon, or by a tag that is a heading.
-
-    "The purpose: ..." goes to "Purpose", "Current focus: ..." to "Current focus". What waits for somebody (a todo, a
-    question, an issue) has its own place. A tag moves only what would float to its subject anyway: an observation, and
-    a decision where the rules have no section for decisions.
-    """
-    if note.category in OPEN_KINDS:
-        return None
-    fitting = [shelf for shelf in shelves if shelf.leaf and note.day.startswith(shelf.day)]
-    opening = label_stems(note.content)
-    for shelf in fitting:
-        heading = word_stems(shelf.leaf.text) if shelf.leaf else ()
-        if heading and opening[: len(heading)] == heading:
-            return shelf
-    if note.category not in _FLOATING or any(
-        "decision" in shelf.named for shelf in fitting if note.category == "decision"
-    ):
-        return None
-    tags = {word_stems(tag) for tag in note.tags}
-    return next((shelf for shelf in fitting if shelf.leaf and word_stems(shelf.leaf.text) in tags), None)
-
-
-def choose_shelf(note: Note, category: str, shelves: Sequence[Shelf], rarity: Mapping[str, float]) -> Shelf:
+def choose_shelf(note: Note, category: str, shelves: Sequence[Shelf]) -> Shelf:
     """The best place for a note filed as `category`; the first one in the order of the rules where several are equal.
 
-    `rarity` weighs the shelves' words, as `word_rarity` gives it. Raises ValueError if there are no shelves.
+    "Purpose: ..." goes to the section "Purpose", unless it waits for somebody. Raises ValueError if there is no shelf.
     """
-    text, tags = stems(note.content), stems(" ".join(note.tags))
-    if _QUANTITY.search(note.content):
-        text |= {stem("measured")}
-    fitting = [shelf for shelf in shelves if note.day.startswith(shelf.day)] or list(shelves)
-    about = topics.of_note(note.content) if category in _FLOATING else []
-    if for_topic := [shelf for shelf in fitting if shelf.topic in about]:
-        fitting = for_topic
-    elif category == "decision":
-        # Who asks for a section of decisions looks for them there.
-        fitting = [shelf for shelf in fitting if category in shelf.named] or fitting
+    fitting = [shelf for shelf in shelves if note.day.startswith(shelf.spec.day)] or list(shelves)
+    opening = label_stems(note.content) if category not in OPEN else ()
+    for shelf in fitting:
+        heading = word_stems(shelf.path[-1].text) if opening and shelf.path else ()
+        if heading and opening[: len(heading)] == heading:
+            return shelf
+    said = stems(f"{note.content} {' '.join(note.tags)}")
 
     def score(shelf: Shelf) -> float:
-        overlap = math.fsum(
-            weight * rarity[word] * (_TAG_FACTOR if word in tags else 1.0)
-            for word, weight in shelf.words.items()
-            if word in text or word in tags
-        )
-        return shelf.affinity[category] + min(overlap, _MAX_OVERLAP)
+        # fsum, because the order of a set's words differs between processes and the result must not.
+        shared = math.fsum(weight for word, weight in shelf.words.items() if word in said)
+        return shelf.draws[category] + min(shared, _MOST_SHARED)
 
     return max(fitting, key=score)
 
 
-def word_rarity(shelves: Sequence[Shelf]) -> dict[str, float]:
-    """The weight (up to 1) of each word that describes shelves: the fewer shelves share it, the more it tells."""
-    counts = Counter(word for shelf in shelves for word in shelf.words)
-    return {word: math.log(1 + len(shelves) / count) / math.log(1 + len(shelves)) for word, count in counts.items()}
+@lru_cache(maxsize=1)
+def _weights() -> Mapping[str, Mapping[str, float]]:
+    """Category to stem to weight; where two words share a stem the higher weight counts."""
+    table: dict[str, dict[str, float]] = {}
+    for category, text in _KEYWORDS.items():
+        row = table.setdefault(category, {})
+        for word, weight in (pair.split(":") for pair in text.split()):
+            for french in (False, True):
+                key = stem(unaccented(word), french=french)
+                row[key] = max(row.get(key, 0.0), float(weight))
+    return table
 
 
-def _named(heading: str) -> frozenset[str]:
-    return frozenset(category for category, value in affinities(heading).items() if value >= NAMED)
+def affinities(text: str) -> dict[str, float]:
+    """Category to weight (0 to 5) of the best keyword that the text holds for it."""
+    words = all_stems(text)
+    return {
+        category: max((weight for key, weight in row.items() if key in words), default=0.0)
+        for category, row in _weights().items()
+    }
 
 
-def _affinity(texts: Sequence[str], kinds: frozenset[str]) -> dict[str, float]:
-    """How much a shelf draws each category, or keeps it off."""
-    by_part = [affinities(text) for text in texts]
-    named = {category for category, value in by_part[0].items() if value >= NAMED}
-    totals = {}
-    for category in (*CATEGORIES, CURRENT):
-        total = sum(part[category] * weight for part, weight in zip(by_part, _FOR_CATEGORY, strict=True))
-        ceiling = _FLOATING.get(category, total)
-        total = min(total, ceiling) + _BEYOND * max(0.0, total - ceiling)
-        if by_part[0][category] < (3 if "decision" in named else 2) and category not in kinds:
-            keeps_off = kinds or "decision" in named
-            total += _FOREIGN_OPEN if keeps_off else (_FOREIGN if named else 0.0)
-        totals[category] = total
-    if CURRENT in kinds:
-        # "What is being done now": what is finished goes elsewhere.
-        totals["progress"] = min(totals["progress"], 1.0)
-    return totals
-
-
-def _words(texts: Sequence[str]) -> dict[str, float]:
-    words: dict[str, float] = {}
-    for text, weight in zip(texts, _FOR_SUBJECT, strict=True):
-        for word in stems(text):
-            words[word] = max(words.get(word, 0.0), weight)
-    return words
+def open_kinds(heading: str, description: str = "") -> frozenset[str]:
+    """The open kinds that a section holds, by its heading, or by its description where that names nothing better."""
+    named, described = affinities(heading), affinities(description)
+    strongest = max(named.values())
+    kinds = {kind for kind in OPEN if named[kind] == strongest >= _NAMES_OPEN}
+    if strongest <= _NAMES_OPEN:
+        kinds |= {kind for kind in OPEN if described[kind] > _NAMES and described[kind] == max(described.values())}
+    return frozenset(kinds)

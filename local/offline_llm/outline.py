@@ -1,17 +1,15 @@
 """A bank file as an outline: its headings and, below each, the list items that stand in it.
 
 Only light reading: line numbers from markdown-it-py's token positions, nothing is rendered. The edits themselves
-are applied by the service (livemem.sections), not here.
+are applied by the service, not here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from local.offline_llm.markdown import block_parser
 
-NOTHING_HERE = "*Nothing open.*"
-"""Stands in sections of earlier banks, and goes when there is something."""
 _PATH_SEPARATOR = " > "
 
 
@@ -21,11 +19,6 @@ class Item:
 
     start: int
     lines: tuple[str, ...]
-
-    @property
-    def span(self) -> range:
-        """The numbers of its lines."""
-        return range(self.start, self.start + len(self.lines))
 
 
 @dataclass
@@ -58,20 +51,12 @@ class Outline:
         """The headings directly below a heading (None: those below no other)."""
         return [index for index, heading in enumerate(self.headings) if heading.parent == parent]
 
-    def chain(self, index: int) -> list[int]:
+    def _chain(self, index: int) -> list[int]:
         """The headings around a heading, outermost first, itself last."""
         chain = [index]
         while (above := self.headings[chain[0]].parent) is not None:
             chain.insert(0, above)
         return chain
-
-    @cached_property
-    def paths(self) -> list[str]:
-        """The path of each heading, as lines from the outermost one to its own."""
-        return [
-            _PATH_SEPARATOR.join(self.headings[above].line for above in self.chain(i))
-            for i in range(len(self.headings))
-        ]
 
     @cached_property
     def addresses(self) -> list[str | None]:
@@ -80,18 +65,20 @@ class Outline:
         Below the second level it is always the path: a line that is unique now need not be when another edit is done.
         """
         lines = [heading.line for heading in self.headings]
+        chains = [self._chain(index) for index in range(len(lines))]
+        paths = [_PATH_SEPARATOR.join(lines[above] for above in chain) for chain in chains]
         # A separator inside a heading would make a path ambiguous; an underlined heading may span lines.
         odd = {
             i for i, line in enumerate(lines) if _PATH_SEPARATOR + "#" in line or "\n" in line or not line.strip("# ")
         }
         addresses: list[str | None] = []
-        for index, (line, path) in enumerate(zip(lines, self.paths, strict=True)):
+        for line, path, chain in zip(lines, paths, chains, strict=True):
             unique = lines.count(line) == 1
             # A heading that stands below no other has no longer path than its line.
-            if odd.intersection(self.chain(index)) or self.paths.count(path) > 1 or (path == line and not unique):
+            if odd.intersection(chain) or paths.count(path) > 1 or (path == line and not unique):
                 addresses.append(None)
             else:
-                addresses.append(line if unique and len(self.chain(index)) <= 2 else path)
+                addresses.append(line if unique and len(chain) <= 2 else path)
         return addresses
 
     def text_end(self, index: int) -> int:
@@ -102,38 +89,17 @@ class Outline:
             end -= 1
         return end
 
-    def is_blank(self, index: int) -> bool:
-        """Whether a heading's own text is but the word that there is none."""
-        heading = self.headings[index]
-        return "\n".join(self.lines[heading.body : heading.own_end]).strip() == NOTHING_HERE
-
     def names(self, index: int, line: str) -> bool:
         """Whether one line alone of a heading's section, sub-sections included, says this."""
         heading = self.headings[index]
         said = " ".join(line.split())
         return sum(" ".join(other.split()) == said for other in self.lines[heading.body : heading.end]) == 1
 
-    def body(self, index: int, without: Iterable[tuple[str, ...]] = (), plus: Sequence[str] = ()) -> str:
-        """The text below a heading with its sub-sections, without some items (given by their lines).
-
-        The lines `plus` are added to its own text, in front of the sub-sections.
-        """
+    def body(self, index: int, without: Sequence[Item]) -> str:
+        """The text below a heading with its sub-sections, without some items."""
         heading = self.headings[index]
-        gone: set[int] = set()
-        for lines in without:
-            item = next((item for item in heading.items if item.lines == lines and item.start not in gone), None)
-            gone.update(item.span if item else ())
-        kept = [line for line in range(heading.body, self.text_end(index)) if line not in gone]
-        while kept and not self.lines[kept[-1]].strip():
-            kept.pop()
-        while kept and not self.lines[kept[0]].strip():
-            kept.pop(0)
-        own = [self.lines[line] for line in kept]
-        if own == [NOTHING_HERE]:
-            own = []
-        if plus and own and not any(kept[-1] in item.span for item in heading.items):
-            own.append("")
-        return "\n".join([*own, *plus, "", *self.lines[heading.own_end : heading.end]]).strip("\n")
+        gone = {line for item in without for line in range(item.start, item.start + len(item.lines))}
+        return "\n".join(self.lines[line] for line in range(heading.body, heading.end) if line not in gone).strip("\n")
 
 
 def read_outline(text: str) -> Outline:
@@ -172,17 +138,10 @@ def _close(headings: list[Heading], line: int, level: int) -> None:
 
 def heal(text: str) -> str:
     """The text with a code fence or HTML block that runs into its end closed, so that a section can follow."""
-    if _takes_heading(text):
-        return text
-    lines = text.rstrip("\n").split("\n")
-    fences = [line.strip() for line in lines if line.strip()[:3] in ("```", "~~~")]
-    marks = {"".join(char for char in fence if char == fence[0]) for fence in fences}
+    marks = {line.strip()[: len(line.strip()) - len(line.strip().lstrip("`~"))] for line in text.split("\n")}
     closers = [*sorted(marks, key=len), "-->", "</script>", "</pre>", "</style>", "</textarea>", "?>", "]]>", ">"]
-    for closer in closers:
-        closed = "\n".join([*lines, closer]) + "\n"
-        if _takes_heading(closed):
-            return closed
-    return text
+    candidates = [text, *("\n".join([text.rstrip("\n"), closer]) + "\n" for closer in closers)]
+    return next((candidate for candidate in candidates if _takes_heading(candidate)), text)
 
 
 def _takes_heading(text: str) -> bool:

@@ -21,12 +21,12 @@ ben$ livemem diff 2
    ## Decisions
   +- A worker claims a payment by one conditional UPDATE before it charges, and charges only if a row changed.
    ## Findings
-  -- The double charges come from the provider's retries. (DAY, ada)
+   - The double charges come from the provider's retries. (DAY, ada)
   +- The double charges do not come from the provider's retries, but from two workers: both read that it is open,
-  +  - Replaces: The double charges come from the provider's retries. (DAY, ada)
-## Done
-  +  - Closes the todo: Measure how long a webhook waits for its answer. (DAY, ada)
-  +  - Settles the issue: Some customers are charged twice: 14 payments yesterday. (DAY, ada)
+  -- Some customers are charged twice: 14 payments yesterday. (DAY, ada)
+  -- Measure how long a webhook waits for its answer. (DAY, ada)
+  +- Done: measured how long a webhook waits for its answer. It is 40 ms at the 99th percentile.
+  +- Fixed: some customers are charged twice, 14 payments yesterday. Since the claim 0 double charges in 4,105
 ben$ livemem bank webhook.md --sources
   ## Findings
 ben$ livemem read

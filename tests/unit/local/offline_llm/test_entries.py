@@ -1,7 +1,7 @@
 from hypothesis import given
 from markdown_it import MarkdownIt
 
-from local.offline_llm.entries import Closed, first_paragraph, own_text, write_entry
+from local.offline_llm.entries import own_text, write_entry
 from tests.support.cases import each
 from tests.unit.local.offline_llm.support import CONTENTS, make_note, visible_text
 
@@ -24,19 +24,20 @@ def test_further_paragraphs_stand_indented_below_the_first() -> None:
 @each(
     ("content", "bullet"),
     [
-        ("# Title\nText", "- **Title**\n  Text (2026-11-21, core-dev)"),
-        ("Text\n---", "- Text\n  \\--- (2026-11-21, core-dev)"),
-        ("Text\n===", "- Text\n  \\=== (2026-11-21, core-dev)"),
-        ("Text\n\n***", "- Text (2026-11-21, core-dev)\n\n  \\***"),
         (
-            "Use <b>, `<i>` and <https://example.org>",
-            "- Use \\<b>, `<i>` and <https://example.org> (2026-11-21, core-dev)",
+            "# Title\nText",
+            "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  # Title\n  Text\n  ```",
         ),
+        ("Text\n---", "- Text\n  --- (2026-11-21, core-dev)"),
+        ("Text\n===", "- Text\n  === (2026-11-21, core-dev)"),
+        ("Text\n\n***", "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  Text\n\n  ***\n  ```"),
+        ("A <b> `<i>`", "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  A <b> `<i>`\n  ```"),
+        ("See <https://example.org>, p < 0.05.", "- See <https://example.org>, p < 0.05. (2026-11-21, core-dev)"),
         ("- a\n- b", "- A note of category observation: (2026-11-21, core-dev)\n\n  - a\n  - b"),
-        ("Open:\n```\n# x", "- Open: (2026-11-21, core-dev)\n\n  ```\n  # x\n  ```"),
+        ("Open:\n```\n# x", "- Open: (2026-11-21, core-dev)\n\n  ```\n  # x"),
         ("Code:\n\n    # x <y>", "- Code: (2026-11-21, core-dev)\n\n      # x <y>"),
         ("Two\u2028lines\r\nor three", "- Two\n  lines\n  or three (2026-11-21, core-dev)"),
-        ("[a]: b", "- \\[a]: b (2026-11-21, core-dev)"),
+        ("[a]: b", "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  [a]: b\n  ```"),
     ],
 )
 def test_markdown_that_would_change_the_file_is_made_harmless(content: str, bullet: str) -> None:
@@ -77,40 +78,8 @@ def test_a_tag_with_a_date_tells_the_day_of_a_note_recorded_elsewhere() -> None:
     assert write_entry(note) == ("- Text (2025-01-02, core-dev)",)
 
 
-def test_closed_entries_stand_below_with_what_they_were() -> None:
-    closed = [Closed("todo", ("* [ ] Pin packages (2026-11-20, lead)", "", "  With hashes.")), Closed("", ("- Why?",))]
-    lines = write_entry(make_note(1, "progress", "Finished pinning."), closed)
-    assert lines == (
-        "- Finished pinning. (2026-11-21, core-dev)",
-        "  - Closes the todo: Pin packages (2026-11-20, lead)",
-        "",
-        "    With hashes.",
-        "  - Closes: Why?",
-    )
-    assert own_text(lines) == own_text(write_entry(make_note(2, "progress", "Finished pinning.", day="2027-01-01")))
-
-
-def test_a_closed_entry_that_the_note_repeats_leaves_only_its_date_and_author() -> None:
-    closed = [Closed("todo", ("- Pin packages. (2026-11-20, lead)",))]
-    lines = write_entry(make_note(1, "progress", "Done: pin packages, with hashes."), closed)
-    assert lines == ("- Done: pin packages, with hashes. (2026-11-21, core-dev; todo of 2026-11-20, lead)",)
-
-
 @given(CONTENTS)
 def test_the_text_of_an_entry_is_the_same_whoever_wrote_it_and_when(content: str) -> None:
     one = write_entry(make_note(1, "observation", content))
     other = write_entry(make_note(2, "observation", content, day="2027-01-01", agent="someone"))
     assert own_text(one) == own_text(other)
-
-
-@each(
-    ("item", "text"),
-    [
-        (("- Text. (2026-11-21, core-dev)",), "Text."),
-        (("* [x] Two", "  lines (2026-11-21, a)", "", "  more"), "Two lines"),
-        (("12. **Issue:** Text",), "Text"),
-        (("- Text", "  - nested"), "Text"),
-    ],
-)
-def test_the_first_paragraph_of_an_item_comes_without_bullet_label_and_stamp(item: tuple[str, ...], text: str) -> None:
-    assert first_paragraph(item) == text

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
-from local.offline_llm.outline import NOTHING_HERE
 from tests.support.cases import each
 from tests.unit.local.offline_llm.support import (
     CATEGORIES,
@@ -99,11 +98,7 @@ def test_lines_of_the_bank_stay_unless_a_note_closes_them(rules: str, first: lis
     for name, text in fold_into(bank, rules, only(second, "todo", "observation")).items():
         lines = text.split("\n")
         kept = iter(lines)
-        missing = [
-            line
-            for line in bank.get(name, "").split("\n")
-            if line.strip("\r ") not in ("", NOTHING_HERE) and line not in kept
-        ]
+        missing = [line for line in bank.get(name, "").split("\n") if line.strip("\r ") and line not in kept]
         assert not missing
 
 

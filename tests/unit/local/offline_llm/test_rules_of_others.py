@@ -10,12 +10,6 @@ RULES = Path(__file__).parent / "rules"
 CATEGORIES = ("todo", "question", "issue", "progress", "decision", "observation", "insight")
 # The file and the heading for each of these categories; a file alone if it has no sections.
 PLACES = {
-    "french_bold": """
-        etat.md#Reste à faire | questions.md#Sans réponse | etat.md#Problèmes connus | memoire.md#Terminé
-        | memoire.md#Choix | memoire.md#Constats | memoire.md#Leçons""",
-    "french_table": """
-        suivi.md#Tâches | suivi.md#Questions ouvertes | suivi.md#Problèmes connus | suivi.md#Avancement
-        | savoir.md#Décisions | savoir.md#Observations | savoir.md#Enseignements""",
     "french_files": """
         a-faire.md | questions.md#Questions ouvertes | problemes.md#Problèmes connus | acquis.md#Avancement
         | decisions.md | constats.md | acquis.md#Enseignements""",
@@ -28,33 +22,18 @@ PLACES = {
     "french_numbered": """
         etat.md#À faire | questions.md#Questions ouvertes | etat.md#Problèmes connus | faits.md#Avancement
         | decisions.md | faits.md#Constats | faits.md#Enseignements""",
-    "french_inline": """
-        suivi.md#À faire | suivi.md#Questions ouvertes | suivi.md#Problèmes connus | suivi.md#Fait
-        | memoire.md#Décisions | memoire.md#Constats | suivi.md#Fait""",
     "french_sayings": """
         memo.md#Ce qu'il faut faire | memo.md#Ce qu'on ne sait pas | memo.md#Ce qui coince | memo.md#Ce qui est fait
         | memo.md#Ce qu'on a décidé | memo.md#Ce qu'on a vu | memo.md#Ce qu'on a compris""",
-    "french_bare": """
-        memoire.md#Tâches | memoire.md#Questions | memoire.md#Problèmes | memoire.md#Résultats
-        | memoire.md#Décisions | memoire.md#Notes | memoire.md#Résultats""",
     "other_words": """
         board.md#Backlog | board.md#Unknowns | board.md#Bugs and hazards | knowledge.md#Delivered
         | knowledge.md#Agreements | knowledge.md#Facts | knowledge.md#Takeaways""",
-    "skeleton": """
-        handbook.md#Later | handbook.md#Ask somebody | handbook.md#Trouble | handbook.md#State of the work
-        | handbook.md#Log of choices | handbook.md#Everything else | handbook.md#Wisdom""",
     "signs": """
         STATUS.md#📌 TODO | STATUS.md#❓ QUESTIONS | STATUS.md#🐞 BUGS | STATUS.md#✅ DONE
         | KNOWLEDGE.md#⚖️ DECISIONS | KNOWLEDGE.md#🔭 OBSERVATIONS | KNOWLEDGE.md#💡 LESSONS""",
-    "numbered": """
-        06-open.md#To do | 06-open.md#Open questions | 06-open.md#Known issues | 05-log/2026-11.md#Progress
-        | 05-log/2026-11.md#Decisions | 05-log/2026-11.md#Observations | 05-log/2026-11.md#Insights""",
     "german": """
         stand.md#Nächste Schritte | stand.md#Offene Fragen | stand.md#Bekannte Probleme | stand.md#Erledigt
         | wissen.md#Entscheidungen | wissen.md#Beobachtungen | wissen.md#Erkenntnisse""",
-    "sentence": """
-        team/log.md#Still open | team/log.md#Still open | team/log.md#Still open | team/log.md#Done
-        | team/log.md#Decided | team/log.md#Seen and learned | team/log.md#Seen and learned""",
     "nothing": """
         notes.md#To do | notes.md#Open questions | notes.md#Known issues | notes.md#Progress
         | notes.md#Decisions | notes.md#Observations | notes.md#Insights""",
