@@ -19,7 +19,7 @@ from tests.integration.local.support import wait_until
 from tests.support import llm_server
 from tests.support.llm_server import LlmServer, answer, serving, silent
 
-NOT_MANAGED_OFFLINE = {"pairs_of_facts", "french_question"}
+NOT_MANAGED_OFFLINE = {"pairs_of_facts", "french_question", "solved_issue", "obsolete_value"}
 """What fixed rules can't do, and what they therefore must be shown not to do."""
 
 
