@@ -3,19 +3,22 @@
 import itertools
 import os
 import secrets
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 _numbers = itertools.count()
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 def prepare_file(
-    folder: Path, data: bytes, *, sync: bool = True, mode: int = 0o644, modified_ns: int | None = None
+    folder: Path, pieces: Iterable[bytes], *, sync: bool = True, mode: int = 0o644, modified_ns: int | None = None
 ) -> Path:
     """Write a nameless file that is to be renamed to its place.
 
     Args:
         folder: where it lies until then; on the file system of its place.
-        data: the whole content.
+        pieces: the whole content, one after the other.
         sync: wait until the content is on the disk; without it, it survives the process but not a power failure.
         mode: permissions.
         modified_ns: modification time in nanoseconds of Unix time.
@@ -28,7 +31,7 @@ def prepare_file(
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             if modified_ns is not None:
                 os.utime(file.fileno(), ns=(modified_ns, modified_ns))
@@ -45,12 +48,24 @@ def write_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o644)
 
     The arguments and errors are those of `prepare_file`; the file's folder exists.
     """
-    temporary = prepare_file(path.parent, data, sync=sync, mode=mode)
+    temporary = prepare_file(path.parent, [data], sync=sync, mode=mode)
     try:
-        temporary.replace(path)
+        replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def replace(temporary: Path, path: Path) -> None:
+    """Move a file to its place. Windows refuses it while somebody reads the old one: a virus scanner, a backup."""
+    for pause in _PAUSES if os.name == "nt" else ():
+        try:
+            temporary.replace(path)
+        except PermissionError:
+            time.sleep(pause)
+        else:
+            return
+    temporary.replace(path)
 
 
 def new_secret(random_bytes: int = 32) -> str:

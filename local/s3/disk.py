@@ -22,7 +22,7 @@ from typing import Any
 
 from local.files import prepare_file, write_file
 from local.s3.objects import StoredObject, plain_attributes
-from local.s3.paths import decode_key, encode_key
+from local.store.paths import decode_key, encode_key
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Disk:
     @contextmanager
     def prepared(self, body: bytes) -> Iterator[Path]:
         """A file that is on the disk, for `store`; what that does not take is removed. Raises OSError."""
-        file = prepare_file(self._scratch, body)
+        file = prepare_file(self._scratch, [body])
         try:
             yield file
         finally:
@@ -90,7 +90,7 @@ class Disk:
             os.utime(temporary, ns=(stored.modified_ns, stored.modified_ns))
         else:
             # The time leads to the attributes, so it must be on the disk with the bytes.
-            temporary = prepare_file(self._scratch, stored.body, modified_ns=stored.modified_ns)
+            temporary = prepare_file(self._scratch, [stored.body], modified_ns=stored.modified_ns)
         try:
             # Read back, since not every file system keeps nanoseconds.
             modified_ns = temporary.stat().st_mtime_ns
@@ -163,7 +163,7 @@ class Disk:
         return self._metadata / bucket / f"{relative}.{modified_ns}.json"
 
     def _write_metadata(self, bucket: str, relative: str, modified_ns: int, attributes: dict[str, Any]) -> None:
-        temporary = prepare_file(self._scratch, json.dumps(attributes, indent=1).encode())
+        temporary = prepare_file(self._scratch, [json.dumps(attributes, indent=1).encode()])
         _move(temporary, self._metadata_path(bucket, relative, modified_ns))
 
     def _read_metadata(self, path: Path) -> dict[str, Any] | None:

@@ -4,11 +4,15 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from livemem.store.objects import Store, open_store
+from local.front.httpd import Server
+from local.store.client import FileStore
+from local.store.links import Links
 from tests.support.object_stores import KINDS, Target, running
 
 _numbers = itertools.count(1)
@@ -34,12 +38,26 @@ def start_target() -> Iterator[Callable[[str], Target]]:
 
 
 @pytest.fixture
-def open_bucket(start_target: Callable[[str], Target]) -> Callable[..., Store]:
+def embedded(tmp_path: Path) -> Iterator[FileStore]:
+    """The embedded store, and a server for its addresses."""
+    links = Links("secret", lambda: server.url)
+    server = Server("127.0.0.1", 0, lambda request: links.answer(request, store), max_body=links.limit)
+    store = FileStore(tmp_path, links=links)
+    server.start()
+    yield store
+    server.stop()
+
+
+@pytest.fixture
+def open_bucket(start_target: Callable[[str], Target], embedded: Any) -> Callable[..., Store]:
     """Makes a new bucket on a store by name and opens it as the service does."""
 
     def make(name: str, signature: str = "v4") -> Store:
-        target = start_target(name)
         bucket = f"bucket-{next(_numbers)}"
+        if name == "embedded":
+            embedded.create_bucket(Bucket=bucket)
+            return Store(bucket, embedded, embedded)
+        target = start_target(name)
         target.client().create_bucket(Bucket=bucket)
         return open_store(target.settings(bucket, signature))
 

@@ -19,7 +19,7 @@ from tests.support.counting import Request
 from tests.support.remote import RemoteBucket
 from tests.support.world import EVERYONE, INVOCATION, World
 
-STORES = ("moto", "minio", "versitygw")
+STORES = ("embedded", "moto", "minio", "versitygw")
 
 
 @pytest.fixture(name="world")
@@ -88,7 +88,7 @@ def test_a_restored_space_is_what_was_backed_up_object_by_object(world: World):
 
 
 # moto answers within the process: a URL of it leads nowhere.
-@pytest.mark.parametrize("world", ["minio", "versitygw"], indirect=True)
+@pytest.mark.parametrize("world", ["embedded", "minio", "versitygw"], indirect=True)
 def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: World):
     space_fixtures.fill(world)
     before = space_fixtures.objects(world, "demo")

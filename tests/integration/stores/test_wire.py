@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from livemem.errors import PreconditionLost, StoreUnavailable
 from livemem.store import capability_check
@@ -16,10 +17,12 @@ from livemem.store.objects import Store
 from tests.support.counting import CountingClient
 from tests.support.object_stores import KINDS, Target
 
-STORES = ("moto", "embedded", "minio", "versitygw")
-CHECKING = [name for name in STORES if KINDS[name].checks_signatures]
-KNOWING_V2 = [name for name in STORES if KINDS[name].knows_v2]
-# moto alone does not serve conditional writes one by one; the embedded server puts that right (local/s3/locks.py).
+SERVERS = ("moto", "minio", "versitygw")
+STORES = ("embedded", *SERVERS)
+SIGNING = [name for name in SERVERS if KINDS[name].checks_signatures]
+CHECKING = ["embedded", *SIGNING]
+KNOWING_V2 = [name for name in SERVERS if KINDS[name].knows_v2]
+# moto alone does not serve conditional writes one by one.
 ATOMIC = ("embedded", "minio", "versitygw")
 WRITERS, ROUNDS = 16, 5
 
@@ -144,7 +147,7 @@ def test_a_copy_has_content_metadata_and_etag_of_its_source(store: Store):
 
 
 def test_a_copy_of_nothing_fails_and_writes_nothing(store: Store):
-    with pytest.raises(store.plain.exceptions.ClientError) as failed:
+    with pytest.raises(ClientError) as failed:
         store.plain.copy_object(Bucket=store.bucket, Key="b", CopySource={"Bucket": store.bucket, "Key": "a"})
 
     assert failed.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
@@ -177,7 +180,7 @@ def test_a_presigned_url_of_an_upload_takes_the_size_that_was_signed_and_no_othe
     for body in (b"archive, and more", b"short"):
         with pytest.raises(urllib.error.HTTPError) as refused:
             fetch(url, "PUT", body)
-        assert refused.value.code == 403
+        assert refused.value.code in (403, 413)
     assert store.get("_uploads/a") is None
     fetch(url, "PUT", b"archive")
     assert store.get("_uploads/a").body == b"archive"
@@ -193,7 +196,7 @@ def test_a_presigned_url_is_good_for_its_own_key_only(store: Store):
     assert refused.value.code == 403
 
 
-@pytest.mark.parametrize("target", CHECKING, indirect=True)
+@pytest.mark.parametrize("target", SIGNING, indirect=True)
 def test_a_wrong_secret_is_refused_as_unavailable_and_not_as_missing(target: Target):
     target.client().create_bucket(Bucket="guarded")
     settings = target.settings("guarded").model_copy(update={"s3_secret_access_key": "wrong-secret"})
@@ -243,7 +246,7 @@ def test_hybrid_signatures_delete_many_at_once(open_bucket: Callable[..., Store]
     assert list(store.scan("")) == []
 
 
-@pytest.mark.parametrize("name", sorted(set(STORES) - set(KNOWING_V2)))
+@pytest.mark.parametrize("name", sorted(set(SERVERS) - set(KNOWING_V2)))
 def test_a_store_without_sigv2_refuses_hybrid_signatures_plainly(open_bucket: Callable[..., Store], name: str):
     store = open_bucket(name, "hybrid")
 

@@ -1,12 +1,32 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.s3.paths import decode_key, encode_key
+from local.store.paths import decode_key, encode_key
 from tests.support.cases import each
 
 PARTS = st.one_of(
     st.sampled_from(
-        ["", ".", "..", "a", "a.md", "%", "a%", "a%%", "%2F", "%+", "x" * 199, "y" * 201, "é" * 150, "con", "~"]
+        [
+            "",
+            ".",
+            "..",
+            "a",
+            "a.md",
+            "%",
+            "a%",
+            "a%%",
+            "%2F",
+            "%+",
+            "x" * 199,
+            "y" * 201,
+            "é" * 150,
+            "con",
+            "nul.md",
+            "LPT1.a.b",
+            "a.",
+            "a..",
+            "~",
+        ]
     ),
     st.text(st.characters(codec="utf-8"), max_size=20),
 )
@@ -25,6 +45,10 @@ def test_no_key_escapes_its_folder_or_breaks_a_file_system(key):
         assert name.isascii()
         assert name.isprintable()
         assert len(name) <= 230
+        # Windows would take the first for a device, and leave out the last dot of the other.
+        assert name.partition(".")[0].lower() not in {"con", "prn", "aux", "nul", "com1", "lpt9"}
+        assert not name.endswith((".", " "))
+        assert not set(name) & set('<>:"|?*\\')
 
 
 @given(KEYS, KEYS)
@@ -47,6 +71,10 @@ def test_two_keys_never_want_the_same_file_nor_a_file_where_the_other_has_a_fold
         ("a//b.md", "a/%%/b.md"),
         ("a/", "a/%"),
         ("crème brûlée.md", "cr%C3%A8me%20br%C3%BBl%C3%A9e.md"),
+        ("space/bank/con.md", "space/bank/%63on.md"),
+        ("Nul", "%4Eul%"),
+        ("live/12:30.", "live/12%3A30%2E"),
+        ("console.md", "console.md"),
     ],
 )
 def test_names_are_readable(key, path):

@@ -1,0 +1,367 @@
+"""The methods of a botocore S3 client that the service calls, on files: the same answers and errors, without HTTP.
+
+A put file is on the disk before its answer. What changes an object runs alone in its bucket, from the condition that it
+depends on. A method that S3 has and this store has not is an AttributeError: nothing here is done by halves.
+"""
+
+import base64
+import errno
+import hashlib
+import io
+import logging
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import formatdate
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from botocore.exceptions import ClientError
+from botocore.response import StreamingBody
+
+from local.store.folder import CHUNK, DEFAULT_CONTENT_TYPE, Clock, Entry, Folder
+from local.store.links import Links
+from local.store.uploads import NoUpload, Upload, Uploads, WrongParts
+
+_log = logging.getLogger(__name__)
+
+MAX_KEY_BYTES = 1024
+MAX_KEYS = 1_000
+_META = "x-amz-meta-"
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_CONDITION = "At least one of the pre-conditions you specified did not hold"
+
+
+@dataclass(frozen=True)
+class Put:
+    """What an event says of a put. `etag` is without quotes."""
+
+    bucket: str
+    key: str
+    size: int
+    etag: str
+
+
+class FileStore:
+    """The client. Safe for threads; the folder is no other process's."""
+
+    def __init__(
+        self, root: Path, *, on_put: Callable[[Put], None] = lambda _: None, links: Links | None = None
+    ) -> None:
+        """Open the folder. `on_put` is told of each PutObject before it is answered. `links` signs addresses."""
+        self._root = root
+        self._on_put = on_put
+        self._links = links
+        self._clock = Clock()
+        self._lock = threading.Lock()
+        self._folders: dict[str, Folder] = {}
+        scratch = root / "s3-scratch"
+        shutil.rmtree(scratch, ignore_errors=True)
+        for folder in (root / "s3", scratch):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def create_bucket(self, *, Bucket: str) -> dict[str, Any]:
+        """Create a bucket. One that exists is no error."""
+        if not _BUCKET.fullmatch(Bucket):
+            raise _error("InvalidBucketName", 400, "CreateBucket", "The specified bucket is not valid.")
+        with self._answering("CreateBucket"):
+            (self._root / "s3" / Bucket).mkdir(mode=0o700, exist_ok=True)
+        return _answered()
+
+    def put_object(
+        self,
+        *,
+        Bucket: str,
+        Key: str,
+        Body: bytes | str | BinaryIO,
+        ContentType: str = DEFAULT_CONTENT_TYPE,
+        Metadata: Mapping[str, str] | None = None,
+        IfMatch: str | None = None,
+        IfNoneMatch: str | None = None,
+    ) -> dict[str, Any]:
+        """Write an object. `IfNoneMatch` is `*`."""
+        headers = {"content-type": ContentType, **{_META + k.lower(): v for k, v in (Metadata or {}).items()}}
+        with (
+            self._opened("PutObject", Bucket, Key) as folder,
+            folder.prepared(Key, _pieces(Body), headers) as draft,
+            folder.lock,
+        ):
+            before = folder.find(Key)
+            if IfMatch and not before:
+                raise _error("NoSuchKey", 404, "PutObject", "The specified key does not exist.")
+            if before and (IfNoneMatch == "*" or (IfMatch and _quoted(before) != IfMatch)):
+                raise _error("PreconditionFailed", 412, "PutObject", _CONDITION)
+            entry = folder.commit(Key, draft)
+        try:
+            self._on_put(Put(Bucket, Key, entry.size, entry.etag))
+        except OSError:
+            # The object is stored. Events are hints, and the schedule finds what they miss.
+            _log.exception("%s/%s: no event", Bucket, Key)
+        return {"ETag": _quoted(entry), **_answered()}
+
+    def get_object(
+        self,
+        *,
+        Bucket: str,
+        Key: str,
+        Range: str = "",
+        IfMatch: str | None = None,
+        IfNoneMatch: str | None = None,
+        VersionId: str = "null",
+    ) -> dict[str, Any]:
+        """Read an object. `Range` is `bytes=FIRST-LAST`."""
+        with self._opened("GetObject", Bucket, Key) as folder, folder.lock:
+            found = folder.open(Key) if VersionId == "null" else None
+            if found is None:
+                raise _error("NoSuchKey", 404, "GetObject", "The specified key does not exist.")
+            entry, file = found
+            first, last = _range(Range, entry.size)
+            size = last - first + 1
+            kept = False
+            try:
+                if IfMatch and _quoted(entry) != IfMatch:
+                    raise _error("PreconditionFailed", 412, "GetObject", _CONDITION)
+                if IfNoneMatch == _quoted(entry):
+                    raise _error("304", 304, "GetObject", "Not Modified")
+                if Range and size <= 0:
+                    raise _error("InvalidRange", 416, "GetObject", "The requested range is not satisfiable")
+                file.seek(first)
+                # A large one is read as it is asked for: what replaces it meanwhile is another file.
+                kept = size > CHUNK
+                body = StreamingBody(file if kept else io.BytesIO(file.read(size)), size)
+            finally:
+                if not kept:
+                    file.close()
+            return {"Body": body, **_described(entry), "ContentLength": size, **_answered()}
+
+    def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
+        """Look at an object."""
+        with self._opened("HeadObject", Bucket, Key) as folder, folder.lock:
+            entry = folder.find(Key)
+            if entry is None:
+                raise _error("404", 404, "HeadObject", "Not Found")
+            return {**_described(entry), **_answered()}
+
+    def copy_object(
+        self,
+        *,
+        Bucket: str,
+        Key: str,
+        CopySource: Mapping[str, str],
+        CopySourceIfMatch: str | None = None,
+        ChecksumAlgorithm: str = "",
+    ) -> dict[str, Any]:
+        """Copy an object with its metadata. It sends no event."""
+        with self._opened("CopyObject", CopySource["Bucket"], CopySource["Key"]) as folder, folder.lock:
+            found = folder.open(CopySource["Key"])
+            if found is None:
+                raise _error("NoSuchKey", 404, "CopyObject", "The specified key does not exist.")
+            source, file = found
+        digest = hashlib.sha256()
+        with file:
+            if CopySourceIfMatch and _quoted(source) != CopySourceIfMatch:
+                raise _error("PreconditionFailed", 412, "CopyObject", _CONDITION)
+            etag = source.etag if "-" in source.etag else None
+            with self._opened("CopyObject", Bucket, Key) as folder:
+                content = _digested(_pieces(file), digest)
+                with folder.prepared(Key, content, source.headers, etag) as draft, folder.lock:
+                    entry = folder.commit(Key, draft)
+        result = {"ETag": _quoted(entry), "LastModified": _moment(entry)}
+        if ChecksumAlgorithm == "SHA256":
+            result["ChecksumSHA256"] = base64.b64encode(digest.digest()).decode()
+        return {"CopyObjectResult": result, **_answered()}
+
+    def delete_object(self, *, Bucket: str, Key: str, IfMatch: str | None = None) -> dict[str, Any]:
+        """Delete an object; one that is not there is no error, unless there is a condition."""
+        with self._opened("DeleteObject", Bucket, Key) as folder, folder.lock:
+            before = folder.find(Key)
+            if IfMatch and not before:
+                raise _error("NoSuchKey", 404, "DeleteObject", "The specified key does not exist.")
+            if before and IfMatch and _quoted(before) != IfMatch:
+                raise _error("PreconditionFailed", 412, "DeleteObject", _CONDITION)
+            folder.remove(Key)
+        return _answered()
+
+    def delete_objects(self, *, Bucket: str, Delete: Mapping[str, Any]) -> dict[str, Any]:
+        """Delete up to 1,000 objects; the answer names those that the disk has refused."""
+        if len(Delete["Objects"]) > MAX_KEYS:
+            raise _error("MalformedXML", 400, "DeleteObjects", "More than 1,000 keys.")
+        errors = []
+        with self._opened("DeleteObjects", Bucket) as folder:
+            for item in Delete["Objects"]:
+                try:
+                    with folder.lock:
+                        folder.remove(item["Key"])
+                except OSError:
+                    _log.exception("%s/%s: not deleted", Bucket, item["Key"])
+                    errors.append({"Key": item["Key"], "Code": "InternalError"})
+        return {"Errors": errors, **_answered()}
+
+    def list_objects_v2(
+        self,
+        *,
+        Bucket: str,
+        Prefix: str = "",
+        MaxKeys: int = MAX_KEYS,
+        StartAfter: str = "",
+        ContinuationToken: str = "",
+        Delimiter: str = "",
+    ) -> dict[str, Any]:
+        """List objects. The token is the position itself: it is good after a restart and after deletions."""
+        with self._opened("ListObjectsV2", Bucket) as folder, folder.lock:
+            page = folder.index.page(Prefix, Delimiter, ContinuationToken or StartAfter, min(MaxKeys, MAX_KEYS))
+            found = [(key, folder.find(key)) for key in page.keys]
+            contents = [
+                {"Key": key, "Size": entry.size, "ETag": _quoted(entry), "LastModified": _moment(entry)}
+                for key, entry in found
+                if entry
+            ]
+        folders = [{"Prefix": prefix} for prefix in page.prefixes]
+        answer = {"Contents": contents, "CommonPrefixes": folders, "IsTruncated": page.truncated, **_answered()}
+        return {**answer, "NextContinuationToken": page.last} if page.truncated else answer
+
+    def list_object_versions(self, *, Bucket: str, **_: Any) -> dict[str, Any]:
+        """Refuse: the store keeps no former versions."""
+        raise _error("NotImplemented", 501, "ListObjectVersions", f"{Bucket} keeps no versions.")
+
+    def create_multipart_upload(
+        self, *, Bucket: str, Key: str, ContentType: str = DEFAULT_CONTENT_TYPE
+    ) -> dict[str, Any]:
+        """Begin an object of parts."""
+        with self._opened("CreateMultipartUpload", Bucket, Key):
+            upload_id = self._uploads(Bucket).begin(Upload(Key, ContentType, time.time()))
+        return {"UploadId": upload_id, **_answered()}
+
+    def upload_part(
+        self, *, Bucket: str, Key: str, UploadId: str, PartNumber: int, Body: bytes | BinaryIO
+    ) -> dict[str, Any]:
+        """Write a part."""
+        with self._opened("UploadPart", Bucket, Key):
+            etag = self._uploads(Bucket).put(UploadId, PartNumber, _pieces(Body))
+        return {"ETag": f'"{etag}"', **_answered()}
+
+    def complete_multipart_upload(
+        self, *, Bucket: str, Key: str, UploadId: str, MultipartUpload: Mapping[str, Sequence[Mapping[str, Any]]]
+    ) -> dict[str, Any]:
+        """Make the object of its parts."""
+        with self._opened("CompleteMultipartUpload", Bucket, Key) as folder:
+            uploads = self._uploads(Bucket)
+            upload = uploads.find(UploadId)
+            content, etag = uploads.parts(UploadId, MultipartUpload["Parts"])
+            headers = {"content-type": upload.content_type}
+            with folder.prepared(Key, content, headers, etag) as draft, folder.lock:
+                entry = folder.commit(Key, draft)
+            uploads.end(UploadId)
+        return {"ETag": _quoted(entry), **_answered()}
+
+    def abort_multipart_upload(self, *, Bucket: str, Key: str, UploadId: str) -> dict[str, Any]:
+        """Give an upload up."""
+        with self._opened("AbortMultipartUpload", Bucket, Key):
+            self._uploads(Bucket).find(UploadId)
+            self._uploads(Bucket).end(UploadId)
+        return _answered()
+
+    def list_multipart_uploads(self, *, Bucket: str, Prefix: str = "") -> dict[str, Any]:
+        """The uploads that are under way, in one page."""
+        with self._opened("ListMultipartUploads", Bucket):
+            found = [
+                {"Key": upload.key, "UploadId": upload_id, "Initiated": datetime.fromtimestamp(upload.begun, UTC)}
+                for upload_id, upload in self._uploads(Bucket).under_way()
+                if upload.key.startswith(Prefix)
+            ]
+        return {"Uploads": found, "IsTruncated": False, **_answered()}
+
+    def generate_presigned_url(self, operation: str, *, Params: Mapping[str, Any], ExpiresIn: int) -> str:
+        """An address by which a client without keys carries out `get_object` or `put_object`."""
+        if self._links is None:
+            raise _error("NotImplemented", 501, operation, "This store has no address.")
+        return self._links.url(operation, Params, ExpiresIn)
+
+    def _uploads(self, bucket: str) -> Uploads:
+        return Uploads(self._root, bucket)
+
+    @contextmanager
+    def _opened(self, operation: str, bucket: str, key: str = "") -> Iterator[Folder]:
+        """The bucket's folder; what goes wrong within becomes an error of S3."""
+        if len(key.encode()) > MAX_KEY_BYTES:
+            raise _error("KeyTooLongError", 400, operation, "Your key is too long")
+        with self._answering(operation):
+            with self._lock:
+                folder = self._folders.get(bucket)
+                if folder is None:
+                    if not _BUCKET.fullmatch(bucket) or not (self._root / "s3" / bucket).is_dir():
+                        raise _error("NoSuchBucket", 404, operation, "The specified bucket does not exist")
+                    folder = self._folders[bucket] = Folder(self._root, bucket, self._clock)
+            yield folder
+
+    @contextmanager
+    def _answering(self, operation: str) -> Iterator[None]:
+        try:
+            yield
+        except NoUpload:
+            raise _error("NoSuchUpload", 404, operation, "The specified upload does not exist.") from None
+        except WrongParts as wrong:
+            raise _error(str(wrong), 400, operation, "The parts are not those of the upload.") from None
+        except OSError as error:
+            _log.exception("%s: the disk refused it", operation)
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            code, status = ("InsufficientStorage", 507) if full else ("InternalError", 500)
+            raise _error(code, status, operation, f"disk: {error.strerror}") from error
+
+
+def _pieces(body: bytes | str | BinaryIO) -> Iterable[bytes]:
+    if isinstance(body, str):
+        return [body.encode()]
+    return [bytes(body)] if isinstance(body, bytes | bytearray | memoryview) else iter(lambda: body.read(CHUNK), b"")
+
+
+def _digested(pieces: Iterable[bytes], digest: Any) -> Iterator[bytes]:
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
+
+
+def _range(text: str, size: int) -> tuple[int, int]:
+    found = re.fullmatch(r"bytes=(\d+)-(\d+)", text)
+    return (int(found[1]), min(int(found[2]), size - 1)) if found else (0, size - 1)
+
+
+def _quoted(entry: Entry) -> str:
+    return f'"{entry.etag}"'
+
+
+def _moment(entry: Entry) -> datetime:
+    """LastModified in whole seconds, as S3 has it."""
+    return datetime.fromtimestamp(entry.modified_ns // 1_000_000_000, UTC)
+
+
+def _described(entry: Entry) -> dict[str, Any]:
+    return {
+        "ContentLength": entry.size,
+        "ETag": _quoted(entry),
+        "LastModified": _moment(entry),
+        "ContentType": entry.headers["content-type"],
+        "Metadata": {
+            name.removeprefix(_META): value for name, value in entry.headers.items() if name.startswith(_META)
+        },
+    }
+
+
+def _answered(status: int = 200) -> dict[str, Any]:
+    return {"ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": {"date": _date(int(time.time()))}}}
+
+
+@lru_cache(4)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
+
+
+def _error(code: str, status: int, operation: str, message: str) -> ClientError:
+    response: Any = {"Error": {"Code": code, "Message": message}, **_answered(status)}
+    return ClientError(response, operation)

@@ -1,0 +1,366 @@
+import errno
+import hashlib
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from local.store.client import Put
+from tests.support.cases import each
+from tests.unit.local.store.support import BUCKET, KilledError, contents, on_operation, opened, put, read
+
+PART = 5 << 20
+
+
+def refusal(call, **named) -> str:
+    with pytest.raises(ClientError) as refused:
+        call(Bucket=BUCKET, **named)
+    return refused.value.response["Error"]["Code"]
+
+
+def metadata_files(root: Path) -> list[str]:
+    return [path.name for path in (root / "s3-metadata").rglob("*") if path.is_file()]
+
+
+def test_a_note_is_one_plain_file(tmp_path):
+    store = opened(tmp_path)
+    put(store, "space/live/a.md", b"# note\n", ContentType="text/markdown; charset=utf-8")
+
+    path = tmp_path / "s3" / BUCKET / "space/live/a.md"
+    assert path.read_bytes() == b"# note\n"
+    head = store.head_object(Bucket=BUCKET, Key="space/live/a.md")
+    assert head["LastModified"] == datetime.fromtimestamp(path.stat().st_mtime_ns // 10**9, UTC)
+    assert metadata_files(tmp_path) == []
+
+
+def test_an_old_data_folder_opens_with_all_that_was_known_of_its_objects(tmp_path):
+    files = {
+        "s3/bkt/plain.md": "text",
+        "s3/bkt/README%": "no dot",
+        "s3/bkt/v1.2%%/con.md": "a name that Windows refuses",
+        "s3/bkt/typed.md": "typed",
+        "s3-metadata/bkt/.bucket": '{"region": "eu-west-1", "created": 1.5}',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    os.utime(tmp_path / "s3/bkt/typed.md", ns=(7000, 7000))
+    (tmp_path / "s3-metadata/bkt/typed.md.7000.json").write_text(
+        '{"etag": "0123-2", "headers": {"content-type": "x/y", "x-amz-meta-k": "v"}, "checksum_algorithm": "CRC32"}'
+    )
+
+    store = opened(tmp_path)
+
+    found = contents(store)
+    assert found["typed.md"] == (b"typed", "x/y", {"k": "v"})
+    assert store.head_object(Bucket=BUCKET, Key="typed.md")["ETag"] == '"0123-2"'
+    assert {key: body for key, (body, _, _) in found.items()} == {
+        "plain.md": b"text",
+        "README": b"no dot",
+        "v1.2/con.md": b"a name that Windows refuses",
+        "typed.md": b"typed",
+    }
+    put(store, "v1.2/con.md", b"newer")
+    assert (tmp_path / "s3/bkt/v1.2%%/con.md").read_text() == "newer"
+
+
+def test_objects_come_back_after_a_restart_as_old_as_they_were(tmp_path):
+    store = opened(tmp_path)
+    for key, more in {"a": {}, "a/b": {"ContentType": "x/y", "Metadata": {"K": "v"}}, "c.md": {}}.items():
+        put(store, key, key.encode(), **more)
+    before, listed = contents(store), store.list_objects_v2(Bucket=BUCKET)["Contents"]
+
+    again = opened(tmp_path)
+
+    assert contents(again) == before
+    assert before["a/b"] == (b"a/b", "x/y", {"k": "v"})
+    assert again.list_objects_v2(Bucket=BUCKET)["Contents"] == listed
+
+
+def test_a_file_put_there_by_hand_is_an_object_and_a_foreign_one_is_left_alone(tmp_path, caplog):
+    opened(tmp_path)
+    folder = tmp_path / "s3" / BUCKET
+    (folder / "by-hand.md").write_text("x")
+    (folder / "not ours").write_text("x")
+    (folder / "link.md").symlink_to("/etc/passwd")
+    store = opened(tmp_path)
+
+    assert list(contents(store)) == ["by-hand.md"]
+    assert caplog.text.count("left alone") == 2
+    (folder / "by-hand.md").write_text("edited while the store is open")
+    assert read(store, "by-hand.md") == b"edited while the store is open"
+    (folder / "by-hand.md").unlink()
+    assert refusal(store.get_object, Key="by-hand.md") == "NoSuchKey"
+    assert contents(store) == {}
+
+
+def test_removing_an_object_leaves_no_empty_folders_and_no_metadata(tmp_path):
+    store = opened(tmp_path)
+    put(store, "a/b/c.md", ContentType="x/y")
+    put(store, "a/d.md")
+    for _ in range(2):
+        store.delete_object(Bucket=BUCKET, Key="a/b/c.md")
+    assert [path.name for path in (tmp_path / "s3" / BUCKET / "a").iterdir()] == ["d.md"]
+    store.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": "a/d.md"}, {"Key": "none"}]})
+    assert list((tmp_path / "s3" / BUCKET).iterdir()) == metadata_files(tmp_path) == []
+
+
+def test_metadata_of_a_replaced_object_goes_with_it(tmp_path):
+    store = opened(tmp_path)
+    for kind in ("x/y", "x/z"):
+        put(store, "a.md", ContentType=kind)
+        assert len(metadata_files(tmp_path)) == 1
+    put(store, "a.md", ContentType="text/markdown; charset=utf-8")
+    assert metadata_files(tmp_path) == []
+
+
+def test_every_answer_says_when_it_was_given_and_no_object_is_younger(tmp_path):
+    store = opened(tmp_path)
+    put(store, "a")
+    answer = store.get_object(Bucket=BUCKET, Key="a")
+    with pytest.raises(ClientError) as missing:
+        store.get_object(Bucket=BUCKET, Key="none")
+    for told in (answer, missing.value.response):
+        age = parsedate_to_datetime(told["ResponseMetadata"]["HTTPHeaders"]["date"]) - answer["LastModified"]
+        assert 0 <= age.total_seconds() <= 5
+
+
+OLD = (b"old", "x/old", {"n": "1"})
+AT = {"Bucket": BUCKET, "Key": "deep/a.json"}
+PARTS = {1: b"x" * PART, 2: b"end"}
+
+
+def complete(store, upload_id: str) -> None:
+    etags = {n: hashlib.md5(body).hexdigest() for n, body in PARTS.items()}
+    parts = [{"PartNumber": n, "ETag": f'"{etag}"'} for n, etag in etags.items()]
+    store.complete_multipart_upload(**AT, UploadId=upload_id, MultipartUpload={"Parts": parts})
+
+
+STEPS = {
+    "put": (
+        lambda store, _: put(store, "deep/a.json", b"new", ContentType="application/json"),
+        (b"new", "application/json", {}),
+    ),
+    "put with metadata": (
+        lambda store, _: put(store, "deep/a.json", b"new", ContentType="x/new", Metadata={"n": "2"}),
+        (b"new", "x/new", {"n": "2"}),
+    ),
+    "copy": (
+        lambda store, _: store.copy_object(**AT, CopySource={"Bucket": BUCKET, "Key": "source"}),
+        (b"source", "x/source", {}),
+    ),
+    "delete": (lambda store, _: store.delete_object(**AT), None),
+    "complete": (complete, (b"".join(PARTS.values()), "x/parts", {})),
+}
+
+
+def killed_at(point: int, root: Path, patch: pytest.MonkeyPatch, step: str) -> bool:
+    """Whether the step needs so many operations on the disk: then it was killed before that one."""
+    store = opened(root)
+    put(store, "deep/a.json", b"old", ContentType="x/old", Metadata={"n": "1"})
+    put(store, "source", b"source", ContentType="x/source")
+    upload_id = store.create_multipart_upload(**AT, ContentType="x/parts")["UploadId"]
+    for number, body in PARTS.items() if step == "complete" else ():
+        store.upload_part(**AT, UploadId=upload_id, PartNumber=number, Body=body)
+
+    def act(number: int) -> None:
+        if number >= point:
+            raise KilledError
+
+    with on_operation(patch, act):
+        try:
+            STEPS[step][0](store, upload_id)
+        except KilledError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_kill_before_any_operation_on_the_disk_leaves_the_old_object_or_the_new_one(
+    tmp_path_factory, monkeypatch, step
+):
+    new = STEPS[step][1]
+    seen = []
+    for point in range(1, 100):
+        root = tmp_path_factory.mktemp("kill")
+        killed = killed_at(point, root, monkeypatch, step)
+        found = contents(opened(root)).get("deep/a.json")
+        seen.append(found)
+        assert found in ([OLD, new] if killed else [new]), point
+        assert len(metadata_files(root)) == 1 + bool(found and found[1] != "application/json")
+        if not killed:
+            break
+    assert OLD in seen[:-1]
+    assert len(seen) > 2
+
+
+@each(
+    ("number", "code", "before"),
+    [
+        (errno.ENOSPC, "InsufficientStorage", None),
+        (errno.EDQUOT, "InsufficientStorage", b"old"),
+        (errno.EROFS, "InternalError", b"old"),
+    ],
+)
+def test_what_a_full_or_read_only_disk_refuses_at_any_operation_has_not_happened(
+    tmp_path_factory, monkeypatch, number, code, before
+):
+    for point in range(1, 100):
+        store = opened(tmp_path_factory.mktemp("full"))
+        assert contents(store) == {}
+        if before is not None:
+            put(store, "a.md", before)
+
+        def act(now: int, last: int = point) -> None:
+            if now == last:
+                raise OSError(number, os.strerror(number))
+
+        told = None
+        with on_operation(monkeypatch, act):
+            try:
+                put(store, "a.md", b"new", ContentType="x/y")
+            except ClientError as error:
+                told = error.response["Error"]["Code"]
+        if told is None:
+            # What comes behind the swap only tidies up.
+            assert read(store, "a.md") == b"new"
+            break
+        assert told == code
+        assert {key: found[0] for key, found in contents(store).items()} == ({} if before is None else {"a.md": before})
+        put(store, "a.md", b"later")
+        assert read(store, "a.md") == b"later"
+    assert point > 2
+
+
+def test_a_deletion_that_the_disk_refuses_is_named_and_has_not_happened(tmp_path, monkeypatch):
+    store = opened(tmp_path)
+    put(store, "a.md", b"stays")
+
+    def act(_: int) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    with on_operation(monkeypatch, act):
+        answer = store.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": "a.md"}]})
+        assert refusal(store.delete_object, Key="a.md") == "InternalError"
+    assert [error["Key"] for error in answer["Errors"]] == ["a.md"]
+    assert read(store, "a.md") == b"stays"
+
+
+def test_a_put_is_told_and_a_copy_is_not_and_an_event_that_fails_undoes_nothing(tmp_path, caplog):
+    told: list[Put] = []
+
+    def tell(put: Put) -> None:
+        told.append(put)
+        raise OSError(errno.ENOSPC, "full")
+
+    store = opened(tmp_path, on_put=tell)
+    etag = put(store, "a b.md", b"note")
+    store.copy_object(Bucket=BUCKET, Key="c.md", CopySource={"Bucket": BUCKET, "Key": "a b.md"})
+
+    assert told == [Put(BUCKET, "a b.md", 4, etag.strip('"'))]
+    assert read(store, "c.md") == b"note"
+    assert "no event" in caplog.text
+
+
+def test_reading_while_an_object_is_replaced_gives_one_version_or_the_other(tmp_path):
+    store = opened(tmp_path)
+    etags = {put(store, "a", body * 3_000_000): body for body in (b"x", b"y")}
+    stop = threading.Event()
+
+    def replace() -> None:
+        while not stop.is_set():
+            for body in (b"x", b"y"):
+                put(store, "a", body * 3_000_000)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(replace)
+        for _ in range(50):
+            answer = store.get_object(Bucket=BUCKET, Key="a")
+            assert answer["Body"].read() == etags[answer["ETag"]] * 3_000_000
+        stop.set()
+
+
+def test_an_upload_in_parts_is_an_object_when_it_is_complete_and_survives_a_restart(tmp_path):
+    store = opened(tmp_path)
+    upload = {"Bucket": BUCKET, "Key": "archive"}
+    upload["UploadId"] = store.create_multipart_upload(**upload, ContentType="x/y")["UploadId"]
+    first = store.upload_part(**upload, PartNumber=1, Body=b"a" * PART)["ETag"]
+    store.upload_part(**upload, PartNumber=2, Body=b"wrong")
+    second = store.upload_part(**upload, PartNumber=2, Body=b"end")["ETag"]
+    store = opened(tmp_path)
+    under_way = store.list_multipart_uploads(Bucket=BUCKET, Prefix="arch")["Uploads"]
+    assert [(one["Key"], one["UploadId"]) for one in under_way] == [("archive", upload["UploadId"])]
+
+    def made_of(*parts: tuple[int, str]) -> dict:
+        listed = [{"PartNumber": number, "ETag": etag} for number, etag in parts]
+        return store.complete_multipart_upload(**upload, MultipartUpload={"Parts": listed})
+
+    for parts, code in (
+        ([(2, second), (1, first)], "InvalidPartOrder"),
+        ([(1, second)], "InvalidPart"),
+        ([(1, '"../upload.json"')], "InvalidPart"),
+        ([], "InvalidPart"),
+    ):
+        with pytest.raises(ClientError, match=code):
+            made_of(*parts)
+    etag = made_of((1, first), (2, second))["ETag"]
+    found = store.get_object(Bucket=BUCKET, Key="archive")
+    assert (found["ETag"], found["ContentType"], found["Body"].read()) == (etag, "x/y", b"a" * PART + b"end")
+    assert etag.endswith('-2"')
+    for call in (store.abort_multipart_upload, lambda **named: store.upload_part(**named, PartNumber=1, Body=b"")):
+        assert refusal(call, Key="archive", UploadId=upload["UploadId"]) == "NoSuchUpload"
+        assert refusal(call, Key="archive", UploadId="../..") == "NoSuchUpload"
+    assert list((tmp_path / "s3-uploads" / BUCKET).iterdir()) == []
+
+
+def test_parts_but_the_last_have_five_megabytes(tmp_path):
+    store = opened(tmp_path)
+    upload = {"Key": "a", "UploadId": store.create_multipart_upload(Bucket=BUCKET, Key="a")["UploadId"]}
+    parts = [
+        {"PartNumber": n, "ETag": store.upload_part(Bucket=BUCKET, **upload, PartNumber=n, Body=b"x")["ETag"]}
+        for n in (1, 2)
+    ]
+    assert refusal(store.complete_multipart_upload, **upload, MultipartUpload={"Parts": parts}) == "EntityTooSmall"
+    store.abort_multipart_upload(Bucket=BUCKET, **upload)
+    assert store.list_multipart_uploads(Bucket=BUCKET)["Uploads"] == []
+
+
+def test_a_key_or_a_bucket_that_s3_does_not_allow_is_refused_and_versions_are_not_kept(tmp_path):
+    store = opened(tmp_path)
+    assert refusal(store.put_object, Key="é" * 513, Body=b"") == "KeyTooLongError"
+    assert refusal(store.list_object_versions) == "NotImplemented"
+    for name in ("..", "a/b", "", "x" * 64):
+        with pytest.raises(ClientError, match="InvalidBucketName"):
+            store.create_bucket(Bucket=name)
+        with pytest.raises(ClientError, match="NoSuchBucket"):
+            store.get_object(Bucket=name, Key="a")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.dictionaries(
+        st.text("abAB./%é", min_size=1, max_size=8), st.tuples(st.binary(max_size=5), st.booleans()), max_size=12
+    ),
+    st.booleans(),
+)
+def test_any_set_of_keys_can_live_together_also_where_a_folder_ignores_case(tmp_path_factory, wanted, folds):
+    root = tmp_path_factory.mktemp("disk")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("local.store.folder._ignores_case", lambda _: folds)
+        store = opened(root)
+        for key, (body, odd) in wanted.items():
+            put(store, key, body, ContentType="x/y" if odd else "binary/octet-stream")
+        names = [str(path.relative_to(root)) for path in (root / "s3").rglob("*")]
+        assert not folds or len({name.casefold() for name in names}) == len(names)
+        again = opened(root)
+        assert {key: found[0] for key, found in contents(again).items()} == {k: b for k, (b, _) in wanted.items()}
+        for key in wanted:
+            again.delete_object(Bucket=BUCKET, Key=key)
+        assert list((root / "s3" / BUCKET).rglob("*")) == []
