@@ -3,12 +3,10 @@
 import itertools
 import os
 import secrets
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
 _numbers = itertools.count()
-_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 def prepare_file(
@@ -50,22 +48,10 @@ def write_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o644)
     """
     temporary = prepare_file(path.parent, [data], sync=sync, mode=mode)
     try:
-        replace(temporary, path)
+        temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def replace(temporary: Path, path: Path) -> None:
-    """Move a file to its place. Windows refuses it while somebody reads the old one: a virus scanner, a backup."""
-    for pause in _PAUSES if os.name == "nt" else ():
-        try:
-            temporary.replace(path)
-        except PermissionError:
-            time.sleep(pause)
-        else:
-            return
-    temporary.replace(path)
 
 
 def new_secret(random_bytes: int = 32) -> str:

@@ -200,6 +200,7 @@ class Runtime:
         else:
             provided |= {
                 "S3_REGION_NAME": "us-east-1",
+                "S3_SIGNATURE": "v4",
                 "S3_ACCESS_KEY_ID": ACCESS_KEY,
                 "S3_SECRET_ACCESS_KEY": self.data.s3_key(),
             }

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import h11
@@ -93,8 +92,6 @@ class Response:
 
 
 Application = Callable[[Request], Response]
-Limit = Callable[[Request], int]
-"""How many bytes the body of a request may have, by its head."""
 
 
 def answer_json(status: int, value: Any, headers: Headers = ()) -> Response:
@@ -122,9 +119,9 @@ class Server(socketserver.ThreadingTCPServer):
     block_on_close = False
     request_queue_size = 512
 
-    def __init__(self, host: str, port: int, application: Application, *, max_body: int | Limit) -> None:
+    def __init__(self, host: str, port: int, application: Application, *, max_body: int) -> None:
         self.application = application
-        self.limit = max_body if callable(max_body) else lambda _: max_body
+        self.max_body = max_body
         self._started = False
         self._busy = 0
         self._idle = threading.Condition()
@@ -224,29 +221,28 @@ class _Handler(socketserver.BaseRequestHandler):
         if authority:
             # It replaces what the header says (RFC 9112, 3.2.2).
             headers = (("Host", authority), *(pair for pair in headers if pair[0].lower() != "host"))
-        request = partial(
-            Request,
+        return Request(
             method=head.method.decode("ascii"),
             target=target,
             headers=headers,
+            body=self._read_body(head),
             client=str(self.client_address[0]),
             server=str(self.request.getsockname()[0]),
             protocol=f"HTTP/{head.http_version.decode('ascii')}",
         )
-        return request(body=self._read_body(head, self.server.limit(request())))
 
-    def _read_body(self, head: h11.Request, limit: int) -> bytes:
+    def _read_body(self, head: h11.Request) -> bytes:
         names = dict(head.headers)
         # Two framings in one request are an attack or a bug (RFC 9112, 6.3).
         if {b"content-length", b"transfer-encoding"} <= names.keys():
             raise _Refusal(400)
-        if int(names.get(b"content-length", b"0")) > limit:
+        if int(names.get(b"content-length", b"0")) > self.server.max_body:
             raise _Refusal(413)
         if self._http.they_are_waiting_for_100_continue:
             self._send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
         body = io.BytesIO()
         while isinstance(event := self._next_event(), h11.Data):
-            if body.tell() + len(event.data) > limit:
+            if body.tell() + len(event.data) > self.server.max_body:
                 raise _Refusal(413)
             body.write(event.data)
         return body.getvalue()  # no copy, which counts where an archive is uploaded

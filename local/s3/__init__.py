@@ -1,10 +1,8 @@
-"""The embedded S3 server: moto behind a thin shell that makes it atomic, durable, frugal and honest.
+"""The embedded store over HTTP, for the functions, which are other processes: the S3 protocol (application.py) in front
+of the client on files (local/store).
 
-moto answers requests well, but it is made for tests: it keeps everything in memory, for ever, is not safe for threads,
-takes any signature, and accepts settings that nothing here would keep. The shell (application.py) serialises what
-changes objects, keeps a copy of them on disk (disk.py), answers the hot requests itself (listing.py), tells functions
-about puts (events.py), refuses what was not signed with its key (signatures.py) and what it could not keep
-(operations.py). All contact with moto is in backend.py.
+It refuses what was not signed with its key (signatures.py) and what it could not keep (operations.py), and tells
+functions about puts (events.py).
 """
 
 ACCESS_KEY = "livememory"

@@ -11,11 +11,10 @@ from local.front.httpd import Server
 from local.functions.template import PutTrigger
 from local.s3 import ACCESS_KEY, KEY_FILE
 from local.s3.application import MAX_OBJECT_BYTES, S3Application
-from local.s3.backend import MotoBackend
-from local.s3.disk import Disk
 from local.s3.events import InvokePoster, Notifier, Subscription
 from local.s3.signatures import Signatures
 from local.stopping import StopRequest
+from local.store.client import FileStore
 
 
 def read_subscriptions(text: str) -> list[Subscription]:
@@ -36,7 +35,6 @@ def main() -> None:
     parser.add_argument("--access-key", default=ACCESS_KEY, help="the only one that the server knows")
     parser.add_argument("--key-file", type=Path, help="holds its secret key; made unless it exists (DATA/s3.key)")
     parser.add_argument("--bucket", help="created unless it exists")
-    parser.add_argument("--region", default="us-east-1", help="of that bucket")
     parser.add_argument("--subscriptions", default="[]", help="JSON: which functions are told of puts")
     parser.add_argument("--invoke-url", default="", help="Lambda Invoke API that takes the events")
     arguments = parser.parse_args()
@@ -46,17 +44,16 @@ def main() -> None:
     outbox = arguments.data / "s3-events"
     notifier = Notifier(read_subscriptions(arguments.subscriptions), outbox, InvokePoster(arguments.invoke_url))
     secret_key = read_secret(arguments.key_file or arguments.data / KEY_FILE)
-    signatures = Signatures(arguments.access_key, secret_key)
-    application = S3Application(MotoBackend(), Disk(arguments.data), notifier, signatures)
-    objects = application.load()
+    store = FileStore(arguments.data, on_put=notifier.announce)
     if arguments.bucket:
-        application.ensure_bucket(arguments.bucket, arguments.region)
-    server = Server(arguments.host, arguments.port, application.answer, max_body=MAX_OBJECT_BYTES)
+        store.create_bucket(Bucket=arguments.bucket)
+    answer = S3Application(store, Signatures(arguments.access_key, secret_key)).answer
+    server = Server(arguments.host, arguments.port, answer, max_body=MAX_OBJECT_BYTES)
     notifier.start()
     server.start()
     stop = StopRequest()
     stop.on_signals()
-    print(f"S3 ready on {server.url} ({objects} objects)", flush=True)
+    print(f"S3 ready on {server.url}", flush=True)
     stop.wait()
     server.stop(grace_seconds=2.0)
 

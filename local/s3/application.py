@@ -1,240 +1,320 @@
-"""The embedded S3 server as one function from request to response: the order in which things happen.
+"""The embedded store over HTTP: requests of the S3 protocol become calls of the store's client, and its answers XML."""
 
-Reads run side by side. A request that changes something runs alone, from the condition that it depends on to the copy
-on the disk. Thus conditional writes are atomic, and all that a reader has seen, or a client has had acknowledged,
-survives the process.
-"""
-
-import errno
-import logging
 import uuid
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as NoBase64
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from hashlib import md5, sha256
+from typing import Any
+from urllib.parse import quote, unquote
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
+from zlib import crc32
+
+from botocore.exceptions import ClientError
 
 from local.front.guard import is_from_web_page
-from local.front.httpd import Request, Response
-from local.s3.backend import MotoBackend
-from local.s3.disk import Disk, StoredBucket
-from local.s3.events import Notifier, Put
-from local.s3.listing import KeyIndex, Listed, render_listing
-from local.s3.locks import ReadWriteLock
-from local.s3.operations import Operation, S3Error, Target, classify, parse_target
+from local.front.httpd import Headers, Request, Response
+from local.s3.operations import COPY_IF_MATCH, Operation, S3Error, Target, classify, parse_target
 from local.s3.signatures import Signatures
-from local.s3.uploads import render_uploads
+from local.store.client import MAX_KEYS, FileStore
 
-_log = logging.getLogger(__name__)
-
-# Objects live in memory.
 MAX_OBJECT_BYTES = 512 * 1024 * 1024
-_MAX_DELETES = 1000
-_WRITES_KEY = frozenset(
-    {
-        Operation.PUT_OBJECT,
-        Operation.COPY_OBJECT,
-        Operation.DELETE_OBJECT,
-        Operation.COMPLETE_MULTIPART_UPLOAD,
-    }
-)
+"""Of one body: it is in memory while it comes."""
+_META = "x-amz-meta-"
+_XML = (("Content-Type", "application/xml"),)
+_CHECKSUMS: dict[str, Callable[[bytes], bytes]] = {
+    "content-md5": lambda body: md5(body, usedforsecurity=False).digest(),
+    "x-amz-checksum-crc32": lambda body: crc32(body).to_bytes(4, "big"),
+    "x-amz-checksum-sha256": lambda body: sha256(body).digest(),
+}
 
 
 class S3Application:
     """Answers S3 requests."""
 
-    def __init__(self, backend: MotoBackend, disk: Disk, notifier: Notifier, signatures: Signatures) -> None:
-        self._backend = backend
-        self._disk = disk
-        self._notifier = notifier
+    def __init__(self, store: FileStore, signatures: Signatures) -> None:
+        self._store = store
         self._signatures = signatures
-        self._lock = ReadWriteLock()
-        self._indexes: dict[str, KeyIndex] = {}
-
-    def load(self) -> int:
-        """Take over what is on the disk; returns the number of objects. Before the first request."""
-        count = 0
-        for bucket in self._disk.load_buckets():
-            self._backend.create_bucket(bucket.name, bucket.region, bucket.created)
-            for key, stored in self._disk.load_objects(bucket.name):
-                self._backend.restore(bucket.name, key, stored)
-                count += 1
-            self._indexes[bucket.name] = KeyIndex(self._backend.keys(bucket.name))
-        return count
-
-    def ensure_bucket(self, name: str, region: str) -> None:
-        """Create a bucket unless it exists."""
-        with self._lock.write():
-            if not self._backend.has_bucket(name):
-                self._backend.create_bucket(name, region)
-                self._keep_bucket(name)
+        self._operations: dict[Operation, Callable[[Request, Target], Response]] = {
+            Operation.LIST_BUCKETS: self._list_buckets,
+            Operation.HEAD_BUCKET: lambda _, target: _done(store.head_bucket(Bucket=target.bucket)),
+            Operation.CREATE_BUCKET: lambda _, target: _done(store.create_bucket(Bucket=target.bucket)),
+            Operation.LIST_OBJECTS_V2: self._list,
+            Operation.GET_OBJECT: self._get,
+            Operation.HEAD_OBJECT: self._head,
+            Operation.PUT_OBJECT: self._put,
+            Operation.COPY_OBJECT: self._copy,
+            Operation.DELETE_OBJECT: self._delete,
+            Operation.DELETE_OBJECTS: self._delete_many,
+            Operation.CREATE_MULTIPART_UPLOAD: self._begin_upload,
+            Operation.UPLOAD_PART: self._put_part,
+            Operation.COMPLETE_MULTIPART_UPLOAD: self._complete_upload,
+            Operation.ABORT_MULTIPART_UPLOAD: self._abort_upload,
+            Operation.LIST_MULTIPART_UPLOADS: self._list_uploads,
+        }
 
     def answer(self, request: Request) -> Response:
         """Answer one request; every failure becomes an error document of the S3 protocol."""
         request_id = uuid.uuid4().hex[:16].upper()
         try:
-            response = self._answer(request, request_id)
+            response = self._answer(request)
         except S3Error as error:
-            response = _render_error(error, request_id)
-        except OSError as error:
-            _log.exception("%s %s: the disk refused it", request.method, request.path)
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            status, code = (507, "InsufficientStorage") if full else (500, "InternalError")
-            response = _render_error(S3Error(status, code, f"disk: {error.strerror}"), request_id)
+            response = _render_error(error.status, error.code, error.message, request_id)
+        except ClientError as error:
+            status, told = error.response["ResponseMetadata"]["HTTPStatusCode"], error.response["Error"]
+            response = _render_error(status, told["Code"], told["Message"], request_id)
         return Response(response.status, (*response.headers, ("x-amz-request-id", request_id)), response.body)
 
-    def _answer(self, request: Request, request_id: str) -> Response:
+    def _answer(self, request: Request) -> Response:
         if is_from_web_page(request):
             raise S3Error(403, "AccessDenied", "Requests from web pages are refused.")
         self._signatures.check(request)
         target = parse_target(request)
         operation = classify(request, target)
-        lock: AbstractContextManager[None] = self._lock.write() if operation.changes else self._lock.read()
-        # Waiting for the disk is most of what a write takes: done before, several writers wait side by side.
-        early = operation is Operation.PUT_OBJECT and not any(
-            n.lower().startswith("x-amz-meta-") for n, _ in request.headers
+        _check_sums(request)
+        return self._operations[operation](request, target)
+
+    def _list_buckets(self, *_: object) -> Response:
+        buckets = [{"Name": name, "CreationDate": created} for name, created in self._store.buckets()]
+        return _xml("ListAllMyBucketsResult", {"Buckets": {"Bucket": buckets}})
+
+    def _list(self, _: Request, target: Target) -> Response:
+        query = target.query
+        limit = _read_limit(query.get("max-keys"))
+        token = query.get("continuation-token")
+        answer = self._store.list_objects_v2(
+            Bucket=target.bucket,
+            Prefix=query.get("prefix", ""),
+            Delimiter=query.get("delimiter", ""),
+            StartAfter=query.get("start-after", ""),
+            ContinuationToken="" if token is None else _read_token(token),
+            MaxKeys=limit,
         )
-        put = self._disk.prepared(request.body) if early else nullcontext()
-        with put as file, lock:
-            if operation is Operation.DELETE_BUCKET and not self._disk.is_empty(target.bucket):
-                raise S3Error(409, "BucketNotEmpty", "The bucket you tried to delete is not empty", target.bucket)
-            if operation in {Operation.LIST_OBJECTS, Operation.LIST_OBJECTS_V2}:
-                return self._list(target)
-            if operation is Operation.LIST_MULTIPART_UPLOADS:
-                return self._list_uploads(target)
-            if operation is Operation.DELETE_OBJECTS:
-                return self._delete_objects(request, target)
-            response = self._backend.dispatch(request, target, operation)
-            if response.status < 300 and operation.changes:
-                self._keep(request, target, operation, request_id, file)
-            return response
+        encode = _read_encoding(query.get("encoding-type"))
+        told = {
+            "Name": target.bucket,
+            "Prefix": encode(query.get("prefix", "")),
+            "Delimiter": encode(query.get("delimiter", "")) or None,
+            "MaxKeys": limit,
+            "KeyCount": len(answer["Contents"]) + len(answer["CommonPrefixes"]),
+            "EncodingType": query.get("encoding-type"),
+            "IsTruncated": answer["IsTruncated"],
+            "NextContinuationToken": _write_token(answer.get("NextContinuationToken")),
+            "Contents": [{**item, "Key": encode(item["Key"])} for item in answer["Contents"]],
+            "CommonPrefixes": [{"Prefix": encode(item["Prefix"])} for item in answer["CommonPrefixes"]],
+        }
+        return _xml("ListBucketResult", told)
 
-    def _keep(self, request: Request, target: Target, operation: Operation, request_id: str, file: Path | None) -> None:
-        """Bring the disk and the index up to what moto has just done."""
-        if operation is Operation.CREATE_BUCKET:
-            if target.bucket in self._indexes:
-                return  # created again by its owner
-            self._keep_bucket(target.bucket)
-        elif operation is Operation.DELETE_BUCKET:
-            self._disk.delete_bucket(target.bucket)
-            del self._indexes[target.bucket]
-        elif operation is Operation.CREATE_MULTIPART_UPLOAD:
-            self._backend.note_uploads(target.bucket)
-        elif operation in _WRITES_KEY:
-            self._keep_key(request, target, operation, request_id, file)
+    def _get(self, request: Request, target: Target) -> Response:
+        found = self._store.get_object(
+            Bucket=target.bucket,
+            Key=target.key,
+            Range=request.header("Range") or "",
+            IfMatch=request.header("If-Match"),
+            IfNoneMatch=request.header("If-None-Match"),
+        )
+        with found["Body"] as body:
+            content = body.read()
+        headers = _described(found, target)
+        if "ContentRange" in found:
+            return Response(206, (*headers, ("Content-Range", found["ContentRange"])), content)
+        return Response(200, headers, content)
 
-    def _keep_bucket(self, name: str) -> None:
-        region, created = self._backend.bucket_region(name), self._backend.bucket_created(name)
-        self._disk.create_bucket(StoredBucket(name, region, created))
-        self._indexes[name] = KeyIndex()
+    def _head(self, _: Request, target: Target) -> Response:
+        found = self._store.head_object(Bucket=target.bucket, Key=target.key)
+        return Response(200, _described(found, target))
 
-    def _keep_key(
-        self, request: Request, target: Target, operation: Operation, request_id: str, file: Path | None
-    ) -> None:
-        bucket, key = target.bucket, target.key
-        stored = self._backend.tidy(bucket, key, request)
-        if stored is None:
-            self._remove(bucket, key)
-            return
-        try:
-            self._disk.store(bucket, key, stored, file)
-        except OSError:
-            # The client is told that nothing happened, so nothing may have happened.
-            self._undo(bucket, key)
-            raise
-        self._indexes[bucket].add(key)
-        if operation is Operation.PUT_OBJECT:
-            region = self._backend.bucket_region(bucket)
-            etag, sequencer = stored.attributes["etag"], self._notifier.sequence()
-            try:
-                self._notifier.announce(Put(bucket, key, len(stored.body), etag, region, sequencer, request_id))
-            except OSError:
-                # The object is stored; events are hints, and the schedule finds what they miss.
-                _log.exception("%s/%s: no event", bucket, key)
+    def _put(self, request: Request, target: Target) -> Response:
+        written = self._store.put_object(
+            Bucket=target.bucket,
+            Key=target.key,
+            Body=request.body,
+            IfMatch=request.header("If-Match"),
+            IfNoneMatch=request.header("If-None-Match"),
+            **_headers(request),
+        )
+        return Response(200, (("ETag", written["ETag"]),))
 
-    def _remove(self, bucket: str, key: str) -> None:
-        try:
-            self._disk.remove(bucket, key)
-        except OSError:
-            self._undo(bucket, key)
-            raise
-        self._backend.drop(bucket, key)
-        self._indexes[bucket].discard(key)
+    def _copy(self, request: Request, target: Target) -> Response:
+        source = unquote((request.header("x-amz-copy-source") or "").partition("?")[0]).removeprefix("/")
+        bucket, _, key = source.partition("/")
+        algorithm = request.header("x-amz-checksum-algorithm") or ""
+        copied = self._store.copy_object(
+            Bucket=target.bucket,
+            Key=target.key,
+            CopySource={"Bucket": bucket, "Key": key},
+            CopySourceIfMatch=request.header(COPY_IF_MATCH),
+            ChecksumAlgorithm=algorithm,
+        )
+        return _xml("CopyObjectResult", copied["CopyObjectResult"])
 
-    def _undo(self, bucket: str, key: str) -> None:
-        """Put the object back as the disk has it."""
-        before = self._disk.read(bucket, key)
-        if before is None:
-            self._backend.drop(bucket, key)
-        else:
-            self._backend.restore(bucket, key, before)
+    def _delete(self, request: Request, target: Target) -> Response:
+        condition = request.header("If-Match")
+        return _done(self._store.delete_object(Bucket=target.bucket, Key=target.key, IfMatch=condition))
 
-    def _list(self, target: Target) -> Response:
-        bucket = target.bucket
-        index = self._indexes.get(bucket)
-        if index is None:
-            raise S3Error(404, "NoSuchBucket", "The specified bucket does not exist", bucket)
+    def _delete_many(self, request: Request, target: Target) -> Response:
+        document = _parse(request.body)
+        doomed = [_texts(item) for item in document if _name(item) == "Object"]
+        if not doomed or any(not item.get("Key") for item in doomed):
+            raise _malformed()
+        if any(item.keys() - {"Key"} for item in doomed):
+            raise S3Error(501, "NotImplemented", "The embedded store deletes by key only.")
+        answer = self._store.delete_objects(Bucket=target.bucket, Delete={"Objects": doomed})
+        errors = {item["Key"] for item in answer["Errors"]}
+        quiet = _texts(document).get("Quiet") == "true"
+        deleted = [] if quiet else [item for item in doomed if item["Key"] not in errors]
+        return _xml("DeleteResult", {"Deleted": deleted, "Error": answer["Errors"]})
 
-        def describe(key: str) -> Listed:
-            found = self._backend.find(bucket, key)
-            if found is None:
-                raise S3Error(500, "InternalError", "index and objects differ", key)
-            return Listed(found.last_modified_ISO8601, found.etag, found.size, found.checksum_algorithm)
+    def _begin_upload(self, request: Request, target: Target) -> Response:
+        begun = self._store.create_multipart_upload(Bucket=target.bucket, Key=target.key, **_headers(request))
+        told = {"Bucket": target.bucket, "Key": target.key, "UploadId": begun["UploadId"]}
+        return _xml("InitiateMultipartUploadResult", told)
 
-        body = render_listing(bucket, target.query, index, describe)
-        return Response(200, (("Content-Type", "application/xml"),), body)
+    def _put_part(self, request: Request, target: Target) -> Response:
+        number = target.query["partNumber"]
+        if not number.isascii() or not number.isdigit() or not 1 <= int(number[:6]) <= 10_000:
+            raise S3Error(400, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive")
+        written = self._store.upload_part(
+            Bucket=target.bucket,
+            Key=target.key,
+            UploadId=target.query["uploadId"],
+            PartNumber=int(number),
+            Body=request.body,
+        )
+        return Response(200, (("ETag", written["ETag"]),))
 
-    def _list_uploads(self, target: Target) -> Response:
-        if target.bucket not in self._indexes:
-            raise S3Error(404, "NoSuchBucket", "The specified bucket does not exist", target.bucket)
-        body = render_uploads(target.bucket, target.query, self._backend.uploads(target.bucket))
-        return Response(200, (("Content-Type", "application/xml"),), body)
+    def _complete_upload(self, request: Request, target: Target) -> Response:
+        parts = [_texts(item) for item in _parse(request.body) if _name(item) == "Part"]
+        if any(not part.get("PartNumber", "").isdigit() or "ETag" not in part for part in parts):
+            raise _malformed()
+        made = self._store.complete_multipart_upload(
+            Bucket=target.bucket,
+            Key=target.key,
+            UploadId=target.query["uploadId"],
+            MultipartUpload={"Parts": parts},
+        )
+        told = {"Bucket": target.bucket, "Key": target.key, "ETag": made["ETag"]}
+        return _xml("CompleteMultipartUploadResult", told)
 
-    def _delete_objects(self, request: Request, target: Target) -> Response:
-        if target.bucket not in self._indexes:
-            raise S3Error(404, "NoSuchBucket", "The specified bucket does not exist", target.bucket)
-        keys, quiet = _read_deletes(request.body)
-        parts = [
-            '<?xml version="1.0" encoding="UTF-8"?>\n<DeleteResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-        ]
-        for key in keys:
-            try:
-                self._remove(target.bucket, key)
-            except OSError:
-                _log.exception("%s/%s: not deleted", target.bucket, key)
-                parts.append(
-                    f"<Error><Key>{escape(key)}</Key><Code>InternalError</Code><Message>disk</Message></Error>"
-                )
-            else:
-                parts.append("" if quiet else f"<Deleted><Key>{escape(key)}</Key></Deleted>")
-        parts.append("</DeleteResult>")
-        return Response(200, (("Content-Type", "application/xml"),), "".join(parts).encode())
+    def _abort_upload(self, _: Request, target: Target) -> Response:
+        upload = {"Key": target.key, "UploadId": target.query["uploadId"]}
+        return _done(self._store.abort_multipart_upload(Bucket=target.bucket, **upload))
+
+    def _list_uploads(self, _: Request, target: Target) -> Response:
+        found = self._store.list_multipart_uploads(Bucket=target.bucket, Prefix=target.query.get("prefix", ""))
+        encode = _read_encoding(target.query.get("encoding-type"))
+        told = {
+            "Bucket": target.bucket,
+            "EncodingType": target.query.get("encoding-type"),
+            "IsTruncated": False,
+            "Upload": [{**item, "Key": encode(item["Key"])} for item in found["Uploads"]],
+        }
+        return _xml("ListMultipartUploadsResult", told)
 
 
-def _read_deletes(body: bytes) -> tuple[list[str], bool]:
-    malformed = S3Error(400, "MalformedXML", "The XML you provided was not well-formed or did not validate.")
+def _done(answer: dict[str, Any]) -> Response:
+    return Response(answer["ResponseMetadata"]["HTTPStatusCode"])
+
+
+def _headers(request: Request) -> dict[str, Any]:
+    """The arguments that an object's headers are."""
+    metadata = {name[len(_META) :]: value for name, value in request.joined_headers().items() if name.startswith(_META)}
+    kind = request.header("Content-Type")
+    return {"Metadata": metadata, **({"ContentType": kind} if kind else {})}
+
+
+def _described(found: dict[str, Any], target: Target) -> Headers:
+    """The headers of an object, with those that the query puts in their place."""
+    headers = {
+        "Content-Type": found["ContentType"],
+        "Content-Length": str(found["ContentLength"]),
+        "ETag": found["ETag"],
+        "Last-Modified": format_datetime(found["LastModified"], usegmt=True),
+        "Accept-Ranges": "bytes",
+        **{_META + name: value for name, value in found["Metadata"].items()},
+    }
+    for name, value in target.query.items():
+        if name.startswith("response-"):
+            headers[name.removeprefix("response-").title()] = value
+    return tuple(headers.items())
+
+
+def _check_sums(request: Request) -> None:
+    """Refuse a body that is not the one that its client has sent."""
+    for name, value in request.joined_headers().items():
+        if name in _CHECKSUMS and b64encode(_CHECKSUMS[name](request.body)).decode() != value:
+            raise S3Error(400, "BadDigest", f"The body is not that of {name}.")
+
+
+def _xml(name: str, value: object) -> Response:
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{_element(name, value)}'
+    return Response(200, _XML, text.encode("utf-8", "replace"))
+
+
+def _element(name: str, value: object) -> str:
+    """An element; one for each item of a list, none for None."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "".join(_element(name, item) for item in value)
+    if isinstance(value, dict):
+        inner = "".join(_element(key, item) for key, item in value.items())
+    elif isinstance(value, datetime):
+        inner = value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    else:
+        inner = str(value).lower() if isinstance(value, bool) else escape(str(value), {'"': "&quot;"})
+    return f"<{name}>{inner}</{name}>"
+
+
+def _render_error(status: int, code: str, message: str, request_id: str) -> Response:
+    told = {"Code": code, "Message": message, "RequestId": request_id}
+    return Response(status, _XML, _xml("Error", told).body)
+
+
+def _parse(body: bytes) -> ElementTree.Element:
     try:
-        root = ElementTree.fromstring(body)  # noqa: S314 - from this machine; expat bounds what entities may grow to
+        return ElementTree.fromstring(body)  # noqa: S314 - from this machine; expat bounds what entities may grow to
     except ElementTree.ParseError as error:
-        raise malformed from error
-    keys, quiet = [], False
-    for element in root:
-        name = element.tag.rpartition("}")[2]
-        if name == "Quiet":
-            quiet = (element.text or "").strip() == "true"
-        elif name == "Object":
-            fields = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
-            if fields.keys() - {"Key"}:
-                raise S3Error(501, "NotImplemented", "The embedded S3 server deletes by key only.")
-            keys.append(fields.get("Key", ""))
-    if not keys or len(keys) > _MAX_DELETES or "" in keys:
-        raise malformed
-    return keys, quiet
+        raise _malformed() from error
 
 
-def _render_error(error: S3Error, request_id: str) -> Response:
-    body = (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{error.code}</Code>'
-        f"<Message>{escape(error.message)}</Message><Resource>{escape(error.resource)}</Resource>"
-        f"<RequestId>{request_id}</RequestId></Error>"
-    )
-    return Response(error.status, (("Content-Type", "application/xml"),), body.encode("utf-8", "replace"))
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _texts(element: ElementTree.Element) -> dict[str, str]:
+    return {_name(child): child.text or "" for child in element}
+
+
+def _malformed() -> S3Error:
+    return S3Error(400, "MalformedXML", "The XML you provided was not well-formed or did not validate.")
+
+
+def _read_limit(text: str | None) -> int:
+    if text is None:
+        return MAX_KEYS
+    if not text.isascii() or not text.isdigit() or int(text[:10]) >= 2**31:
+        raise S3Error(400, "InvalidArgument", "Provided max-keys not an integer or within integer range")
+    return min(int(text), MAX_KEYS)
+
+
+def _read_encoding(name: str | None) -> Callable[[str], str]:
+    if name not in {None, "url"}:
+        raise S3Error(400, "InvalidArgument", "Invalid Encoding Method specified in Request")
+    return (lambda text: quote(text, safe="/-_.~*")) if name else str
+
+
+def _read_token(token: str) -> str:
+    try:
+        if token:
+            return urlsafe_b64decode(token.encode()).decode()
+    except (NoBase64, UnicodeError):
+        pass
+    raise S3Error(400, "InvalidArgument", "The continuation token provided is incorrect")
+
+
+def _write_token(last: str | None) -> str | None:
+    return urlsafe_b64encode(last.encode()).decode() if last else None

@@ -19,6 +19,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 
 from local.functions.template import PutTrigger
 from local.spool import Entry, Spool
+from local.store.client import Put
 
 _log = logging.getLogger(__name__)
 
@@ -34,32 +35,20 @@ class Subscription:
     trigger: PutTrigger
 
 
-@dataclass(frozen=True)
-class Put:
-    """What an event says of a put. `etag` is without quotes, `sequencer` grows with every put."""
-
-    bucket: str
-    key: str
-    size: int
-    etag: str
-    region: str
-    sequencer: int
-    request_id: str
-
-
 def build_put_event(put: Put, configuration: str, now: datetime) -> dict[str, Any]:
     """Build the event in S3's notification message structure, version 2.1."""
+    request_id = f"{put.sequencer:016X}"
     return {
         "Records": [
             {
                 "eventVersion": "2.1",
                 "eventSource": "aws:s3",
-                "awsRegion": put.region,
+                "awsRegion": "us-east-1",
                 "eventTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
                 "eventName": "ObjectCreated:Put",
                 "userIdentity": {"principalId": "local"},
                 "requestParameters": {"sourceIPAddress": "127.0.0.1"},
-                "responseElements": {"x-amz-request-id": put.request_id, "x-amz-id-2": put.request_id},
+                "responseElements": {"x-amz-request-id": request_id, "x-amz-id-2": request_id},
                 "s3": {
                     "s3SchemaVersion": "1.0",
                     "configurationId": configuration,
@@ -72,7 +61,7 @@ def build_put_event(put: Put, configuration: str, now: datetime) -> dict[str, An
                         "key": quote_plus(put.key, safe="/"),
                         "size": put.size,
                         "eTag": put.etag,
-                        "sequencer": f"{put.sequencer:016X}",
+                        "sequencer": request_id,
                     },
                 },
             }
@@ -92,18 +81,12 @@ class Notifier:
         self._spool = Spool(outbox)
         self._post = post
         self._waiting: queue.SimpleQueue[Entry] = queue.SimpleQueue()
-        self._last = 0
 
     def start(self) -> None:
         """Begin to deliver, first what an earlier server left."""
         for entry in self._spool.load():
             self._waiting.put(entry)
         threading.Thread(target=self._deliver_all, name="s3-events", daemon=True).start()
-
-    def sequence(self) -> int:
-        """Return a number that is larger than any before; the caller holds the server's write lock."""
-        self._last = max(time.time_ns(), self._last + 1)
-        return self._last
 
     def announce(self, put: Put) -> None:
         """Keep an event for each function that subscribed to this key. Raises OSError when the disk refuses it."""

@@ -1,7 +1,7 @@
 """Which S3 operation a request is, and whether this server does it.
 
-Fails closed: a sub-resource or a header whose effect would be lost (versions, tags, locks, conditions that moto
-ignores) is answered with 501 NotImplemented, so that a client never relies on something that did not happen.
+Fails closed: a sub-resource or a header whose effect would be lost (versions, tags, locks, caching) is answered with
+501 NotImplemented, so that a client never relies on something that did not happen.
 """
 
 from dataclasses import dataclass
@@ -18,24 +18,17 @@ class Operation(Enum):
 
     LIST_BUCKETS = ("ListBuckets", False)
     HEAD_BUCKET = ("HeadBucket", False)
-    GET_BUCKET_LOCATION = ("GetBucketLocation", False)
-    GET_BUCKET_VERSIONING = ("GetBucketVersioning", False)
-    LIST_OBJECTS = ("ListObjects", False)
     LIST_OBJECTS_V2 = ("ListObjectsV2", False)
     LIST_MULTIPART_UPLOADS = ("ListMultipartUploads", False)
-    LIST_PARTS = ("ListParts", False)
     GET_OBJECT = ("GetObject", False)
     HEAD_OBJECT = ("HeadObject", False)
-    GET_OBJECT_ATTRIBUTES = ("GetObjectAttributes", False)
     CREATE_BUCKET = ("CreateBucket", True)
-    DELETE_BUCKET = ("DeleteBucket", True)
     PUT_OBJECT = ("PutObject", True)
     COPY_OBJECT = ("CopyObject", True)
     DELETE_OBJECT = ("DeleteObject", True)
     DELETE_OBJECTS = ("DeleteObjects", True)
     CREATE_MULTIPART_UPLOAD = ("CreateMultipartUpload", True)
     UPLOAD_PART = ("UploadPart", True)
-    UPLOAD_PART_COPY = ("UploadPartCopy", True)
     COMPLETE_MULTIPART_UPLOAD = ("CompleteMultipartUpload", True)
     ABORT_MULTIPART_UPLOAD = ("AbortMultipartUpload", True)
 
@@ -65,24 +58,17 @@ class Target:
 # (method, has a key) -> (sub-resource or None, copy source given, operation); the first that fits
 _TABLE: dict[tuple[str, bool], list[tuple[frozenset[str], bool | None, Operation]]] = {
     ("GET", False): [
-        (frozenset({"location"}), None, Operation.GET_BUCKET_LOCATION),
-        (frozenset({"versioning"}), None, Operation.GET_BUCKET_VERSIONING),
         (frozenset({"uploads"}), None, Operation.LIST_MULTIPART_UPLOADS),
         (frozenset({"list-type"}), None, Operation.LIST_OBJECTS_V2),
-        (frozenset(), None, Operation.LIST_OBJECTS),
     ],
     ("HEAD", False): [(frozenset(), None, Operation.HEAD_BUCKET)],
     ("PUT", False): [(frozenset(), None, Operation.CREATE_BUCKET)],
-    ("DELETE", False): [(frozenset(), None, Operation.DELETE_BUCKET)],
     ("POST", False): [(frozenset({"delete"}), None, Operation.DELETE_OBJECTS)],
     ("GET", True): [
-        (frozenset({"uploadId"}), None, Operation.LIST_PARTS),
-        (frozenset({"attributes"}), None, Operation.GET_OBJECT_ATTRIBUTES),
         (frozenset(), None, Operation.GET_OBJECT),
     ],
     ("HEAD", True): [(frozenset(), None, Operation.HEAD_OBJECT)],
     ("PUT", True): [
-        (frozenset({"uploadId", "partNumber"}), True, Operation.UPLOAD_PART_COPY),
         (frozenset({"uploadId", "partNumber"}), False, Operation.UPLOAD_PART),
         (frozenset(), True, Operation.COPY_OBJECT),
         (frozenset(), False, Operation.PUT_OBJECT),
@@ -103,17 +89,12 @@ _LISTING = {
     "delimiter",
     "max-keys",
     "encoding-type",
-    "fetch-owner",
-    "marker",
     "start-after",
     "continuation-token",
 }
 _PARAMETERS: dict[Operation, set[str]] = {
-    Operation.LIST_BUCKETS: {"prefix", "max-buckets", "continuation-token", "bucket-region"},
-    Operation.LIST_OBJECTS: _LISTING,
     Operation.LIST_OBJECTS_V2: _LISTING,
-    Operation.LIST_MULTIPART_UPLOADS: {"prefix", "max-uploads", "encoding-type", "key-marker", "upload-id-marker"},
-    Operation.LIST_PARTS: {"max-parts", "part-number-marker"},
+    Operation.LIST_MULTIPART_UPLOADS: {"prefix", "encoding-type"},
 }
 # What every request may carry: the parameters of presigned URLs (both signature versions) and the SDK's own.
 _ANYWHERE = {"awsaccesskeyid", "signature", "expires", "x-id"}
@@ -130,6 +111,14 @@ _NEVER = (
     "x-amz-server-side-encryption-aws-kms-key-id",
     "x-amz-website-redirect-location",
     "x-amz-write-offset-bytes",
+    "x-amz-checksum-crc32c",
+    "x-amz-checksum-sha1",
+    "x-amz-checksum-crc64nvme",
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "expires",
     "x-amz-copy-source-if-modified-since",
     "x-amz-copy-source-if-unmodified-since",
     "x-amz-if-match-last-modified-time",
@@ -194,11 +183,10 @@ def _check_headers(request: Request, operation: Operation) -> None:
     if request.header("x-amz-storage-class") not in {None, "STANDARD"}:
         raise _not_implemented("storage classes")
     conditions = {name for name in ("If-Match", "If-None-Match") if request.header(name) is not None}
-    # moto leaves these conditions out of account: better no answer than an unprotected write.
+    # Better no answer than an unprotected write.
     supported = {
         Operation.PUT_OBJECT: {"If-Match", "If-None-Match"},
         Operation.DELETE_OBJECT: {"If-Match"},
-        Operation.COMPLETE_MULTIPART_UPLOAD: {"If-None-Match"},
     }
     if conditions - supported.get(operation, set()):
         raise _not_implemented(f"a condition on {operation.value[0]}")
@@ -207,4 +195,4 @@ def _check_headers(request: Request, operation: Operation) -> None:
 
 
 def _not_implemented(what: str) -> S3Error:
-    return S3Error(501, "NotImplemented", f"The embedded S3 server does not do {what}.")
+    return S3Error(501, "NotImplemented", f"The embedded store does not do {what}.")

@@ -1,7 +1,7 @@
-"""Whether a request was signed with the server's key: Signature Version 4 and 2, each as headers or as a presigned URL.
+"""Whether a request was signed with the server's key: Signature Version 4, as headers or as a presigned URL.
 
-botocore's own signers compute what the signature should be, so what boto3 signs is what is checked. Version 2 is here
-for `S3_SIGNATURE=hybrid`. Uploads in signed chunks (`STREAMING-...`) are refused: boto3 sends none over plain HTTP.
+botocore's own signers compute what the signature should be, so what boto3 signs is what is checked. Uploads in signed
+chunks (`STREAMING-...`) are refused: boto3 sends none over plain HTTP.
 """
 
 import hashlib
@@ -9,10 +9,9 @@ import hmac
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
-from botocore.auth import HmacV1Auth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
@@ -22,12 +21,11 @@ from local.s3.operations import S3Error
 MAX_SKEW = timedelta(minutes=15)
 """How far a client's clock may be off, as S3 has it."""
 MAX_EXPIRES = 7 * 24 * 3600
-"""Seconds that a presigned URL of version 4 may live, as S3 has it."""
+"""Seconds that a presigned URL may live, as S3 has it."""
 UNSIGNED = "UNSIGNED-PAYLOAD"
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _V4 = re.compile(rf"^{_ALGORITHM} +Credential=([^,\s]+), *SignedHeaders=([^,\s]+), *Signature=([0-9a-f]{{64}})$")
-_V2 = re.compile(r"^AWS ([^:\s]+):(\S+)$")
 _SCOPE = re.compile(r"^(?P<key>.+)/(?P<day>\d{8})/(?P<region>[a-z0-9-]+)/s3/aws4_request$")
 _SHA256 = re.compile(r"^[0-9a-f]{64}$")
 _V4_QUERY = ("X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-SignedHeaders")
@@ -54,17 +52,13 @@ class Signatures:
         """
         query = dict(parse_qsl(request.query, keep_blank_values=True, errors="replace"))
         authorization = request.header("Authorization")
-        in_query = "X-Amz-Signature" in query or "Signature" in query
+        in_query = "X-Amz-Signature" in query
         if authorization is not None and in_query:
             raise S3Error(400, "InvalidArgument", "Only one auth mechanism allowed.")
         if authorization is not None and (found := _V4.match(authorization)):
             self._check_v4(request, *found.groups())
-        elif authorization is not None and (found := _V2.match(authorization)):
-            self._check_v2(request, *found.groups())
-        elif "X-Amz-Signature" in query:
+        elif in_query:
             self._check_v4_url(request, query)
-        elif "Signature" in query:
-            self._check_v2_url(request, query)
         else:
             raise _denied("Access Denied")
 
@@ -115,34 +109,6 @@ class Signatures:
         text = signer.string_to_sign(aws_request, signer.canonical_request(aws_request))
         _compare(signer.signature(text, aws_request), signature)
 
-    def _check_v2(self, request: Request, access_key: str, signature: str) -> None:
-        self._check_key(access_key)
-        date = request.header("Date") or ""
-        try:
-            moment = parsedate_to_datetime(date)
-        except ValueError as error:
-            raise _denied("AWS authentication requires a valid Date header") from error
-        self._check_skew(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-        _compare(self._sign_v2(request, request.target, date), signature)
-
-    def _check_v2_url(self, request: Request, query: dict[str, str]) -> None:
-        self._check_key(query.get("AWSAccessKeyId", ""))
-        expires = query.get("Expires", "")
-        if not re.fullmatch(r"\d{1,12}", expires):
-            raise _denied("Query-string authentication requires the Expires parameter")
-        _compare(self._sign_v2(request, request.target, expires), query["Signature"])
-        if self._clock().timestamp() > int(expires):
-            raise _denied("Request has expired")
-
-    def _sign_v2(self, request: Request, target: str, date: str) -> str:
-        aws_request = _build_request(request.method, target, request.headers)
-        signer = _DatedHmacV1Auth(self._credentials, date)
-        url = urlsplit(str(aws_request.url))
-        # botocore signs a bucket with a slash behind it, which it does not send.
-        path = f"{url.path}/" if re.fullmatch(r"/[^/]+", url.path) else url.path
-        signature: str = signer.get_signature(request.method, url, aws_request.headers, auth_path=path)  # type: ignore[arg-type]
-        return signature
-
     def _read_scope(self, credential: str) -> tuple[str, str]:
         """Day and region of a credential of this server's key."""
         found = _SCOPE.match(credential)
@@ -160,17 +126,6 @@ class Signatures:
         if abs(self._clock() - moment) > MAX_SKEW:
             text = "The difference between the request time and the current time is too large."
             raise S3Error(403, "RequestTimeTooSkewed", text)
-
-
-class _DatedHmacV1Auth(HmacV1Auth):
-    """Signs with a date that is given: that of the request, or when a URL expires."""
-
-    def __init__(self, credentials: Credentials, date: str) -> None:
-        super().__init__(credentials)
-        self._date = date
-
-    def _get_date(self) -> str:
-        return self._date
 
 
 def _build_request(method: str, target: str, headers: Iterable[tuple[str, str]]) -> AWSRequest:

@@ -26,7 +26,6 @@ from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
 from local.store.folder import CHUNK, DEFAULT_CONTENT_TYPE, Clock, Entry, Folder
-from local.store.links import Links
 from local.store.uploads import NoUpload, Upload, Uploads, WrongParts
 
 _log = logging.getLogger(__name__)
@@ -40,24 +39,22 @@ _CONDITION = "At least one of the pre-conditions you specified did not hold"
 
 @dataclass(frozen=True)
 class Put:
-    """What an event says of a put. `etag` is without quotes."""
+    """What an event says of a put. `etag` is without quotes, `sequencer` grows with every put."""
 
     bucket: str
     key: str
     size: int
     etag: str
+    sequencer: int
 
 
 class FileStore:
     """The client. Safe for threads; the folder is no other process's."""
 
-    def __init__(
-        self, root: Path, *, on_put: Callable[[Put], None] = lambda _: None, links: Links | None = None
-    ) -> None:
-        """Open the folder. `on_put` is told of each PutObject before it is answered. `links` signs addresses."""
+    def __init__(self, root: Path, *, on_put: Callable[[Put], None] = lambda _: None) -> None:
+        """Open the folder. `on_put` is told of each PutObject before it is answered."""
         self._root = root
         self._on_put = on_put
-        self._links = links
         self._clock = Clock()
         self._lock = threading.Lock()
         self._folders: dict[str, Folder] = {}
@@ -74,6 +71,16 @@ class FileStore:
             (self._root / "s3" / Bucket).mkdir(mode=0o700, exist_ok=True)
         return _answered()
 
+    def head_bucket(self, *, Bucket: str) -> dict[str, Any]:
+        """Look whether there is such a bucket."""
+        with self._opened("HeadBucket", Bucket):
+            return _answered()
+
+    def buckets(self) -> list[tuple[str, datetime]]:
+        """The buckets, and when their folders changed."""
+        found = sorted(path for path in (self._root / "s3").iterdir() if path.is_dir())
+        return [(path.name, datetime.fromtimestamp(path.stat().st_mtime, UTC)) for path in found]
+
     def put_object(
         self,
         *,
@@ -86,7 +93,7 @@ class FileStore:
         IfNoneMatch: str | None = None,
     ) -> dict[str, Any]:
         """Write an object. `IfNoneMatch` is `*`."""
-        headers = {"content-type": ContentType, **{_META + k.lower(): v for k, v in (Metadata or {}).items()}}
+        headers = _headers(ContentType, Metadata)
         with (
             self._opened("PutObject", Bucket, Key) as folder,
             folder.prepared(Key, _pieces(Body), headers) as draft,
@@ -99,7 +106,7 @@ class FileStore:
                 raise _error("PreconditionFailed", 412, "PutObject", _CONDITION)
             entry = folder.commit(Key, draft)
         try:
-            self._on_put(Put(Bucket, Key, entry.size, entry.etag))
+            self._on_put(Put(Bucket, Key, entry.size, entry.etag, entry.modified_ns))
         except OSError:
             # The object is stored. Events are hints, and the schedule finds what they miss.
             _log.exception("%s/%s: no event", Bucket, Key)
@@ -138,7 +145,8 @@ class FileStore:
             finally:
                 if not kept:
                     file.close()
-            return {"Body": body, **_described(entry), "ContentLength": size, **_answered()}
+            part = {"ContentRange": f"bytes {first}-{last}/{entry.size}"} if Range else {}
+            return {"Body": body, **_described(entry), **part, "ContentLength": size, **_answered()}
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
         """Look at an object."""
@@ -167,10 +175,9 @@ class FileStore:
         with file:
             if CopySourceIfMatch and _quoted(source) != CopySourceIfMatch:
                 raise _error("PreconditionFailed", 412, "CopyObject", _CONDITION)
-            etag = source.etag if "-" in source.etag else None
             with self._opened("CopyObject", Bucket, Key) as folder:
                 content = _digested(_pieces(file), digest)
-                with folder.prepared(Key, content, source.headers, etag) as draft, folder.lock:
+                with folder.prepared(Key, content, source.headers) as draft, folder.lock:
                     entry = folder.commit(Key, draft)
         result = {"ETag": _quoted(entry), "LastModified": _moment(entry)}
         if ChecksumAlgorithm == "SHA256":
@@ -186,7 +193,7 @@ class FileStore:
             if before and IfMatch and _quoted(before) != IfMatch:
                 raise _error("PreconditionFailed", 412, "DeleteObject", _CONDITION)
             folder.remove(Key)
-        return _answered()
+        return _answered(204)
 
     def delete_objects(self, *, Bucket: str, Delete: Mapping[str, Any]) -> dict[str, Any]:
         """Delete up to 1,000 objects; the answer names those that the disk has refused."""
@@ -231,11 +238,16 @@ class FileStore:
         raise _error("NotImplemented", 501, "ListObjectVersions", f"{Bucket} keeps no versions.")
 
     def create_multipart_upload(
-        self, *, Bucket: str, Key: str, ContentType: str = DEFAULT_CONTENT_TYPE
+        self,
+        *,
+        Bucket: str,
+        Key: str,
+        ContentType: str = DEFAULT_CONTENT_TYPE,
+        Metadata: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Begin an object of parts."""
         with self._opened("CreateMultipartUpload", Bucket, Key):
-            upload_id = self._uploads(Bucket).begin(Upload(Key, ContentType, time.time()))
+            upload_id = self._uploads(Bucket).begin(Upload(Key, _headers(ContentType, Metadata), time.time()))
         return {"UploadId": upload_id, **_answered()}
 
     def upload_part(
@@ -254,8 +266,7 @@ class FileStore:
             uploads = self._uploads(Bucket)
             upload = uploads.find(UploadId)
             content, etag = uploads.parts(UploadId, MultipartUpload["Parts"])
-            headers = {"content-type": upload.content_type}
-            with folder.prepared(Key, content, headers, etag) as draft, folder.lock:
+            with folder.prepared(Key, content, upload.headers, etag) as draft, folder.lock:
                 entry = folder.commit(Key, draft)
             uploads.end(UploadId)
         return {"ETag": _quoted(entry), **_answered()}
@@ -263,25 +274,20 @@ class FileStore:
     def abort_multipart_upload(self, *, Bucket: str, Key: str, UploadId: str) -> dict[str, Any]:
         """Give an upload up."""
         with self._opened("AbortMultipartUpload", Bucket, Key):
-            self._uploads(Bucket).find(UploadId)
-            self._uploads(Bucket).end(UploadId)
-        return _answered()
+            uploads = self._uploads(Bucket)
+            uploads.find(UploadId)
+            uploads.end(UploadId)
+        return _answered(204)
 
     def list_multipart_uploads(self, *, Bucket: str, Prefix: str = "") -> dict[str, Any]:
         """The uploads that are under way, in one page."""
         with self._opened("ListMultipartUploads", Bucket):
             found = [
                 {"Key": upload.key, "UploadId": upload_id, "Initiated": datetime.fromtimestamp(upload.begun, UTC)}
-                for upload_id, upload in self._uploads(Bucket).under_way()
+                for upload_id, upload in sorted(self._uploads(Bucket).under_way(), key=lambda one: (one[1].key, one[0]))
                 if upload.key.startswith(Prefix)
             ]
         return {"Uploads": found, "IsTruncated": False, **_answered()}
-
-    def generate_presigned_url(self, operation: str, *, Params: Mapping[str, Any], ExpiresIn: int) -> str:
-        """An address by which a client without keys carries out `get_object` or `put_object`."""
-        if self._links is None:
-            raise _error("NotImplemented", 501, operation, "This store has no address.")
-        return self._links.url(operation, Params, ExpiresIn)
 
     def _uploads(self, bucket: str) -> Uploads:
         return Uploads(self._root, bucket)
@@ -319,6 +325,10 @@ def _pieces(body: bytes | str | BinaryIO) -> Iterable[bytes]:
     if isinstance(body, str):
         return [body.encode()]
     return [bytes(body)] if isinstance(body, bytes | bytearray | memoryview) else iter(lambda: body.read(CHUNK), b"")
+
+
+def _headers(content_type: str, metadata: Mapping[str, str] | None) -> dict[str, str]:
+    return {"content-type": content_type, **{_META + name.lower(): value for name, value in (metadata or {}).items()}}
 
 
 def _digested(pieces: Iterable[bytes], digest: Any) -> Iterator[bytes]:

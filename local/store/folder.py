@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.files import prepare_file, replace
+from local.files import prepare_file
 from local.store.index import KeyIndex
 from local.store.paths import Spellings, decode_key, encode_key
 
@@ -260,10 +260,10 @@ def _walk(root: str) -> Iterator[tuple[str, os.stat_result | None]]:
 
 def _move(temporary: Path, path: Path) -> None:
     try:
-        replace(temporary, path)
+        temporary.replace(path)
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace(temporary, path)
+        temporary.replace(path)
 
 
 def _remove_empty(folder: Path, root: Path) -> None:

@@ -1,6 +1,6 @@
 """Objects that come in parts: each part is a file until they are put together.
 
-<root>/s3-uploads/<bucket>/<id>/upload.json     key, content type, and when it was begun
+<root>/s3-uploads/<bucket>/<id>/upload.json     key, headers, and when it was begun
 <root>/s3-uploads/<bucket>/<id>/<number>.<MD5>  a part
 """
 
@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from local.files import prepare_file, replace, write_file
+from local.files import prepare_file, write_file
 from local.store.folder import pieces_of
 
 SMALLEST_PART = 5 << 20
@@ -35,7 +35,7 @@ class Upload:
     """An upload that is under way; `begun` in seconds of Unix time."""
 
     key: str
-    content_type: str
+    headers: Mapping[str, str]
     begun: float
 
 
@@ -74,7 +74,7 @@ class Uploads:
 
         file = prepare_file(folder, read())
         part = folder / f"{number:05d}.{digest.hexdigest()}"
-        replace(file, part)
+        file.replace(part)
         for former in folder.glob(f"{number:05d}.*"):
             if former != part:
                 former.unlink(missing_ok=True)

@@ -59,7 +59,7 @@ def run(settings: Settings, wanted: Iterable[Case], prices: Prices | None, *, si
     """Try the wanted cases, and say at the beginning and at the end of each which it is. Raises Hopeless."""
     outcomes: list[CaseOutcome] = []
     # A slow model may take an hour: what was measured until Ctrl-C is shown.
-    with empty_store(settings) as store, contextlib.suppress(KeyboardInterrupt):
+    with empty_store() as store, contextlib.suppress(KeyboardInterrupt):
         trial = Trial(settings, store, prices)
         for case in wanted:
             if not silent:

@@ -58,7 +58,6 @@ EMBEDDED = Kind(
         sys.executable, "-m", "local.s3", "--data", str(data), "--port", str(port),
         "--access-key", ACCESS_KEY, "--key-file", str(key_file(data)),
     ],
-    knows_v2=True,
 )  # fmt: skip
 MINIO = Kind(
     "minio",
@@ -175,7 +174,7 @@ def version(kind: Kind, program: str) -> str:
     if kind is MOTO:
         return package_version("moto")
     if not program:
-        return f"on moto {package_version('moto')}"
+        return "of this commit"
     noted = Path(f"{program}.version")
     if noted.exists():
         return noted.read_text().strip()

@@ -174,7 +174,7 @@ def _program() -> Path:
 
     package = Path(__file__).resolve().parents[1]
     found = [root for root in (package / "_server", package.parents[1]) if (root / "local" / "runtime.py").is_file()]
-    if not found or not find_spec("moto"):
+    if not found or not find_spec("croniter"):
         raise Refused(
             "The service (the extra live-memory[server]) is not installed: `pipx install --force '.[server]'` in a "
             "clone of the repository, or with its wheel (docs/install.md)."

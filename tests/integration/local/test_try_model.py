@@ -176,7 +176,7 @@ def test_a_question_is_answered_with_the_products_tools_over_a_store_of_its_own(
     call = {"id": "c", "type": "function", "function": {"name": "search_notes", "arguments": '{"query": "backups"}'}}
     look = completion(finish_reason="tool_calls", message={"role": "assistant", "content": None, "tool_calls": [call]})
     said = "Nous gardons les sauvegardes pendant 90 jours, parce que l'audit l'a demandé."
-    with serving(answer(look)) as server, empty_store(Settings()) as store:
+    with serving(answer(look)) as server, empty_store() as store:
 
         def respond(handler: BaseHTTPRequestHandler) -> None:
             shown = json.loads(server.asked[-1].body["messages"][-1]["content"])

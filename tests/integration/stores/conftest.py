@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from livemem.store.objects import Store, open_store
-from local.front.httpd import Server
 from local.store.client import FileStore
-from local.store.links import Links
 from tests.support.object_stores import KINDS, Target, running
 
 _numbers = itertools.count(1)
@@ -38,14 +36,9 @@ def start_target() -> Iterator[Callable[[str], Target]]:
 
 
 @pytest.fixture
-def embedded(tmp_path: Path) -> Iterator[FileStore]:
-    """The embedded store, and a server for its addresses."""
-    links = Links("secret", lambda: server.url)
-    server = Server("127.0.0.1", 0, lambda request: links.answer(request, store), max_body=links.limit)
-    store = FileStore(tmp_path, links=links)
-    server.start()
-    yield store
-    server.stop()
+def embedded(tmp_path: Path) -> FileStore:
+    """The embedded store in this process."""
+    return FileStore(tmp_path)
 
 
 @pytest.fixture
@@ -54,7 +47,7 @@ def open_bucket(start_target: Callable[[str], Target], embedded: Any) -> Callabl
 
     def make(name: str, signature: str = "v4") -> Store:
         bucket = f"bucket-{next(_numbers)}"
-        if name == "embedded":
+        if name == "files":
             embedded.create_bucket(Bucket=bucket)
             return Store(bucket, embedded, embedded)
         target = start_target(name)

@@ -19,7 +19,7 @@ from tests.support.counting import Request
 from tests.support.remote import RemoteBucket
 from tests.support.world import EVERYONE, INVOCATION, World
 
-STORES = ("embedded", "moto", "minio", "versitygw")
+STORES = ("files", "moto", "minio", "versitygw")
 
 
 @pytest.fixture(name="world")

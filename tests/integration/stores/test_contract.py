@@ -10,7 +10,7 @@ import pytest
 from livemem.store.objects import Store
 from tests.integration import test_store as contract
 
-STORES = ("embedded", "minio", "versitygw")
+STORES = ("files", "embedded", "minio", "versitygw")
 
 DEVIATIONS = {
     ("minio", "test_a_deletion_is_repeatable_and_conditional_where_asked"): "MinIO ignores If-Match on DELETE",

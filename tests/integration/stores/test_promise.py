@@ -14,11 +14,11 @@ from tests.simulation.scene import Action
 from tests.support.faults import KILLS, Fault
 from tests.support.remote import RemoteBucket
 
-STORES = ("embedded", "moto", "minio", "versitygw")
+STORES = ("files", "moto", "minio", "versitygw")
 NAMES = ("consolidation, 2 files", "undo", "manual edit of a file", "deletion of a space")
 ACTIONS = {found.name: found for found in CONSOLIDATION.actions if found.name in NAMES}
 BEFORE, AFTER = KILLS
-STRIDES = {"embedded": 1, "moto": 3, "minio": 1}
+STRIDES = {"files": 1, "moto": 3, "minio": 1}
 """Of moto's requests every third one is enough: it is slow, and all are done on MinIO and in memory."""
 HISTORIES = 12
 

@@ -10,7 +10,8 @@ from local.front.payload import build_event
 from local.functions.expressions import Rate
 from local.functions.schedules import build_scheduled_event
 from local.functions.template import Route, Schedule, read_template
-from local.s3.events import Put, build_put_event
+from local.s3.events import build_put_event
+from local.store.client import Put
 from tests.support.cases import each
 
 EVENTS = Path(__file__).resolve().parents[3] / "events"
@@ -53,7 +54,7 @@ def test_an_http_event_is_like_its_sample(name):
 def test_a_put_event_is_like_its_sample():
     expected = sample("counter-put.json")
     wanted = expected["Records"][0]["s3"]["object"]
-    put = Put("live-memory", wanted["key"], wanted["size"], wanted["eTag"], "eu-west-1", 7, "REQ")
+    put = Put("live-memory", wanted["key"], wanted["size"], wanted["eTag"], 7)
     built = build_put_event(put, "notes", NOW)
     assert shape(built) == shape(expected)
     assert built["Records"][0]["s3"]["object"]["key"] == wanted["key"]

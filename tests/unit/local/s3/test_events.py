@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from local.functions.template import PutTrigger
 from local.s3 import events
-from local.s3.events import Notifier, Put, Subscription, build_put_event
+from local.s3.events import Notifier, Subscription, build_put_event
+from local.store.client import Put
 
 NOTES = Subscription("CounterFunction", PutTrigger("NoteWritten", suffix=".md"))
 LIVE = Subscription("Other", PutTrigger("Live", prefix="space/live/", suffix=".md"))
 
 
 def put(key: str, sequencer: int = 1) -> Put:
-    return Put("bkt", key, 3, "abc", "us-east-1", sequencer, "REQ")
+    return Put("bkt", key, 3, "abc", sequencer)
 
 
 def test_an_event_has_the_shape_of_s3():
@@ -110,9 +111,3 @@ def test_an_event_of_a_killed_server_is_sent_by_the_next(tmp_path):
     Notifier([NOTES], tmp_path, inbox).start()
     inbox.wait(1)
     assert b"a.md" in inbox.taken[0][1]
-
-
-def test_sequencers_grow_even_within_one_clock_tick(tmp_path, monkeypatch):
-    monkeypatch.setattr("local.s3.events.time.time_ns", lambda: 7)
-    notifier = Notifier([], tmp_path, Inbox())
-    assert [notifier.sequence() for _ in range(3)] == [7, 8, 9]

@@ -2,13 +2,8 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from email.utils import format_datetime
-from typing import Any
 
 import pytest
-from botocore.auth import HmacV1Auth
-from botocore.compat import HTTPHeaders, urlsplit
-from botocore.credentials import Credentials
 
 from local.front.httpd import Request
 from local.s3.operations import S3Error
@@ -99,7 +94,6 @@ def test_a_clock_may_be_a_quarter_of_an_hour_off(direction):
     checker(NOW + direction * MAX_SKEW).check(sign("GET", "/b/k"))
     late = NOW + direction * (MAX_SKEW + SECOND)
     assert refusal(sign("GET", "/b/k"), late) == (403, "RequestTimeTooSkewed")
-    assert refusal(sign_v2("GET", "/b/k"), late) == (403, "RequestTimeTooSkewed")
     assert timedelta(minutes=15) == MAX_SKEW
 
 
@@ -170,43 +164,7 @@ def test_one_request_has_one_signature():
     assert refusal(both) == (400, "InvalidArgument")
 
 
-def sign_v2(
-    method: str, target: str, body: bytes = b"", *, secret: str = SECRET_KEY, date: str | None = None
-) -> Request:
-    """As boto3 signs it under S3_SIGNATURE=hybrid."""
-    date = date if date is not None else format_datetime(NOW, usegmt=True)
-    signer: Any = HmacV1Auth(Credentials(ACCESS_KEY, secret))
-    signer._get_date = lambda: date
-    headers = HTTPHeaders()
-    headers["Content-Type"] = "text/markdown"
-    headers["x-amz-meta-a"] = "1"
-    signature = signer.get_signature(method, urlsplit(f"http://{HOST[1]}{target}"), headers)
-    return Request(method, target, (HOST, *headers.items(), ("Authorization", f"AWS {ACCESS_KEY}:{signature}")), body)
-
-
-def test_version_2_is_checked_too():
-    request = sign_v2("PUT", "/b/a%20b?partNumber=1&uploadId=a%2Fb", b"body")
-    checker().check(request)
-    for changed in (
-        replace(request, method="DELETE"),
-        replace(request, target="/b/c?partNumber=1&uploadId=a%2Fb"),
-        replace(request, target="/b/a%20b?partNumber=2&uploadId=a%2Fb"),
-        with_header(request, "Content-Type", "text/html"),
-        with_header(request, "x-amz-meta-a", "2"),
-        with_header(request, "x-amz-copy-source", "/b/secret"),
-        sign_v2("PUT", "/b/a", secret="guessed"),
-    ):
-        assert refusal(changed) == (403, "SignatureDoesNotMatch")
-    assert refusal(with_header(request, "Authorization", "AWS local:x")) == (403, "InvalidAccessKeyId")
-
-
-@pytest.mark.parametrize("date", ["", "yesterday", "2026-11-21"])
-def test_version_2_needs_a_date(date):
-    assert refusal(sign_v2("GET", "/b/k", date=date)) == (403, "AccessDenied")
-
-
-@pytest.mark.parametrize(
-    "query", ["Signature=x", "Signature=x&Expires=9", "Signature=x&AWSAccessKeyId=ours&Expires=soon"]
-)
-def test_a_url_of_version_2_needs_key_and_expiry(query):
-    assert refusal(Request("GET", f"/b/k?{query}", (HOST,)))[0] == 403
+@pytest.mark.parametrize("target", ["/b/k", "/b/k?Signature=x&AWSAccessKeyId=ours&Expires=9999999999"])
+def test_version_2_opens_nothing(target):
+    headers = (HOST, *((("Authorization", "AWS ours:eA=="),) if "?" not in target else ()))
+    assert refusal(Request("GET", target, headers)) == (403, "AccessDenied")

@@ -166,7 +166,7 @@ def killed_at(point: int, root: Path, patch: pytest.MonkeyPatch, step: str) -> b
     store = opened(root)
     put(store, "deep/a.json", b"old", ContentType="x/old", Metadata={"n": "1"})
     put(store, "source", b"source", ContentType="x/source")
-    upload_id = store.create_multipart_upload(**AT, ContentType="x/parts")["UploadId"]
+    upload_id = store.create_multipart_upload(Bucket=BUCKET, Key="deep/a.json", ContentType="x/parts")["UploadId"]
     for number, body in PARTS.items() if step == "complete" else ():
         store.upload_part(**AT, UploadId=upload_id, PartNumber=number, Body=body)
 
@@ -262,9 +262,12 @@ def test_a_put_is_told_and_a_copy_is_not_and_an_event_that_fails_undoes_nothing(
 
     store = opened(tmp_path, on_put=tell)
     etag = put(store, "a b.md", b"note")
+    put(store, "d.md")
     store.copy_object(Bucket=BUCKET, Key="c.md", CopySource={"Bucket": BUCKET, "Key": "a b.md"})
 
-    assert told == [Put(BUCKET, "a b.md", 4, etag.strip('"'))]
+    assert told[0] == Put(BUCKET, "a b.md", 4, etag.strip('"'), told[0].sequencer)
+    assert [one.key for one in told] == ["a b.md", "d.md"]
+    assert told[0].sequencer < told[1].sequencer
     assert read(store, "c.md") == b"note"
     assert "no event" in caplog.text
 
@@ -290,7 +293,7 @@ def test_reading_while_an_object_is_replaced_gives_one_version_or_the_other(tmp_
 def test_an_upload_in_parts_is_an_object_when_it_is_complete_and_survives_a_restart(tmp_path):
     store = opened(tmp_path)
     upload = {"Bucket": BUCKET, "Key": "archive"}
-    upload["UploadId"] = store.create_multipart_upload(**upload, ContentType="x/y")["UploadId"]
+    upload["UploadId"] = store.create_multipart_upload(Bucket=BUCKET, Key="archive", ContentType="x/y")["UploadId"]
     first = store.upload_part(**upload, PartNumber=1, Body=b"a" * PART)["ETag"]
     store.upload_part(**upload, PartNumber=2, Body=b"wrong")
     second = store.upload_part(**upload, PartNumber=2, Body=b"end")["ETag"]
