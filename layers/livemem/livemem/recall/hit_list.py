@@ -12,8 +12,8 @@ went into has the newer one's details, and none of the older one's.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, islice
-from typing import NamedTuple
 
 from livemem.recall.copies import Above, holds
 from livemem.recall.document_sources import SECTIONS
@@ -29,13 +29,6 @@ WINDOW = 25
 """The best documents, which may change places. All others keep their rank."""
 
 
-class Chosen(NamedTuple):
-    """A hit, and its place in the order of all that match, from 0."""
-
-    place: int
-    hit: Hit
-
-
 class HitList:
     """The hits that answer a request, read as far as they are asked for. Without a floor all do."""
 
@@ -48,7 +41,7 @@ class HitList:
         self._matches, self._request, self._query, self._floor = matches, request, request.query, request.floor
         no_copies = self._no_copies()
         looked_at = list(islice(no_copies, LOOKED_AT))
-        self.below_floor = not self._passes([item.hit for item in looked_at])
+        self.below_floor = not self._passes([hit for _, hit in looked_at])
         """Whether documents match, and none of the first passes the floor. Then there is no hit."""
         self._rest = iter(()) if self.below_floor else chain(looked_at, no_copies)
 
@@ -56,10 +49,9 @@ class HitList:
         """The next `limit` hits whose place is at least `skip`, and the place of the one behind them, None if there is
         none.
         """
-        batch = (item for item in self._fit() if item.place >= skip)
-        hits = [item.hit for item in islice(batch, limit)]
-        behind = next(batch, None)
-        return hits, behind.place if behind else None
+        batch = ((place, hit) for place, hit in self._fit() if place >= skip)
+        hits = [hit for _, hit in islice(batch, limit)]
+        return hits, next((place for place, _ in batch), None)
 
     def read_on(self) -> None:
         """Read all hits, so that `copies` and `unfit` are complete."""
@@ -73,13 +65,13 @@ class HitList:
         fit = {hit.document.id for hit in first if hit.document.kind == MEMORY} - self.unfit
         return self._floor.is_passed(first, fit.union(self._answering(hits)))
 
-    def _fit(self) -> Iterator[Chosen]:
-        return (item for item in self._rest if not self._is_unfit(item.hit))
-
-    def _is_unfit(self, hit: Hit) -> bool:
-        if self._floor and hit.document.kind != MEMORY and self._floor.is_no_answer(hit):
-            self.unfit.add(hit.document.id)
-        return hit.document.id in self.unfit
+    def _fit(self) -> Iterator[tuple[int, Hit]]:
+        """The hits that may answer, each with its place in the order of all that match, from 0."""
+        for place, hit in self._rest:
+            if self._floor and hit.document.kind != MEMORY and self._floor.is_no_answer(hit):
+                self.unfit.add(hit.document.id)
+            if hit.document.id not in self.unfit:
+                yield place, hit
 
     def _arranged(self, hits: Sequence[Hit]) -> list[Hit]:
         lined = [self._matches.with_line(hit) for hit in hits]
@@ -91,7 +83,7 @@ class HitList:
             return [hit for hit in arranged if hit.superseded_by is None]
         return behind(arranged)
 
-    def _no_copies(self) -> Iterator[Chosen]:
+    def _no_copies(self) -> Iterator[tuple[int, Hit]]:
         above = Above(self._query)
         best: Sequence[Hit] = ()
         for begin in range(0, SKIP_MOST, WINDOW):
@@ -106,7 +98,7 @@ class HitList:
                     self.copies[hit.document.id] = original
                 else:
                     above.add(hit)
-                    yield Chosen(place, hit)
+                    yield place, hit
             if is_last:
                 return
 
@@ -280,29 +272,26 @@ def with_superseded(hits: Sequence[Hit], section: Callable[[str], Document | Non
     notes = {hit.document.id: words.content_terms(hit.document.text) for hit in hits if hit.document.kind == ARCHIVE}
     if len(notes) < 2:
         return list(hits)
-    now: dict[str, frozenset[str]] = {}
 
-    def holds(name: str) -> frozenset[str]:
-        if name not in now:
-            document = section(name)
-            now[name] = frozenset(words.terms(document.text)) if document else frozenset()
-        return now[name]
+    @cache
+    def terms_of(name: str) -> frozenset[str]:
+        document = section(name)
+        return frozenset(words.terms(document.text)) if document else frozenset()
 
     def newer(old: Document) -> Iterator[Document]:
         for hit in hits:
             new = hit.document
             if new.id in notes and new.time > old.time and say_nearly_the_same(notes[old.id], notes[new.id]):
                 ids = set(old.more.get(SECTIONS, ())).intersection(new.more.get(SECTIONS, ()))
-                if any(_replaced(notes[old.id], notes[new.id], holds(name)) for name in ids):
+                if any(_replaced(notes[old.id], notes[new.id], terms_of(name)) for name in ids):
                     yield new
 
-    def told(hit: Hit) -> Hit:
-        if hit.document.id not in notes:
-            return hit
-        best = max(newer(hit.document), key=lambda item: (item.time, item.id), default=None)
-        return replace(hit, superseded_by=best.id) if best else hit
-
-    return [told(hit) for hit in hits]
+    result = []
+    for hit in hits:
+        rivals = newer(hit.document) if hit.document.id in notes else ()
+        best = max(rivals, key=lambda item: (item.time, item.id), default=None)
+        result.append(replace(hit, superseded_by=best.id) if best else hit)
+    return result
 
 
 def behind(hits: Sequence[Hit]) -> list[Hit]:
