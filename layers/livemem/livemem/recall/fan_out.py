@@ -34,10 +34,13 @@ def done(process: Process, tasks: Mapping[str, FanOutTask]) -> tuple[dict[str, A
     results: dict[str, Any] = {}
     failures: dict[str, Exception] = {}
     began = process.timer()
-    wait = _in_order if process.store.threads == 1 else _at_once
-    for name, outcome in wait(process, tasks).items():
+    started = {} if process.store.threads == 1 else {name: _started(name, task) for name, task in tasks.items()}
+    for name, task in tasks.items():
         try:
-            results[name] = outcome(began)
+            if name in started:
+                results[name] = started[name].result(max(0.0, began + task.seconds - process.timer()))
+            else:
+                results[name] = _in_time(process, task)
         except NotFound:
             raise
         except (*FAILURES, TimeoutError) as error:
@@ -46,31 +49,22 @@ def done(process: Process, tasks: Mapping[str, FanOutTask]) -> tuple[dict[str, A
     return results, failures
 
 
-def _in_order(process: Process, tasks: Mapping[str, FanOutTask]) -> dict[str, Callable[[float], Any]]:
-    def outcome(task: FanOutTask) -> Callable[[float], Any]:
-        def finished(_: float) -> Any:
-            began = process.timer()
-            result = task.do()
-            if process.timer() - began > task.seconds:
-                raise TimeoutError
-            return result
-
-        return finished
-
-    return {name: outcome(task) for name, task in tasks.items()}
+def _in_time(process: Process, task: FanOutTask) -> Any:
+    began = process.timer()
+    result = task.do()
+    if process.timer() - began > task.seconds:
+        raise TimeoutError
+    return result
 
 
-def _at_once(process: Process, tasks: Mapping[str, FanOutTask]) -> dict[str, Callable[[float], Any]]:
-    def outcome(name: str, task: FanOutTask) -> Callable[[float], Any]:
-        future: Future[Any] = Future()
+def _started(name: str, task: FanOutTask) -> Future[Any]:
+    future: Future[Any] = Future()
 
-        def work() -> None:
-            try:
-                future.set_result(task.do())
-            except BaseException as error:  # noqa: BLE001 - it is raised by who waits
-                future.set_exception(error)
+    def work() -> None:
+        try:
+            future.set_result(task.do())
+        except BaseException as error:  # noqa: BLE001 - it is raised by who waits
+            future.set_exception(error)
 
-        threading.Thread(target=work, name=name, daemon=True).start()
-        return lambda began: future.result(max(0.0, began + task.seconds - process.timer()))
-
-    return {name: outcome(name, task) for name, task in tasks.items()}
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return future
