@@ -3,7 +3,7 @@
 from livemem.bank import corrections
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
-from livemem.recall import by_id, reading_ids, search
+from livemem.recall import by_id, document_sources, search
 from livemem.recall.by_id import ReadRequest
 from livemem.recall.search_request import SearchRequest
 from tests.support.searching import searching_world
@@ -25,7 +25,7 @@ def test_every_document_is_named_by_the_id_by_which_it_is_read():
 
     assert {hit.document.kind for hit in hits} >= {"turn", "note", "memory", "bank"}
     for hit in hits:
-        name = reading_ids.reading_id(hit.document)
+        name = document_sources.reading_id(hit.document)
         assert "oven" in str(by_id.read(world.process, "demo", ReadRequest.of(name))).lower()
         told = search.search(world.process, "demo", asked.asking_why_not(name)).why_not
         assert told, name

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 LEVELS = (0, *keys.LEVELS)
 """Level 0 are the turns themselves."""
-USER, ASSISTANT, TOOL = "user", "assistant", "tool"
+SIDES = USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 GROWN = 250
 """About so many objects of conversations are read one by one before a new snapshot is worth it."""
 TOOL_CHARACTERS = 500
@@ -219,7 +219,7 @@ def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: 
     """
     doomed = []
     for index in erased:
-        sides = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+        sides = [view.index.named(f"{conversation_id}/{index}/{side}") for side in SIDES]
         if any(version and not version.more.get("erased_on") for version in sides):
             doomed.append(keys.turn(space_id, conversation_id, index))
     prefix = keys.versions_prefix(space_id, conversation_id)
@@ -427,7 +427,7 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
 
 def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
     """A turn as the view knows it: its words, and the names of its tools. None if the view does not know it."""
-    result = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+    result = [view.index.named(f"{conversation_id}/{index}/{side}") for side in SIDES]
     side = next((item for item in result if item), None)
     if not side:
         return None

@@ -11,12 +11,13 @@ from livemem.changes.records import NoteSource, Record
 from livemem.errors import InvalidName, MemoriesBroken
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
+from livemem.markdown.sections import split_address
 from livemem.memories import operation as operations
 from livemem.memories.memory import Memory
 from livemem.notes import note as notes
 from livemem.notes.note import CopiedFrom, Note
 from livemem.process import Process
-from livemem.recall import conversation_documents
+from livemem.recall import bank_sections, conversation_documents
 from livemem.rooms import message as messages
 from livemem.search.documents import (
     ARCHIVE,
@@ -377,3 +378,19 @@ def _message(item: Object) -> Reading:
         more={"timestamp": message.timestamp},
     )
     return Reading(item.key, item.etag, (document,))
+
+
+def reading_id(document: Document) -> str:
+    """The id of a found document, as the tool `read` takes it; for a message of a room its room's route."""
+    source = document.source
+    if document.kind == BANK:
+        titles = map(bank_sections.title, split_address(source["section"])) if "section" in source else ()
+        batch = list(titles)
+        return bank_sections.section_id(document.group, batch) if batch else bank_sections.file_id(document.group)
+    if document.kind == SUMMARY:
+        return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
+    if document.kind == TURN:
+        return f"conversations/{source['conversation_id']}/turns/{source['turn_index']}"
+    if document.kind == MEMORY:
+        return f"memories/{document.id}"
+    return f"rooms/{source['room']}/messages" if document.kind == MESSAGE else f"notes/{document.id}"

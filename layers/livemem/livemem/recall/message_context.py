@@ -17,8 +17,8 @@ from livemem.errors import InvalidRequest
 from livemem.markdown.sections import split_address
 from livemem.process import Process
 from livemem.recall import bank_sections, conversation_documents, search
+from livemem.recall.document_sources import reading_id
 from livemem.recall.exchanges import exchange_of, passes
-from livemem.recall.reading_ids import reading_id
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.search_request import ALL, OF_ROOMS, SearchRequest, message_text
 from livemem.search import words

@@ -28,13 +28,14 @@ from livemem.errors import (
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import conversation_documents, document_sources, reading_ids
+from livemem.recall import bank_sections, conversation_documents, document_sources
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.hit_list import HitList
 from livemem.recall.search_request import KINDS, SearchRequest
+from livemem.recall.short_ids import FULL_OF_TALK
 from livemem.search import view as views
-from livemem.search.documents import SUMMARY, TOOLS
+from livemem.search.documents import BANK, SUMMARY, TOOLS
 from livemem.search.engine import Hit, Matches, Meaning, SpaceQuery, WhyNot
 from livemem.search.index import Index
 from livemem.search.segments import Segments
@@ -431,7 +432,7 @@ def _why_not(
     hits: Sequence[Hit],
 ) -> WhyNot:
     """Why the document that the request asks for is not among the hits. No request."""
-    ids = reading_ids.document_ids(index, index_shape, request.why_not) or [request.why_not]
+    ids = _document_ids(index, index_shape, request.why_not) or [request.why_not]
     for place, hit in enumerate(hits):
         if hit.document.id in ids:
             return WhyNot(hit.document.id, "found", rank=place + 1)
@@ -442,6 +443,26 @@ def _why_not(
     if reason.id in hit_list.copies:
         return replace(reason, reason="copy", copy_of=hit_list.copies[reason.id], behind=())
     return replace(reason, reason="below_floor") if hit_list.below_floor or reason.id in hit_list.unfit else reason
+
+
+def _document_ids(index: Index, index_shape: IndexShape, name: str) -> list[str]:
+    """The ids of the documents that an id names, be it theirs or the one by which they are read; mostly one. The sides
+    of a turn are documents of their own.
+    """
+    if index.number(name) is not None:
+        return [name]
+    if name.startswith(bank_sections.BANK):
+        numbers = index_shape.documents[index_shape.of_kinds((BANK,))]
+        sections = (index.document(int(number)) for number in numbers)
+        return [section.id for section in sections if document_sources.reading_id(section) == name]
+    talk = FULL_OF_TALK.fullmatch(name)
+    if not talk:
+        batch = [name.removeprefix("notes/").removeprefix("memories/")]
+    elif talk["turn"]:
+        batch = [f"{talk['conversation']}/{talk['turn']}/{side}" for side in conversation_documents.SIDES]
+    else:
+        batch = [f"{talk['conversation']}/l{talk['summary']}"]
+    return [item for item in batch if index.number(item) is not None]
 
 
 def _follow(

@@ -35,7 +35,7 @@ FULL_OF_TALK = re.compile(
 
 
 def short_id(reference: str, *, archived: bool = False) -> str:
-    """The short form of an id as `reading_ids.reading_id` gives it. Ids of sections, files and rooms have none."""
+    """The short form of an id as `document_sources.reading_id` gives it. Ids of sections, files and rooms have none."""
     talk = FULL_OF_TALK.fullmatch(reference)
     if talk:
         kind, rest = ("turns", talk["turn"]) if talk["turn"] else ("summaries", talk["summary"])

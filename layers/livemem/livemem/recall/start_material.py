@@ -257,7 +257,7 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
 def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
     """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
-    from livemem.recall import document_sources, reading_ids, search  # noqa: PLC0415
+    from livemem.recall import document_sources, search  # noqa: PLC0415
     from livemem.recall.search_request import SearchRequest, message_text  # noqa: PLC0415
     from livemem.search import words  # noqa: PLC0415
 
@@ -274,7 +274,7 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
         hits.append(
             StartHit(
                 HIT_KINDS.get(document.kind, "archive"),
-                reading_ids.reading_id(document) if document.kind in CONVERSATION_KINDS else document.id,
+                document_sources.reading_id(document) if document.kind in CONVERSATION_KINDS else document.id,
                 document.text,
                 (document.time[:16], document.said_by, role, document.category, *tags),
                 document.group,
