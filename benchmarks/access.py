@@ -11,7 +11,7 @@ from collections.abc import Callable
 from livemem.access import decision, secret
 from livemem.access.registry import Registry, Token
 from livemem.errors import Unauthenticated
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.support.world import BOOTSTRAP_KEY, World
 
 SIZES = (1, 100, 10_000)
@@ -45,7 +45,7 @@ def _world(size: int) -> World:
         Token(hash=secret.digest(f"lm_{number}".encode()), name="agent", permissions=["read"], space_ids=["demo"])
         for number in range(size)
     ]
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=tokens).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=tokens).to_bytes())
     return world
 
 

@@ -34,7 +34,7 @@ from livemem.restore.importing import NewImport
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys
+from livemem.store.bucket import EXPORT, HEAD, IN_SPACE, UPLOAD
 from livemem.store.objects import Store, open_store
 from livemem.upkeep import backup_work
 from tests.support.object_stores import EMBEDDED, Target, running
@@ -84,7 +84,9 @@ def fill(store: Store, mebibytes: int) -> int:
     def put(index: int) -> None:
         start = (index * 7_919 * 31) % (len(source) - OBJECT_BYTES)
         body = (source[start:] * (sizes[index] // OBJECT_BYTES + 1))[: sizes[index]]
-        store.put(f"{keys.prefix(SPACE)}conversations/{index:06d}.ndjson", body, content_type="application/x-ndjson")
+        store.put(
+            f"{IN_SPACE.prefix(SPACE)}conversations/{index:06d}.ndjson", body, content_type="application/x-ndjson"
+        )
 
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(put, range(len(sizes))))
@@ -167,7 +169,7 @@ def run_child(endpoint: str, what: str) -> None:
     queue: deque[Mapping[str, Any]] = deque()
     process = new_process(target.settings(BUCKET, llmaas_api_url="http://127.0.0.1:1/v1"), queue)
     # Connections are opened and code is loaded before it counts.
-    process.store.get(keys.meta(SPACE))
+    process.store.get(HEAD.key(SPACE))
     name, _, upload_id = what.partition(":")
     do = do_export(process, queue) if name == "export" else do_import(process, queue, upload_id)
     print(json.dumps(measured(do).__dict__))
@@ -184,9 +186,9 @@ def run(mebibytes: int) -> tuple[Measured, Measured, int]:
         lifecycle.create(process, ADMIN, lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=0))
         count = fill(process.store, mebibytes) + 4
         exported = child(target, "export")
-        (archive,) = [entry.key for entry in process.store.scan(keys.EXPORTS) if entry.key.endswith(".tar.gz")]
+        (archive,) = [entry.key for entry in process.store.scan(EXPORT.prefix()) if entry.key.endswith(".tar.gz")]
         upload_id = process.new_id()
-        client.copy_object(Bucket=BUCKET, Key=keys.upload(upload_id), CopySource={"Bucket": BUCKET, "Key": archive})
+        client.copy_object(Bucket=BUCKET, Key=UPLOAD.key(upload_id), CopySource={"Bucket": BUCKET, "Key": archive})
         imported = child(target, f"import:{upload_id}")
     return exported, imported, count
 

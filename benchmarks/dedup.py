@@ -34,7 +34,7 @@ from pydantic import BaseModel, ConfigDict
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.settings import Settings
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.text import similarity, wording
 from local.offline_llm import encoder
 
@@ -71,7 +71,7 @@ class Pair(BaseModel):
 
     id: str
     lang: Literal["en", "fr", "fr-en"]
-    kind: Kind
+    kind: MemoryKind
     one: str
     other: str
     label: Literal["same", "restated", "updated", "different"]

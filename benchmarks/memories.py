@@ -36,7 +36,7 @@ from livemem.memories.state import State
 from livemem.process import Process
 from livemem.rooms import message, posting
 from livemem.spaces import lifecycle
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
 from tests.support.chatter import answer, memory, shown
 from tests.support.object_stores import EMBEDDED, running
 
@@ -101,12 +101,12 @@ def fill(process: Process, space_id: str, count: int, model: Embedding) -> None:
         for place in range(count)
     ]
     last = Operation(number=count, op="put", op_id=operation.op_id("last"), at=now, author="bench", memory=memories[-1])
-    process.store.put(keys.operation(space_id, "fact", count), last.to_bytes())
+    process.store.put(OPERATION.key(space_id, "fact", count), last.to_bytes())
     standing = State(count, {one.memory_id: one for one in memories}, op_id=last.op_id)
     rows = memory_vectors.Rows()
     rows.add({one.content: model.vector(one.content) for one in memories}, model.dimensions)
     memory_vectors.keep(process, space_id, "fact", count, rows, memories)
-    process.store.put(keys.snapshot(space_id, "fact", count), state.to_snapshot(standing).to_bytes())
+    process.store.put(MEMORY_SNAPSHOT.key(space_id, "fact", count), state.to_snapshot(standing).to_bytes())
 
 
 def cpu(do: Callable[[], object]) -> float:
@@ -132,7 +132,7 @@ def measure(one: Bench, count: int, model: Embedding) -> Measured:
         storing.store(process, space_id, "bench", MemoryDraft(words.text(CHARACTERS)))
 
     def raw(place: int) -> None:
-        list(process.store.scan(keys.log_prefix(space_id, "fact"), limit=1))
+        list(process.store.scan(OPERATION.prefix(space_id, "fact"), limit=1))
         process.store.put(f"{space_id}/scratch-{place}", b"x" * 4_000)
 
     cold = one.timed(search)
@@ -150,7 +150,7 @@ def measure(one: Bench, count: int, model: Embedding) -> Measured:
         statistics.median(cpu(store) for _ in range(STORES // 2)),
         requests,
         statistics.median(
-            one.timed(lambda: list(process.store.scan(keys.log_prefix(space_id, "fact"), limit=1)))
+            one.timed(lambda: list(process.store.scan(OPERATION.prefix(space_id, "fact"), limit=1)))
             for _ in range(SEARCHES)
         ),
         statistics.median(one.timed(search) for _ in range(SEARCHES)),

@@ -33,7 +33,8 @@ from benchmarks import far_store
 from benchmarks.chaos.peers import Peers
 from benchmarks.chaos.programs import BUCKET, ROOT, EmbeddedStore, Runtime, free_port
 from livemem.settings import Settings
-from livemem.store import clients, keys
+from livemem.store import bucket, clients
+from livemem.store.bucket import BANK_FILE
 from tests.support.llm_server import completion
 from tests.support.world import append_everything, read_prompt
 
@@ -283,7 +284,7 @@ def fill(bench: Bench, notes: int) -> None:
         moment = time.gmtime(time.time() - 200_000 + number * 60)
         name = f"{time.strftime('%Y%m%dT%H%M%S', moment)}_ann_todo_{number:08x}"
         whole = body.format(time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)) + f"{number} {NOTE['content']}"
-        bench.client.put_object(Bucket=BUCKET, Key=keys.note(SPACE, name), Body=whole.encode())
+        bench.client.put_object(Bucket=BUCKET, Key=bucket.NOTE.key(SPACE, name), Body=whole.encode())
 
     have = bench.ok("GET", f"/spaces/{SPACE}")["live"]["notes_count"]
     line = "- A line of the bank that says something which still holds today\n"
@@ -291,7 +292,7 @@ def fill(bench: Bench, notes: int) -> None:
         list(pool.map(write, range(max(notes - have, 0))))
         for number in range(FILES):
             text = f"# File {number}\n\n## Facts\n\n" + line * (FILE_BYTES // len(line))
-            bench.client.put_object(Bucket=BUCKET, Key=keys.bank_file(SPACE, f"file{number}.md"), Body=text.encode())
+            bench.client.put_object(Bucket=BUCKET, Key=BANK_FILE.key(SPACE, f"file{number}.md"), Body=text.encode())
     time.sleep(2.5)
 
 

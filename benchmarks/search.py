@@ -43,6 +43,7 @@ from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import keys
+from livemem.store.bucket import HEAD, NOTE, RECORD, SEGMENT
 from livemem.store.objects import Store, open_store
 from tests.support.object_stores import EMBEDDED, Target, running
 
@@ -155,10 +156,10 @@ def fill(process: Process, documents: int) -> None:
         count += 1
         some = [_note(index, source) for index in range(start, min(start + PER_RECORD, folded))]
         record = _record(head.meta.uid, count, some)
-        process.store.put(keys.record(SPACE, record.name()), record.to_bytes())
+        process.store.put(RECORD.key(SPACE, record.name()), record.to_bytes())
     for index in range(folded, documents):
         name, body = _note(index, source)
-        process.store.put(keys.note(SPACE, name), body)
+        process.store.put(NOTE.key(SPACE, name), body)
     heads.swap(process, head, changes=count, folded_until=keys.compact_time(_moment(folded)))
 
 
@@ -212,7 +213,7 @@ def run_child(endpoint: str, what: str, documents: int) -> None:
     settings = settings_of(target)
     queries = [Words(documents).query() for _ in range(QUERIES)]
     process = new_process(settings, DELAY)
-    process.store.get(keys.meta(SPACE))
+    process.store.get(HEAD.key(SPACE))
     before = resident()
     if what == "built":
         # However long that takes.
@@ -261,7 +262,7 @@ def ask(process: Process, query: str) -> None:
 def list_all(process: Process) -> None:
     """The listings that a search makes, in the same way: side by side."""
     prefixes = [source.prefix for source in sources(process, SPACE)]
-    prefixes.append(keys.vectors_prefix(SPACE))
+    prefixes.append(SEGMENT.prefix(SPACE))
     process.store.map(lambda prefix: list(process.store.scan(prefix)), prefixes)
 
 

@@ -16,7 +16,7 @@ from typing import Any, get_args
 from livemem import __version__, errors
 from livemem.access import management
 from livemem.bank import paths
-from livemem.store import keys, room_keys
+from livemem.store import keys
 from livemem.upkeep import job_lookup
 from livemem_http import negotiation, problems, sending
 from scripts import api_examples, generated, openapi_check
@@ -69,12 +69,12 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "room": {
         "description": "The name of the room: 1 to 64 letters, digits, `_` and `-`. The first message creates it.",
         "example": "general",
-        "schema": {"pattern": f"^{room_keys.ROOM.pattern}$"},
+        "schema": {"pattern": f"^{keys.ROOM.pattern}$"},
     },
     "slot": {
         "description": "The time (UTC) at which the digest was due or requested, from any list.",
         "example": "20260220T140000",
-        "schema": {"pattern": f"^{room_keys.SLOT.pattern}$"},
+        "schema": {"pattern": f"^{keys.SLOT.pattern}$"},
     },
     "request_id": {
         "description": "The id of the question, from the answer to the request that asked it.",

@@ -15,6 +15,7 @@ from benchmarks.chaos.programs import BUCKET, ProgramError
 from benchmarks.chaos.rest import Rest
 from benchmarks.chaos.world import Options, World, default_data, running, write_report
 from livemem.store import keys
+from livemem.store.bucket import IN_SPACE
 
 PROGRESS_SECONDS = 15.0
 SHORT_PATIENCE = 45.0
@@ -143,7 +144,7 @@ def _keep(world: World, found: Findings, left: list[str], rest: Rest, bucket: Bu
     folder = world.data / "violations"
     for space_id in spaces & set(auditing.spaces_of(objects)):
         folder.mkdir(exist_ok=True)
-        prefix = keys.prefix(space_id)
+        prefix = IN_SPACE.prefix(space_id)
         names = [key for key in objects if key.startswith(prefix) and key.endswith(".json")]
         documents = {key: json.loads(objects[key].body) for key in names if "_idempotency" not in key}
         write_report(folder / f"{space_id}.documents.json", documents)

@@ -10,7 +10,8 @@ from benchmarks.chaos.ledger import Ledger, Life
 from benchmarks.chaos.llm_door import Asked
 from livemem.changes.records import Record
 from livemem.spaces.lifecycle import TOMBSTONE_LIFE
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import HEAD, IN_SPACE, RUN
 from tests.support.audit import Audit, audit, records_of
 from tests.support.bucket import Stored
 
@@ -54,14 +55,14 @@ def spaces_of(objects: Mapping[str, Stored]) -> list[str]:
 
 def head_of(objects: Mapping[str, Stored], space_id: str) -> dict[str, object] | None:
     """The head as it lies there, or None."""
-    found = objects.get(keys.meta(space_id))
+    found = objects.get(HEAD.key(space_id))
     return json.loads(found.body) if found else None
 
 
 def runs_of(objects: Mapping[str, Stored], space_id: str) -> list[dict[str, object]]:
     """The documents of all runs."""
-    prefix = keys.runs_prefix(space_id)
-    return [json.loads(objects[key].body) for key in objects if key.startswith(prefix) and keys.parse_run(key)]
+    prefix = RUN.prefix(space_id)
+    return [json.loads(objects[key].body) for key in objects if key.startswith(prefix) and RUN.last(key)]
 
 
 def look(objects: Mapping[str, Stored], ledger: Ledger, asked: Iterable[Asked], hit: set[str]) -> Findings:
@@ -91,8 +92,8 @@ def look(objects: Mapping[str, Stored], ledger: Ledger, asked: Iterable[Asked], 
 
 def _gone(found: Findings, objects: Mapping[str, Stored], space_id: str) -> None:
     remains = audit(objects, space_id, []).left_behind
-    meta = objects.get(keys.meta(space_id))
-    inside = [objects[key] for key in objects if key.startswith(keys.prefix(space_id))]
+    meta = objects.get(HEAD.key(space_id))
+    inside = [objects[key] for key in objects if key.startswith(IN_SPACE.prefix(space_id))]
     newest = meta.last_modified if meta else max(stored.last_modified for stored in inside)
     if datetime.now(UTC) - newest < NOT_DUE:
         found.not_due += [f"{key}: beside a young tombstone" for key in remains]

@@ -11,7 +11,7 @@ from benchmarks.chaos.client import Client
 from benchmarks.chaos.findings import Findings, head_of, runs_of, spaces_of
 from benchmarks.chaos.programs import Runtime
 from benchmarks.chaos.work import THRESHOLD, Work
-from livemem.store import keys
+from livemem.store.bucket import LEASE
 from tests.support.audit import live, records_of, standing
 from tests.support.bucket import Stored
 
@@ -136,7 +136,7 @@ class Rest:
                     "wrong health", problem["space_id"], [f"is said to be {problem['code']}, and nothing is wrong"]
                 )
         for space_id in spaces_of(objects):
-            if keys.lease(space_id) in objects and space_id not in said and not _deleted(objects, space_id):
+            if LEASE.key(space_id) in objects and space_id not in said and not _deleted(objects, space_id):
                 found.add("wrong health", space_id, ["has a lease at rest, and health says nothing"])
         for space_id, seconds in self.still.seconds.items():
             if seconds > _SILENT_FOR and not self.still.said[space_id]:
@@ -155,7 +155,7 @@ class Rest:
             reasons = []
             if head and head["committed_run"]:
                 reasons.append(f"committed_run {head['committed_run']}")
-            if lease := objects.get(keys.lease(space_id)):
+            if lease := objects.get(LEASE.key(space_id)):
                 told = json.loads(lease.body)
                 if told["kind"] != "backoff":
                     reasons.append(f"lease {told['kind']} of {told['owner']} until {told['expires_at']}")

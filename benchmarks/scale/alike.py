@@ -31,7 +31,7 @@ from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE
 
 TIMES = 3
 """How often each action is done. What most of the times take counts: the first ones fill caches."""
@@ -69,7 +69,7 @@ def on_local_runtime() -> Mapping[str, Counter[str]]:
     with requests.running(0, TIMES, variables=WITHOUT_VECTORS) as bench:
         path = f"/spaces/{SPACE}"
         bench.ok("POST", f"{path}/notes", {"category": "decision", "content": NOTES})
-        bench.client.put_object(Bucket=BUCKET, Key=keys.bank_file(SPACE, FILE), Body=BANK)
+        bench.client.put_object(Bucket=BUCKET, Key=BANK_FILE.key(SPACE, FILE), Body=BANK)
         talk = bench.ok("POST", f"{path}/conversations", {})["conversation_id"]
         turn = {"user_message": "Hello.", "assistant_message": "Hello yourself."}
         actions: Mapping[str, Take] = {
@@ -98,7 +98,7 @@ def in_the_simulation() -> Mapping[str, Counter[str]]:
     world = LargeWorld()
     world.create_space(SPACE)
     world.note(NOTES, space_id=SPACE)
-    world.inner.put_object(Bucket="bucket", Key=keys.bank_file(SPACE, FILE), Body=BANK)
+    world.inner.put_object(Bucket="bucket", Key=BANK_FILE.key(SPACE, FILE), Body=BANK)
     account = Account(world, Schedule(world.clock), {})
     talk = conversation.create(world.process, SPACE, "admin", NewConversation()).conversation_id
     actions: Mapping[str, tuple[str, Callable[[Process], object]]] = {

@@ -33,7 +33,7 @@ from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
-from livemem.store import conversation_keys, keys
+from livemem.store.bucket import HEAD, TURN
 from livemem.upkeep import sweep
 from tests.support import world as worlds
 from tests.support.template import read_template
@@ -221,7 +221,7 @@ class Play:
         return " ".join(self.moments.choices(WORDS, k=count))
 
     def _set_zone(self, name: str, zone: str) -> None:
-        key = keys.meta(name)
+        key = HEAD.key(name)
         body = self.world.inner.objects[key].body
         self.world.inner.put_object(
             Bucket="bucket", Key=key, Body=body.replace(b'"timezone": null', f'"timezone": "{zone}"'.encode())
@@ -233,7 +233,7 @@ class Play:
         """The put events of the template."""
         if key.endswith(".md"):
             self.account.queue("counter", "a count", lambda process, _: counter.notice(process, [key]))
-        elif key.endswith(".turn.json") and conversation_keys.parse_turn(key):
+        elif key.endswith(".turn.json") and TURN.parse(key):
             self.account.queue(
                 "summarize", "a look at summaries", lambda process, until: update.hear(process, [key], until)
             )

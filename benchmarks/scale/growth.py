@@ -23,7 +23,7 @@ from livemem.notes.pages import NotesFilter
 from livemem.process import Process
 from livemem.spaces import directory, lifecycle, totals
 from livemem.spaces.totals import Added, Sums
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from livemem.upkeep import sweep
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -114,7 +114,7 @@ def registry_of(count: int) -> World:
         )
         for number in range(count)
     ]
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=entries).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=entries).to_bytes())
     return world
 
 

@@ -16,6 +16,7 @@ from livemem.backups import nightly
 from livemem.recall import indexing
 from livemem.spaces import due_index
 from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.support.bucket import Stored
 from tests.support.world import INVOCATION, World
 
@@ -126,4 +127,4 @@ def _register(world: World, spaces: list[str]) -> None:
         )
         for name in spaces
     ]
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=entries).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=entries).to_bytes())

@@ -36,7 +36,7 @@ from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import segments, vectors
 from livemem.settings import Settings
-from livemem.store import conversation_keys, keys
+from livemem.store.bucket import SEARCH_SNAPSHOT, SEGMENT, TURN
 from tests.support.bucket import FakeS3
 from tests.support.world import World
 
@@ -134,10 +134,10 @@ def _turns(world: World, count: int) -> None:
     conversations.create(world.process, SPACE, "ann", NewConversation(), conversation_id=TALK)
     said = Draft("What is the port of the server? " * 20, "It is the one that the notes of the day name. " * 40)
     log.append(world.process, SPACE, TALK, "ann", said)
-    first = json.loads(world.inner.objects[conversation_keys.turn(SPACE, TALK, 1)].body)
+    first = json.loads(world.inner.objects[TURN.key(SPACE, TALK, 1)].body)
     for number in range(2, count + 1):
         body = json.dumps({**first, "index": number}).encode()
-        world.inner.put_object(Bucket="bucket", Key=conversation_keys.turn(SPACE, TALK, number), Body=body)
+        world.inner.put_object(Bucket="bucket", Key=TURN.key(SPACE, TALK, number), Body=body)
 
 
 class Served:
@@ -208,7 +208,7 @@ def measure(count: int, steps: Sequence[tuple[str, str]] = STEPS) -> Iterator[Ta
 
 def _embed_most(bucket: FakeS3, folder: Path) -> None:
     """Vectors for all texts of the last snapshot but the newest, as the indexer would write them within hours."""
-    snapshot = max(key for key in bucket.objects if key.startswith(keys.search_prefix(SPACE)))
+    snapshot = max(key for key in bucket.objects if key.startswith(SEARCH_SNAPSHOT.prefix(SPACE)))
     (folder / "snapshot").write_bytes(bucket.objects[snapshot].body)
     with closing(sqlite3.connect(folder / "snapshot")) as database:
         names = [bytes(name) for (name,) in database.execute("SELECT DISTINCT hash FROM passages ORDER BY p")]
@@ -218,7 +218,7 @@ def _embed_most(bucket: FakeS3, folder: Path) -> None:
         rows = chance.standard_normal((len(some), DIMENSIONS), dtype=np.float32)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         body = vectors.encode(dict(zip(some, rows, strict=True)))
-        key = keys.segment(SPACE, embeddings.name(settings), DIMENSIONS, number)
+        key = SEGMENT.key(SPACE, embeddings.name(settings), DIMENSIONS, number)
         bucket.put_object(Bucket="bucket", Key=key, Body=body)
 
 

@@ -18,7 +18,7 @@ from livemem.bank import files
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.support.template import read_template
 
 SECONDS = 60
@@ -88,7 +88,7 @@ class _Play:
             )
             for number, space_id in enumerate(self.owners)
         ]
-        self.world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=entries).to_bytes())
+        self.world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=entries).to_bytes())
 
     def ask(self, number: int) -> bool:
         """Ask for a bank file. Whether it was answered."""

@@ -14,7 +14,7 @@ from benchmarks.scale.virtual import Pool, Schedule
 from livemem.access import tokens
 from livemem.access.registry import Registry
 from livemem.errors import LiveMemoryError
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.support.world import EVERYONE
 
 S3_SECONDS = 0.1
@@ -61,10 +61,10 @@ def play(entries: int, changes: int, seconds: float, *, cpu: float = CPU, seed: 
     for number in range(changes):
         schedule.at(moments.random() * seconds, lambda number=number: change(number))  # type: ignore[misc]
     schedule.run(3_600)
-    there = {token.hash for token in Registry.from_bytes(world.inner.objects[keys.TOKENS].body).tokens}
+    there = {token.hash for token in Registry.from_bytes(world.inner.objects[TOKENS].body).tokens}
     outcome.lost = len(set(made) - there)
     outcome.requests = tally.requests["admin"].total()
-    outcome.kilobytes = len(world.inner.objects[keys.TOKENS].body) // 1_000
+    outcome.kilobytes = len(world.inner.objects[TOKENS].body) // 1_000
     return outcome
 
 

@@ -18,7 +18,7 @@ from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
 from livemem.jobs import shares
 from livemem.process import Process
-from livemem.store import conversation_keys
+from livemem.store.bucket import TURN
 from tests.support.world import carry_out
 
 FLOOD, OTHER = "flood", "other"
@@ -60,7 +60,7 @@ class _Play:
         self.account.request("conversations", "a turn", work)
 
     def heard(self, key: str) -> None:
-        if parsed := conversation_keys.parse_turn(key):
+        if parsed := TURN.parse(key):
             written = self.account.schedule.now
             self.summarize(
                 parsed[0],

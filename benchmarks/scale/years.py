@@ -26,7 +26,7 @@ from livemem.recall.start import StartRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import directory, lifecycle
-from livemem.store import conversation_keys, keys, room_keys
+from livemem.store.bucket import HEAD, RECORD, ROOM_MESSAGE, TURN
 from livemem.upkeep import sweep
 from tests.support.chatter import Listener
 from tests.support.world import INVOCATION, World
@@ -44,13 +44,13 @@ def _recorded(count: int) -> World:
     world.create_space(SPACE)
     world.note("the first one")
     world.consolidate()
-    (first,) = world.keys(keys.records_prefix(SPACE))
+    (first,) = world.keys(RECORD.prefix(SPACE))
     record = json.loads(world.inner.objects[first].body)
     for number in range(2, count + 1):
         name = first.rpartition("/")[2].replace("000001_", f"{number:06d}_")
-        _put(world, f"{keys.records_prefix(SPACE)}{name}", json.dumps({**record, "number": number}).encode())
-    head = json.loads(world.inner.objects[keys.meta(SPACE)].body)
-    _put(world, keys.meta(SPACE), json.dumps({**head, "changes": count}).encode())
+        _put(world, f"{RECORD.prefix(SPACE)}{name}", json.dumps({**record, "number": number}).encode())
+    head = json.loads(world.inner.objects[HEAD.key(SPACE)].body)
+    _put(world, HEAD.key(SPACE), json.dumps({**head, "changes": count}).encode())
     world.new_process()
     return world
 
@@ -99,10 +99,10 @@ def _talk(count: int) -> tuple[World, str]:
     world.create_space(SPACE)
     talk = conversations.create(world.process, SPACE, "ann", NewConversation())
     log.append(world.process, SPACE, talk.conversation_id, "ann", Draft("Hello.", "Hello yourself."))
-    first = world.inner.objects[conversation_keys.turn(SPACE, talk.conversation_id, 1)].body
+    first = world.inner.objects[TURN.key(SPACE, talk.conversation_id, 1)].body
     for number in range(2, count + 1):
         body = json.dumps({**json.loads(first), "index": number}).encode()
-        _put(world, conversation_keys.turn(SPACE, talk.conversation_id, number), body)
+        _put(world, TURN.key(SPACE, talk.conversation_id, number), body)
     return world, talk.conversation_id
 
 
@@ -140,7 +140,7 @@ def _room(count: int) -> tuple[World, Step]:
                 posting.post_all(writer, SPACE, "general", drafts)
                 world.clock.move(1)
             carry_out(process, SPACE, DigestOrder(forced=True), world.clock() + INVOCATION)
-        assert not world.keys(room_keys.rooms_prefix(SPACE))
+        assert not world.keys(ROOM_MESSAGE.prefix(SPACE))
 
     return world, step
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from livemem import limits
-from livemem.store import keys
+from livemem.store.bucket import LAST_USED
 from livemem_http import bodies
 from scripts.openapi import load
 from tests.support import front, hostile
@@ -47,7 +47,7 @@ def asked(service: Service, function: str, event: dict[str, Any]) -> tuple[int, 
 
 def beside_access(service: Service) -> set[str]:
     """What the bucket was asked for, but for what says who asks."""
-    return {key for key in service.recorder.keys() - {REGISTRY} if not key.startswith(keys.LAST_USED)}
+    return {key for key in service.recorder.keys() - {REGISTRY} if not key.startswith(LAST_USED.prefix())}
 
 
 def places() -> Iterator[tuple[str, str, str]]:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from livemem.store import copying, keys
+from livemem.store import copying
+from livemem.store.bucket import TOTALS
 from livemem.store.objects import Store
 from tests.support import hostile
 from tests.support.functions import request
@@ -163,7 +164,7 @@ def test_10_whatever_the_model_answers_nothing_outside_the_bank_of_its_space_is_
 
     changed = {key for key, stored in world.inner.objects.items() if before.get(key) != stored.body}
     own = ("_runs/", "_consolidations/", "_meta.json", "_lease.json", "_synthesis.md")
-    allowed = (keys.USAGE, *(f"demo/{name}" for name in (*own, "bank/")))
+    allowed = (TOTALS.prefix(), *(f"demo/{name}" for name in (*own, "bank/")))
     assert {key for key in changed if not key.startswith(allowed)} == set()
     assert world.text("demo/_rules.md") == "Keep a log."
     assert ended.state in ("ok", "error")

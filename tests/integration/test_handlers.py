@@ -13,7 +13,8 @@ from livemem import limits
 from livemem.access import decision
 from livemem.errors import NotConfigured
 from livemem.notes import appending
-from livemem.store import clients, keys
+from livemem.store import clients
+from livemem.store.bucket import RUN
 from scripts.openapi import load
 from tests.support import llm_server
 from tests.support.cases import each
@@ -692,7 +693,7 @@ def test_a_run_that_cannot_be_queued_is_told_and_not_left_hanging(demo, monkeypa
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     answer = demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo")
     assert (answer["statusCode"], body(answer)["code"]) == (503, "store_unavailable")
-    (key,) = [key for key in demo.written() if keys.parse_run(key)]
+    (key,) = [key for key in demo.written() if RUN.last(key)]
     run = json.loads(demo.s3.get_object(Bucket="live-memory", Key=key)["Body"].read())
     assert (run["status"], run["result"], run["error"]["code"]) == ("failed", "error", "not_started")
 

@@ -11,7 +11,7 @@ from livemem.memories import storing
 from livemem.process import Process
 from livemem.rooms import message as messages
 from livemem.rooms import posting
-from livemem.store import memory_keys
+from livemem.store import keys
 from livemem_http import environment
 from livemem_http.environment import process
 from tests.support.cases import each
@@ -145,7 +145,7 @@ def test_a_search_of_the_space_finds_memories_and_messages(told):
     assert body(told("search", q="oven", scope="live,bank"))["items"] == []
     assert {hit["kind"] for hit in body(told("search", q="oven"))["items"]} == {"memory", "message"}
     assert {hit["kind"] for hit in body(told("search", q="oven", scope="memories"))["items"]} == {"memory"}
-    assert memory_keys.check_memory_id(memory["id"])
+    assert keys.check_memory_id(memory["id"])
 
 
 @each(

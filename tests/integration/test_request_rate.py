@@ -5,7 +5,7 @@ import json
 import pytest
 
 from livemem.access import request_rate
-from livemem.store import keys
+from livemem.store.bucket import REQUEST_COUNT
 from tests.support.cases import each
 from tests.support.service import Service
 
@@ -43,7 +43,7 @@ def test_21_who_asks_too_fast_is_refused_on_every_way_in_and_others_are_answered
     # An admin of all spaces gets through.
     assert service.http("reads", "GET", "/v1/spaces/{space_id}/notes", space_id="busy")["statusCode"] == 200
     assert {_notes(service, calm, "calm")["statusCode"] for _ in range(request_rate.UNCOUNTED - 1)} == {200}
-    assert all(keys.parse_request_count(key) for key in service.written() if key.startswith(keys.REQUEST_COUNTS))
+    assert all(REQUEST_COUNT.parse(key) for key in service.written() if key.startswith(REQUEST_COUNT.prefix()))
 
 
 TURNS = [{"message_id": f"m-{number}", "user_message": "a", "assistant_message": "b"} for number in range(30)]

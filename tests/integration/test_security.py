@@ -14,7 +14,7 @@ import pytest
 
 from livemem.access import decision
 from livemem.errors import StoreUnavailable
-from livemem.store import keys
+from livemem.store.bucket import LAST_USED, TOKENS
 from scripts.openapi import load
 from tests.support import front, hostile, stories
 from tests.support.log_capture import heard
@@ -260,7 +260,7 @@ def test_4_a_store_that_keeps_the_registry_to_itself_closes_every_route(
 
 def test_4_a_registry_that_was_read_is_believed_no_longer_when_the_store_falls_silent():
     world = World()
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=json.dumps({"tokens": [entry()]}).encode())
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=json.dumps({"tokens": [entry()]}).encode())
 
     def enter() -> str:
         return decision.authorise(world.process, f"Bearer {TOKEN}", needs="read", space_id="demo").name
@@ -291,7 +291,7 @@ def test_4_a_list_of_what_can_be_no_space_lists_none(service: Service):
         answer = service.http("reads", "GET", "/v1/spaces", token=TOKEN)
 
     assert json.loads(answer["body"])["items"] == []
-    assert not [key for key in wanted - {REGISTRY} if not key.startswith(keys.LAST_USED)]
+    assert not [key for key in wanted - {REGISTRY} if not key.startswith(LAST_USED.prefix())]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 64, "changeme" * 8, BOOTSTRAP_KEY[:31]])

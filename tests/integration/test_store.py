@@ -16,7 +16,8 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from livemem.errors import PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.spaces import directory
-from livemem.store import capability_check, copying, keys
+from livemem.store import capability_check, copying
+from livemem.store.bucket import CAPABILITY_CHECK
 from livemem.store.objects import Store, open_store
 from tests.support.bucket import FakeS3
 from tests.support.world import World
@@ -287,7 +288,7 @@ def test_a_missing_bucket_is_a_failure_and_not_an_empty_store(moto_stores: dict[
 def test_the_probe_finds_conditional_writes_and_leaves_one_key(store: Store):
     assert capability_check.has_conditional_writes(store)
 
-    assert names(store) == [keys.CAPABILITY_CHECK]
+    assert names(store) == [CAPABILITY_CHECK]
     assert capability_check.has_conditional_writes(Store(store.bucket, store.v4, store.plain))
     capability_check.require_conditional_writes(store)
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.integration.local.support import ROOT, S3Process
 
 EACH = 20
@@ -27,7 +27,7 @@ def test_40_tokens_made_at_once_by_two_processes_are_40_in_the_registry(tmp_path
         for maker in makers:
             _, told = maker.communicate(timeout=120)
             assert maker.returncode == 0, told.decode()[-2000:]
-        registry = json.loads(client.get_object(Bucket="live-memory", Key=keys.TOKENS)["Body"].read())
+        registry = json.loads(client.get_object(Bucket="live-memory", Key=TOKENS)["Body"].read())
     finally:
         server.kill()
 

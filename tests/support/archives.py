@@ -14,7 +14,7 @@ from livemem.errors import LiveMemoryError
 from livemem.restore import importing, provisioning
 from livemem.restore.importing import NewImport
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store.bucket import EXPORT, HEAD, IN_SPACE, UPLOAD
 from tests.support.world import EVERYONE, INVOCATION, World
 
 Content = bytes | tarfile.TarInfo
@@ -66,7 +66,7 @@ def unpack(body: bytes) -> dict[str, bytes]:
 def download(world: World, answer: Archive | Working) -> bytes:
     """What the URL of an archive gives."""
     assert isinstance(answer, Archive)
-    found = world.store.get(keys.export(answer.space_id, answer.backup_id))
+    found = world.store.get(EXPORT.key(answer.space_id, answer.backup_id))
     assert found
     assert len(found.body) == answer.size
     return found.body
@@ -87,7 +87,7 @@ def upload(world: World, body: bytes) -> str:
     # How many there are is not what this is about.
     uncounted = world.settings.model_copy(update={"uploads_per_token_per_day": 0})
     begun = importing.begin_upload(world.with_parts(settings=uncounted), EVERYONE, max(1, len(body)))
-    world.inner.put_object(Bucket="bucket", Key=keys.upload(begun.upload_id), Body=body)
+    world.inner.put_object(Bucket="bucket", Key=UPLOAD.key(begun.upload_id), Body=body)
     return begun.upload_id
 
 
@@ -112,9 +112,9 @@ def refusal(world: World, body: bytes, space_id: str = "copy") -> LiveMemoryErro
 
 def objects(world: World, space_id: str) -> dict[str, tuple[bytes, Mapping[str, str]]]:
     """All objects of a space but its head, with their metadata."""
-    prefix = keys.prefix(space_id)
+    prefix = IN_SPACE.prefix(space_id)
     return {
         key.removeprefix(prefix): (stored.body, stored.metadata)
         for key, stored in world.inner.objects.items()
-        if key.startswith(prefix) and key != keys.meta(space_id)
+        if key.startswith(prefix) and key != HEAD.key(space_id)
     }

@@ -10,7 +10,19 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from livemem.changes.records import Record
-from livemem.store import keys
+from livemem.store.bucket import (
+    BANK_FILE,
+    ERASURE,
+    HEAD,
+    IN_SPACE,
+    LEASE,
+    NOTE,
+    RECORD,
+    REVIEW,
+    RULES,
+    RUN,
+    SYNTHESIS_FILE,
+)
 from tests.support import backups
 from tests.support.bucket import Stored
 
@@ -50,7 +62,7 @@ class Audit:
 
 def records_of(objects: Mapping[str, Stored], space_id: str) -> list[Record]:
     """All records of the space, oldest first."""
-    prefix = keys.records_prefix(space_id)
+    prefix = RECORD.prefix(space_id)
     return [Record.from_bytes(objects[key].body) for key in sorted(objects) if key.startswith(prefix)]
 
 
@@ -63,8 +75,8 @@ def standing(records: Iterable[Record]) -> list[Record]:
 
 def live(objects: Mapping[str, Stored], space_id: str) -> set[str]:
     """The ids of the space's live notes."""
-    parsed = (keys.parse_note(key) for key in objects)
-    return {found[1].note_id for found in parsed if found and found[0] == space_id}
+    parsed = (NOTE.parse(key) for key in objects)
+    return {found[1] for found in parsed if found and found[0] == space_id}
 
 
 def audit(objects: Mapping[str, Stored], space_id: str, acknowledged: Iterable[str], *, unique: bool = False) -> Audit:
@@ -93,7 +105,7 @@ def text_of(raw: str) -> str:
 def _doubled(objects: Mapping[str, Stored], space_id: str, records: list[Record]) -> list[str]:
     ids = defaultdict(set)
     for note_id in live(objects, space_id):
-        ids[text_of(objects[keys.note(space_id, note_id)].body.decode())].add(note_id)
+        ids[text_of(objects[NOTE.key(space_id, note_id)].body.decode())].add(note_id)
     for record in standing(records):
         for source in record.notes:
             ids[text_of(source.raw)].add(source.note_id)
@@ -104,26 +116,26 @@ def _wrong_files(objects: Mapping[str, Stored], space_id: str, records: list[Rec
     expected: dict[str, str | None] = {}
     for record in records:
         for change in record.files:
-            expected[keys.bank_file(space_id, change.path)] = change.after
+            expected[BANK_FILE.key(space_id, change.path)] = change.after
         if record.synthesis:
-            expected[keys.synthesis(space_id)] = record.synthesis.after
+            expected[SYNTHESIS_FILE.key(space_id)] = record.synthesis.after
         if record.rules:
-            expected[keys.rules(space_id)] = record.rules.after
-    others = {keys.synthesis(space_id), keys.rules(space_id) if keys.rules(space_id) in expected else ""}
+            expected[RULES.key(space_id)] = record.rules.after
+    others = {SYNTHESIS_FILE.key(space_id), RULES.key(space_id) if RULES.key(space_id) in expected else ""}
     actual = {
         key: stored.body.decode()
         for key, stored in objects.items()
-        if (key.startswith(keys.bank_prefix(space_id)) and key.endswith(".md")) or key in others
+        if (key.startswith(BANK_FILE.prefix(space_id)) and key.endswith(".md")) or key in others
     }
     wrong = {key for key in set(expected) | set(actual) if expected.get(key) != actual.get(key)}
-    if _living(objects, space_id) and keys.rules(space_id) not in objects:
-        wrong.add(keys.rules(space_id))
+    if _living(objects, space_id) and RULES.key(space_id) not in objects:
+        wrong.add(RULES.key(space_id))
     return sorted(wrong)
 
 
 def _living(objects: Mapping[str, Stored], space_id: str) -> dict[str, Any] | None:
     """The space's head; None where there is none, or a tombstone, which keeps the numbers of the space that it was."""
-    meta = objects.get(keys.meta(space_id))
+    meta = objects.get(HEAD.key(space_id))
     head = json.loads(meta.body) if meta else None
     return head if head and not head["deleted_at"] else None
 
@@ -139,9 +151,9 @@ def _wrong_numbers(objects: Mapping[str, Stored], space_id: str, records: list[R
         "rules_changed_at": _untold(records),
     }
     # An erasure shortens files beside all counts. The next run counts again.
-    erased = any(key.startswith(keys.erasures_prefix(space_id)) for key in objects)
+    erased = any(key.startswith(ERASURE.prefix(space_id)) for key in objects)
     if head["bank_length"] is not None and not erased:
-        bank = [stored.body.decode() for key, stored in objects.items() if key.startswith(keys.bank_prefix(space_id))]
+        bank = [stored.body.decode() for key, stored in objects.items() if key.startswith(BANK_FILE.prefix(space_id))]
         expected["bank_length"] = sum(map(len, bank))
     return [f"{name}: {head[name]}, not {value}" for name, value in expected.items() if head[name] != value]
 
@@ -158,7 +170,7 @@ def _untold(records: list[Record]) -> str | None:
 
 def _runs(objects: Mapping[str, Stored], space_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for key, stored in objects.items():
-        if key.startswith(keys.runs_prefix(space_id)) and keys.parse_run(key):
+        if key.startswith(RUN.prefix(space_id)) and RUN.last(key):
             yield key, json.loads(stored.body)
 
 
@@ -183,13 +195,13 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
     head = _living(objects, space_id)
     if not head:
         # A tombstone stays, with nothing beside it.
-        return sorted(key for key in objects if key.startswith(keys.prefix(space_id)) and key != keys.meta(space_id))
-    unfinished = [keys.meta(space_id)] if head["committed_run"] else []
+        return sorted(key for key in objects if key.startswith(IN_SPACE.prefix(space_id)) and key != HEAD.key(space_id))
+    unfinished = [HEAD.key(space_id)] if head["committed_run"] else []
     orphans = [
         key
         for key in objects
-        if key == keys.lease(space_id)
-        or (key.startswith(keys.runs_prefix(space_id)) and (key.endswith(".plan.json") or ".displaced/" in key))
+        if key == LEASE.key(space_id)
+        or (key.startswith(RUN.prefix(space_id)) and (key.endswith(".plan.json") or ".displaced/" in key))
     ]
     unended = [f"{key} {run['status']}" for key, run in _runs(objects, space_id) if run["result"] is None]
     unended += _unasked(objects, space_id, head.get("review"))
@@ -201,7 +213,7 @@ def _unasked(objects: Mapping[str, Stored], space_id: str, review: dict[str, Any
     """Plans that wait without anybody being asked, or of which nobody was told what was decided; and the other way."""
     asked = {review["run_id"]} if review else set()
     waiting = {run["job_id"] for _, run in _runs(objects, space_id) if run["result"] == "awaiting_approval"}
-    plans = {run_id for key in objects if key.startswith(f"{space_id}/") and (run_id := keys.parse_review(key))}
+    plans = {run_id for key in objects if key.startswith(f"{space_id}/") and (run_id := REVIEW.last(key))}
     decided = [f"{review['run_id']} is decided, and not told"] if review and review["decision"] else []
     halves = (asked | waiting | plans) - (asked & waiting & plans)
     return [*decided, *(f"{run_id} waits by halves" for run_id in sorted(halves))]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from livemem.backups.manifest import Manifest
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT, RECORD
 from tests.support.bucket import Stored
 
 
@@ -13,14 +14,14 @@ def all_of(objects: Mapping[str, Stored]) -> dict[str, Manifest]:
     found = {}
     for key, stored in sorted(objects.items()):
         folder, _, name = key.rpartition("/")
-        if key.startswith(keys.BACKUPS) and name == keys.MANIFEST and folder.count("/") == 2:
+        if key.startswith(BACKUP_OBJECT.prefix()) and name == keys.MANIFEST and folder.count("/") == 2:
             found[f"{folder}/"] = Manifest.from_bytes(stored.body)
     return found
 
 
 def complete(objects: Mapping[str, Stored], space_id: str = "demo") -> list[str]:
     """The ids of the space's complete backups, oldest first."""
-    folder = keys.backups_prefix(space_id)
+    folder = BACKUP_OBJECT.prefix(space_id)
     return [
         manifest.job_id for name, manifest in all_of(objects).items() if name.startswith(folder) and manifest.complete
     ]
@@ -51,7 +52,7 @@ def _mixed(objects: Mapping[str, Stored], folder: str, names: set[str]) -> list[
     if not head or keys.META not in names:
         return [f"{folder} has no head"]
     meta = json.loads(head.body)
-    numbers = [found.number for name in names if (found := keys.parse_record(f"x/{name}"))]
+    numbers = [found.number for name in names if (found := RECORD.last(f"x/{name}"))]
     wrong = [f"{folder} has {len(numbers)} records, not {meta['changes']}"] if len(numbers) != meta["changes"] else []
     open_ends = [f"{folder} has {field}" for field in ("committed_run", "deleted_at", "late_duplicates") if meta[field]]
     return wrong + open_ends
@@ -65,4 +66,4 @@ def left_over(objects: Mapping[str, Stored]) -> list[str]:
         if manifest.complete
         for name in (keys.MANIFEST, *(item.name for item in manifest.items or ()))
     }
-    return sorted(key for key in objects if key.startswith(keys.BACKUPS) and key not in held)
+    return sorted(key for key in objects if key.startswith(BACKUP_OBJECT.prefix()) and key not in held)

@@ -18,8 +18,8 @@ from livemem.llm.usage import Usage
 from livemem.memories import log
 from livemem.rooms import posting, reading
 from livemem.rooms.message import Message, MessageDraft
-from livemem.store import room_keys as keys
-from livemem.store.memory_keys import Kind
+from livemem.store.bucket import DIGEST_DONE, IN_DIGEST
+from livemem.store.keys import MemoryKind
 from tests.support.world import INVOCATION, World, verdicts
 
 ROOM = "general"
@@ -156,7 +156,7 @@ class Chatter:
     def _told(self, worked: Worked[CurrentDigest]) -> Digested:
         job = worked.job
         error = job.error.code if job and job.error else None
-        key = keys.done("demo", job.job_id) if job else ""
+        key = DIGEST_DONE.key("demo", job.job_id) if job else ""
         done = DigestDone.from_bytes(self.world.inner.objects[key].body) if key in self.world.inner.objects else None
         return Digested(worked.outcome, job.job_id if job else None, error, done, worked.used)
 
@@ -181,9 +181,9 @@ class Chatter:
 
     def names(self, slot: str) -> list[str]:
         """What there is of a digest."""
-        prefix = keys.digest_prefix("demo", slot)
+        prefix = IN_DIGEST.prefix("demo", slot)
         return [key.removeprefix(prefix) for key in self.world.keys(prefix)]
 
-    def memories(self, kind: Kind = "fact") -> list[str]:
+    def memories(self, kind: MemoryKind = "fact") -> list[str]:
         found = log.load(self.process, "demo", kind).alive(self.process.clock())
         return sorted(one.content for one in found)

@@ -11,7 +11,8 @@ from livemem.conversations import reading
 from livemem.erasure import receipts as kept_receipts
 from livemem.jobs.receipt import Receipt
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys, keys
+from livemem.store import keys
+from livemem.store.bucket import TURN
 from tests.support.audit import audit, records_of
 from tests.support.faults import LATER
 from tests.support.world import World
@@ -59,7 +60,7 @@ def wrong_at_end(world: World, others: list[str]) -> Iterator[str]:
 
 def _unfinished_conversations(world: World) -> Iterator[str]:
     """Conversations whose turns are not dense, or which lack a summary that was there."""
-    folders = {key.split("/")[2] for key in world.inner.objects if key.startswith(conversation_keys.prefix(SPACE))}
+    folders = {key.split("/")[2] for key in world.inner.objects if key.startswith(TURN.prefix(SPACE))}
     for conversation_id in folders:
         told = reading.detail(world.process, SPACE, conversation_id)
         turns = reading.turns(world.process, SPACE, conversation_id, limit=100).turns

@@ -16,7 +16,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOC
 from livemem.access import secret
 from livemem.access.registry import Registry, Token
 from livemem.errors import StoreUnavailable
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from livemem_http import environment
 from livemem_http.api import Api
 from livemem_mcp import http
@@ -126,7 +126,7 @@ class Agents:
     def let_in(self, *tokens: Token) -> None:
         """Have the service know these tokens and no other; a process of the service begins."""
         registry = Registry(tokens=list(tokens)).to_bytes()
-        self.world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=registry)
+        self.world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=registry)
         self.world.new_process()
 
     def as_one(self, token: str, **parts: Any) -> "Agents":

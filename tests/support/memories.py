@@ -13,7 +13,7 @@ from livemem.memories import log, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from tests.support.world import World
 
 URL = "http://embeddings.invalid/v1"
@@ -75,6 +75,6 @@ def store(
     return storing.store(process, "demo", token, MemoryDraft(content, **draft), op_id=op_id)
 
 
-def contents(process: Process, kind: Kind = "fact") -> list[str]:
+def contents(process: Process, kind: MemoryKind = "fact") -> list[str]:
     """What the memories of a kind say, in the order in which they were last written."""
     return [one.content for one in log.load(process, "demo", kind).alive(process.clock())]

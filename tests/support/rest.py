@@ -16,7 +16,8 @@ from livemem.notes.pages import NotesFilter
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import due_keys, keys
+from livemem.store import due_keys
+from livemem.store.bucket import BACKUP_OBJECT, HEAD, LEASE
 from livemem.upkeep import health
 from tests.support.audit import Audit, audit, live, records_of, standing
 from tests.support.bucket import FakeS3
@@ -72,7 +73,7 @@ def check_deserted(world: World, space_id: str) -> Audit:
 
 def _blocked(world: World, space_id: str) -> list[str]:
     """Whether work is refused although nobody works, and health does not say so."""
-    if not isinstance(world.inner, FakeS3) or keys.lease(space_id) not in world.inner.objects:
+    if not isinstance(world.inner, FakeS3) or LEASE.key(space_id) not in world.inner.objects:
         return []
     return [*_refused_by_hand(world.fork(), space_id), *_refused_event(world.fork(), space_id)]
 
@@ -130,7 +131,7 @@ def _apart_from_notices(world: World, space_id: str) -> set[tuple[str, str]]:
     """The keys and ETags of all but what the sweep itself takes note of: the due index, and in the head the runs it
     saw; and but backups, whose orphans nobody enters.
     """
-    own = (due_keys.DUE, keys.BACKUPS, keys.meta(space_id))
+    own = (due_keys.DUE, BACKUP_OBJECT.prefix(), HEAD.key(space_id))
     return {(key, stored.etag) for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 

@@ -12,6 +12,7 @@ from livemem.changes.rules_change import NewRules
 from livemem.notes import idempotency
 from livemem.notes.appending import NoteDraft
 from livemem.store import keys
+from livemem.store.bucket import IN_SPACE
 from tests.support.world import World
 
 BINARY = b"---\ntimestamp: \xff\xfe"
@@ -48,7 +49,7 @@ class Kept:
 
 def objects(world: World, space_id: str) -> dict[str, Kept]:
     """All objects of a space by name."""
-    prefix = keys.prefix(space_id)
+    prefix = IN_SPACE.prefix(space_id)
     found = {entry.key: world.store.get(entry.key) for entry in world.store.scan(prefix)}
     return {
         key.removeprefix(prefix): Kept(item.body, dict(item.metadata), item.content_type)

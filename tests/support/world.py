@@ -45,6 +45,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.spaces.head_fields import Mode, Review
 from livemem.store import due_keys, keys, timing
+from livemem.store.bucket import CAPABILITY_CHECK
 from livemem.store.capability_check import has_conditional_writes
 from livemem.store.due_keys import Kind as DueKind
 from livemem.store.objects import Store
@@ -480,7 +481,7 @@ class World:
 
     def note_sent(self, request: Request) -> None:
         """Remember a write that may reach the store once more."""
-        if request.writes and request.key != keys.CAPABILITY_CHECK:
+        if request.writes and request.key != CAPABILITY_CHECK:
             self.sent.append(Sent(request, self.clock()))
 
     def repeatable(self) -> list[Sent]:

@@ -56,7 +56,7 @@ def test_what_only_sign_in_with_a_provider_needs_is_loaded_when_somebody_does():
 def test_sign_in_is_loaded_by_its_own_function_alone():
     """The others learn of a grant when a token of one comes; till then they have nothing of it."""
     others = {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()} - {"signin"}
-    names = ("livemem.signin", "livemem.access.grant", "livemem.store.oauth_keys", "livemem_http.oauth")
+    names = ("livemem.signin", "livemem.access.grant", "livemem_http.oauth")
 
     assert loaded(" ".join(sorted(others)), names) == []
     assert set(loaded("signin", names)) == set(names)

@@ -25,7 +25,8 @@ from livemem.notes.appending import NoteDraft
 from livemem.recall import start
 from livemem.recall.short_ids import short_id
 from livemem.recall.start import StartRequest
-from livemem.store import keys, memory_keys
+from livemem.store import keys
+from livemem.store.keys import MEMORY_KINDS
 from livemem.text.items import joined
 from livemem.text.language import LANGUAGES, Lang
 from livemem_http.views import NoteList, NoteView
@@ -209,7 +210,7 @@ def context(session: McpSession, q: str | None = None, space_id: str | None = No
     "write",
     required=("content",),
     content=_TEXT,
-    kind={"enum": list(memory_keys.KINDS), "description": "self, goal: about you"},
+    kind={"enum": list(MEMORY_KINDS), "description": "self, goal: about you"},
     category={"type": "string"},
     subjects={"type": "array", "items": {"type": "string"}},
     ttl={"type": "string", "description": "such as 30d"},

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from livemem.ask.question import Question
 from livemem.jobs.run import Run
 from livemem.recall.short_ids import MEMORIES, NOTES, short_id, tells_day
-from livemem.store import memory_keys
+from livemem.store.keys import MEMORY_KINDS
 from livemem.text.items import joined
 from livemem_http.views import RunView
 from livemem_http.views.ask import AskView, SourceView
@@ -18,7 +18,7 @@ GOING_ON = ("queued", "running")
 """The states of a run that has no result yet."""
 LATER = "Call consolidate again later. If it fails again, tell the user."
 BY_SEARCH = "Look it up with search, or ask again later."
-FOLDERS = {"note": NOTES, "archive": NOTES, "bank": "bank/"} | dict.fromkeys(map(str, memory_keys.KINDS), MEMORIES)
+FOLDERS = {"note": NOTES, "archive": NOTES, "bank": "bank/"} | dict.fromkeys(map(str, MEMORY_KINDS), MEMORIES)
 """By the kind of a source what its id begins with, for the tool `read`."""
 METRICS = (
     *("notes_processed", "notes_remaining", "notes_discarded", "bank_files_created", "bank_files_updated"),

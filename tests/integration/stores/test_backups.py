@@ -12,7 +12,8 @@ from livemem.backups import catalog
 from livemem.erasure import erasure
 from livemem.restore import importing, provisioning
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import bucket, keys
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 from livemem.store.objects import Store
 from tests.support import backups, space_fixtures
 from tests.support.counting import Request
@@ -47,16 +48,16 @@ def test_a_backup_holds_each_object_as_it_was_and_the_next_one_finds_it_unchange
     objects = world.inner.objects
     assert changed
     assert backups.broken(objects) == []
-    prefix = keys.backup_prefix("demo", made.job_id)
+    prefix = BACKUP_OBJECT.prefix("demo", made.job_id)
     for key, stored in objects.items():
-        if key.startswith("demo/") and not keys.is_derived(key.removeprefix("demo/")):
+        if key.startswith("demo/") and not bucket.is_derived(key.removeprefix("demo/")):
             copy = objects[prefix + key.removeprefix("demo/")]
             assert (copy.body, copy.metadata) == (stored.body, stored.metadata), key
     world.new_process()
     again = world.back_up()
     assert (again.job_id, bool(again.unchanged_at), world.client.counts["COPY"]) == (made.job_id, True, 0)
     catalog.remove(world.process, "demo", made.job_id)
-    assert world.keys(prefix) == [keys.manifest("demo", made.job_id)]
+    assert world.keys(prefix) == [BACKUP_MANIFEST.key("demo", made.job_id)]
 
 
 @pytest.mark.parametrize("world", ["minio"], indirect=True)
@@ -107,7 +108,7 @@ def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: 
 
     after = space_fixtures.objects(world, "copy")
     assert made.left_out == 0
-    assert before.keys() - after.keys() <= {name for name in before if keys.is_derived(name)}
+    assert before.keys() - after.keys() <= {name for name in before if bucket.is_derived(name)}
     assert {name for name in after if name.startswith(("live/", "bank/", "_consolidations/"))} == {
         name for name in before if name.startswith(("live/", "bank/", "_consolidations/"))
     }

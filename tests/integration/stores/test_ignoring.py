@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from livemem.errors import ConditionalWritesUnsupported
-from livemem.store import capability_check, due_keys, keys
+from livemem.store import capability_check, due_keys
+from livemem.store.bucket import CAPABILITY_CHECK
 from livemem.store.objects import Store
 from livemem.upkeep import health
 from tests.support.bucket import FakeS3, error
@@ -24,7 +25,7 @@ def _store(open_bucket: Callable[..., Store]) -> Store:
 
 def contents(store: Store) -> dict[str, bytes]:
     # An entry of the due index is a hint, which needs no condition.
-    hints = (keys.CAPABILITY_CHECK, due_keys.DUE)
+    hints = (CAPABILITY_CHECK, due_keys.DUE)
     listed = [entry.key for entry in store.scan("") if not entry.key.startswith(hints)]
     found = store.get_many(listed)
     return {item.key: item.body for item in found if item}
@@ -34,7 +35,7 @@ def moved_here(store: Store) -> World:
     """A service whose bucket was copied from a good store to this one, with a run that is queued."""
     world = with_a_run_queued()
     for key, stored in world.inner.objects.items():
-        if key != keys.CAPABILITY_CHECK:
+        if key != CAPABILITY_CHECK:
             store.put(key, stored.body)
     world.process = world.with_parts(store=store)
     return world

@@ -10,6 +10,7 @@ from livemem.archives import export, packing
 from livemem.archives.export import Archive
 from livemem.process import Process
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Kind, Sampled, Scene
 from tests.support.archives import download, unpack
 from tests.support.counting import READS
@@ -126,7 +127,7 @@ def _export(scene: ArchiveScene, process: Process, until: datetime) -> Any:
 
 
 def _download(scene: ArchiveScene, process: Process, until: datetime) -> Any:
-    (backup_id,) = (name for name in process.store.folders(keys.backups_prefix(SPACE)))
+    (backup_id,) = (name for name in process.store.folders(BACKUP_OBJECT.prefix(SPACE)))
     return export.download(process, SPACE, backup_id, scene.world.clock() + timedelta(seconds=20))
 
 

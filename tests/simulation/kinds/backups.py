@@ -11,7 +11,7 @@ from livemem.backups.taking import BackupRequest
 from livemem.errors import NotFound
 from livemem.jobs import lease
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT
 from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import DELETE, EDIT, ORDERED_RUN, RUN, STALL, SWEEP_ALL, BankScene
 from tests.simulation.pairs import Pair, crossed, cut, late, lost
@@ -81,7 +81,7 @@ class BackupScene(BankScene):
     def _is_current(self) -> bool:
         """Whether the newest complete backup holds just what the space does."""
         objects = self.world.inner.objects
-        items = backups.all_of(objects)[keys.backup_prefix(SPACE, backups.complete(objects)[-1])].items or ()
+        items = backups.all_of(objects)[BACKUP_OBJECT.prefix(SPACE, backups.complete(objects)[-1])].items or ()
         contents = taking.contents(self.world.process, SPACE)
         there = {(entry.key.removeprefix(f"{SPACE}/"), entry.etag) for entry in contents}
         return {(item.name, item.etag) for item in items} == there

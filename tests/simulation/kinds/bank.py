@@ -23,7 +23,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.head_fields import Mode
-from livemem.store import keys
+from livemem.store.bucket import HEAD
 from livemem.upkeep import sweep as sweeping
 from tests.simulation.scene import SPACE, SWEEP_SECONDS, WORK_SECONDS, Action, Scene
 from tests.support.audit import Audit, records_of, standing, text_of
@@ -121,7 +121,7 @@ class BankScene(Scene):
         client = self.world.client
 
         def die(index: int, verb: str) -> None:
-            if client.requests[index] == ("PUT", keys.meta(SPACE)):
+            if client.requests[index] == ("PUT", HEAD.key(SPACE)):
                 raise Killed
 
         self.world.new_process()
@@ -186,7 +186,7 @@ class BankScene(Scene):
 def committed(world: World) -> set[str]:
     """The contents of all notes that are folded by a committed change, applied or not, and not taken back."""
     objects = world.inner.objects
-    meta = objects.get(keys.meta(SPACE))
+    meta = objects.get(HEAD.key(SPACE))
     records = records_of(objects, SPACE)
     run_id = json.loads(meta.body)["committed_run"] if meta else None
     plan = objects.get(f"{SPACE}/_runs/{run_id}.plan.json")

@@ -24,7 +24,8 @@ from livemem.notes import appending, idempotency
 from livemem.process import Process
 from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
-from livemem.store import due_keys, keys
+from livemem.store import due_keys
+from livemem.store.bucket import NOTE
 from livemem.upkeep import sweep as sweeping
 from tests.simulation.choices import chance
 from tests.simulation.histories import History, Step
@@ -407,7 +408,7 @@ class BankHistory(History):
         if not self.prompt:
             return
         objects = self.world.inner.objects
-        written = {(key, stored.last_modified) for key, stored in objects.items() if keys.parse_note(key)}
+        written = {(key, stored.last_modified) for key, stored in objects.items() if NOTE.parse(key)}
         if written - self.heard:
             self.heard = written
             self.world.count()

@@ -17,7 +17,8 @@ from livemem.conversations.capture import BlockCapture
 from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft, Turn, erased_name
-from livemem.store import conversation_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import BOUNDARY, IN_CONVERSATION, IN_VERSION, SUMMARY, TOOL_RESULT, BoundaryKey, SummaryKey
 from tests.simulation.scene import SPACE
 from tests.support.audit import records_of
 from tests.support.bucket import FakeS3
@@ -56,7 +57,7 @@ class Watched(FakeS3):
     def put_object(self, **arguments: Any) -> dict[str, Any]:
         key, before = arguments["Key"], self.objects.get(arguments["Key"])
         self.now += 1
-        summary = keys.parse_summary(key)
+        summary = SUMMARY.parse_as(SummaryKey, key)
         if summary:
             self._check_call(summary)
         done = super().put_object(**arguments)
@@ -79,22 +80,22 @@ class Watched(FakeS3):
             self._check_switch(key, {"version": 1}, json.loads(arguments["Body"]))
         return done
 
-    def _check_call(self, summary: keys.SummaryKey) -> None:
+    def _check_call(self, summary: SummaryKey) -> None:
         """What was asked of the LLM just now must not have been there when the process looked."""
         me = getcurrent()
         if me not in self.asked:
             return
         self.asked.discard(me)
-        folder = keys.folder(summary.space_id, summary.conversation_id)
+        folder = IN_CONVERSATION.prefix(summary.space_id, summary.conversation_id)
         current = self.objects.get(f"{folder}versions.json")
         counts = json.loads(current.body)["version"] if current else 1
         for version in {summary.version, counts}:
-            prefix = keys.version_prefix(summary.space_id, summary.conversation_id, version)
+            prefix = IN_VERSION.prefix(summary.space_id, summary.conversation_id, version)
             looked = self.listed.get((me, prefix), 0)
             for key in self.objects:
                 if not key.startswith(f"{prefix}summaries/l{summary.level}/"):
                     continue
-                other = keys.parse_summary(key)
+                other = SUMMARY.parse_as(SummaryKey, key)
                 # In its own version each number has its own: the blocks of one turn that was erased say the same.
                 if other and version == summary.version and other.number != summary.number:
                     continue
@@ -111,7 +112,7 @@ class Watched(FakeS3):
         prefix = key.replace("versions.json", f"v{after['version']}/")
         looked = self.listed.get((getcurrent(), prefix), 0)
         for there in list(self.objects):
-            boundary = keys.parse_boundary(there) if there.startswith(prefix) else None
+            boundary = BOUNDARY.parse_as(BoundaryKey, there) if there.startswith(prefix) else None
             if boundary and self.written.get(there, 0) < looked:
                 of_boundary = f"{prefix}summaries/l{boundary.level}/{boundary.number:06d}/"
                 if not any(one.startswith(of_boundary) for one in self.objects):
@@ -152,7 +153,7 @@ def wrong_turns(scene: Any) -> Iterator[str]:
             yield f"another content: {message_id}"
         else:
             for place, call in enumerate(draft.tool_calls):
-                apart = scene.bucket.objects.get(keys.tool_result(SPACE, scene.id, turn.turn_index, place))
+                apart = scene.bucket.objects.get(TOOL_RESULT.key(SPACE, scene.id, turn.turn_index, place))
                 shown = turn.tool_calls[place]
                 result = json.loads(apart.body) if apart and shown.result_size else shown.result
                 if result != call.result:
@@ -166,7 +167,7 @@ def _wrong_erasure(scene: Any, turn: Turn, draft: Draft) -> Iterator[str]:
     words = draft.user_message[:11].encode()
     if len(words) == 11:
         yield from (f"words are left in {key}" for key, one in scene.bucket.objects.items() if words in one.body)
-    results = keys.tool_results_prefix(SPACE, scene.id, turn.turn_index)
+    results = TOOL_RESULT.prefix(SPACE, scene.id, turn.turn_index)
     yield from (f"a result is left: {key}" for key in scene.bucket.objects if key.startswith(results))
 
 
@@ -257,7 +258,7 @@ def wrong_jobs(scene: Any, layers: Layers) -> Iterator[str]:
 
 def wrong_notes(scene: Any, layers: Layers) -> Iterator[str]:
     """What a block names is a note exactly once: live, or in one record; and no other note was captured."""
-    world, prefix = scene.world, f"{keys.version_prefix(SPACE, scene.id, layers.at.version)}captures/"
+    world, prefix = scene.world, f"{IN_VERSION.prefix(SPACE, scene.id, layers.at.version)}captures/"
     decided = [BlockCapture.from_bytes(one.body) for key, one in scene.bucket.objects.items() if key.startswith(prefix)]
     named = [one.note_id for block in decided for one in block.notes]
     times = Counter(

@@ -24,8 +24,8 @@ from livemem.llm.client import Messages
 from livemem.process import Process
 from livemem.spaces import caps
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys as keys
 from livemem.store import due_keys, timing
+from livemem.store.bucket import BOUNDARY, IN_CONVERSATION, IN_VERSION, TURN, BoundaryKey
 from tests.simulation.choices import chance, some
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds import conversation_law as law
@@ -173,7 +173,7 @@ class TalkScene(Scene):
 
     def erase(self, process: Process, until: datetime, index: int) -> None:
         """Erase a turn, if there is one of this number."""
-        stored = self.bucket.objects.get(keys.turn(SPACE, self.id, index))
+        stored = self.bucket.objects.get(TURN.key(SPACE, self.id, index))
         if not stored:
             return
         turn = Turn.from_bytes(stored.body)
@@ -234,7 +234,7 @@ class TalkScene(Scene):
         wrong = []
         if self.deleted:
             # Not only a day later, as a tombstone and what no entry tells of.
-            folder = keys.folder(SPACE, self.id)
+            folder = IN_CONVERSATION.prefix(SPACE, self.id)
             below = {key.removeprefix(folder) for key in self.bucket.objects if key.startswith(folder)}
             wrong = [f"the sweep left behind: {name}" for name in below - {"conversation.json", "deleted"}]
         # The daily look, when all that was late has come.
@@ -258,8 +258,8 @@ class TalkScene(Scene):
         layers = summaries.read(process, at)
         for law_of in (law.wrong_jobs, law.wrong_blocks, law.wrong_groups, law.wrong_summaries, law.wrong_notes):
             wrong += law_of(self, layers)
-        folder = keys.folder(SPACE, self.id)
-        here = (folder + "versions.json", keys.version_prefix(SPACE, self.id, at.version))
+        folder = IN_CONVERSATION.prefix(SPACE, self.id)
+        here = (folder + "versions.json", IN_VERSION.prefix(SPACE, self.id, at.version))
         stray = [key for key in self.bucket.objects if key.startswith(f"{folder}v") and not key.startswith(here)]
         return [*wrong, *(f"an old version stays: {key}" for key in stray[:1]), *self._wrong_no_op()]
 
@@ -531,7 +531,7 @@ class TalkHistory(History):
 
     def redo(self) -> None:
         there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/boundaries/l" in key]
-        boundary = keys.parse_boundary(self.choices.pick(there)) if there else None
+        boundary = BOUNDARY.parse_as(BoundaryKey, self.choices.pick(there)) if there else None
         if boundary:
             if self.calm:
                 # Two who make one summary anew side by side both ask.

@@ -18,7 +18,8 @@ from livemem.restore import fork, importing, provisioning, provisioning_job, res
 from livemem.restore.importing import NewImport
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys, timing
+from livemem.store import bucket, keys, timing
+from livemem.store.bucket import IN_SPACE
 from tests.simulation.pairs import Pair, crossed, cut, lost, together
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing, prepared
 from tests.support.archives import exported, targz
@@ -127,7 +128,7 @@ class CopyScene(Scene):
         if head and head.meta.is_being_provisioned():
             wrong.append("nobody goes on with it")
         if not head or head.meta.deleted_at:
-            left = [key for key in world.keys(keys.prefix(self.target)) if not key.endswith(keys.META)]
+            left = [key for key in world.keys(IN_SPACE.prefix(self.target)) if not key.endswith(keys.META)]
             wrong += [f"{key} was left" for key in left]
             wrong += ["it is not there"] if self.expected else []
         else:
@@ -203,13 +204,13 @@ UPLOAD = "01KHXNKAR000000000000000AA"
 def _uploaded(scene: CopyScene) -> None:
     _folded(scene)
     _imports(scene)
-    scene.world.store.put(keys.upload(UPLOAD), exported(scene.world, SPACE))
+    scene.world.store.put(bucket.UPLOAD.key(UPLOAD), exported(scene.world, SPACE))
 
 
 def _folder_uploaded(scene: CopyScene) -> None:
     _imports(scene)
     files = [("m/a.md", b"# A\n"), ("m/b/c.md", b"---\nx: 1\n---\n# C\n")]
-    scene.world.store.put(keys.upload(UPLOAD), targz(files))
+    scene.world.store.put(bucket.UPLOAD.key(UPLOAD), targz(files))
 
 
 def _import_queued(scene: CopyScene) -> None:

@@ -20,8 +20,8 @@ from livemem.process import Process
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.store import due_keys
-from livemem.store import room_keys as keys
-from livemem.store.memory_keys import KINDS
+from livemem.store.bucket import CURRENT_DIGEST, IN_DIGEST
+from livemem.store.keys import MEMORY_KINDS
 from tests.simulation.choices import chance
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds.bank import sweep_all
@@ -68,7 +68,7 @@ class Watched(FakeS3):
         self.now += 1
         done = super().put_object(**arguments)
         self.written[arguments["Key"]] = self.now
-        if keys.parse_digest(arguments["Key"]) and not {"IfNoneMatch", "IfMatch"} & arguments.keys():
+        if IN_DIGEST.parse(arguments["Key"]) and not {"IfNoneMatch", "IfMatch"} & arguments.keys():
             # Two seldom write different things there; that nothing stands in the way is wrong each time.
             self.wrong.append(f"would have been written over: {arguments['Key']}")
         return done
@@ -81,7 +81,7 @@ class Watched(FakeS3):
         first = told[0]["content"] if told else ""
         mine = {prefix: when for (who, prefix), when in self.listed.items() if who is getcurrent()}
         # What it looked at last is the digest that it works on: an earlier one may have had what came back since.
-        prefix = max((one for one in mine if keys.parse_digest(f"{one}x")), key=mine.__getitem__)
+        prefix = max((one for one in mine if IN_DIGEST.parse(f"{one}x")), key=mine.__getitem__)
         for number, chunk in enumerate(self.json(f"{prefix}input.json")["chunks"]):
             extract = f"{prefix}extract/{number:04d}.json"
             if extract not in self.objects or self.written[extract] >= mine[prefix]:
@@ -179,7 +179,7 @@ class RoomScene(Scene):
 
     def retry(self, process: Process) -> None:
         """Somebody tries anew what was given up."""
-        slots = {found[0] for key in self.bucket.objects if (found := keys.parse_digest(key)) and "/dead/" in key}
+        slots = {found[1] for key in self.bucket.objects if (found := IN_DIGEST.parse(key)) and "/dead/" in key}
         for slot in sorted(slots):
             retrying.retry(process, SPACE, slot)
 
@@ -216,9 +216,9 @@ class RoomScene(Scene):
     def check(self, *, all_digested: bool = False) -> list[str]:
         """What is wrong when all has come to rest; `all_digested`: nothing was given up for good."""
         found = Digests.read(self.bucket)
-        causes = Counter(one["op_id"] for kind in KINDS for one in Log.read(self.bucket, kind).operations)
+        causes = Counter(one["op_id"] for kind in MEMORY_KINDS for one in Log.read(self.bucket, kind).operations)
         wanted = {op_id(f"digest/{slot}/{chunk}/{place}") for slot, chunk, place in found.places}
-        opened = self.bucket.objects.get(keys.open_slot(SPACE))
+        opened = self.bucket.objects.get(CURRENT_DIGEST.key(SPACE))
         return [
             *self.bucket.wrong,
             *(f"waits in its room: {key}" for key in found.waiting),

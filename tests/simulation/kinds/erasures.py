@@ -23,7 +23,8 @@ from livemem.memories.memory import MemoryDraft
 from livemem.notes.appending import NoteDraft
 from livemem.notes.idempotency import append_once
 from livemem.process import Process
-from livemem.store import conversation_keys, keys
+from livemem.store import keys
+from livemem.store.bucket import EXPORT, NOTE, TURN_ID
 from tests.simulation.kinds.backups import take
 from tests.simulation.pairs import Pair, cut, late, lost
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing
@@ -159,7 +160,7 @@ def said_now(scene: ErasureScene) -> None:
     talk.say(f"{SECRET}.", "So be it.", message_id="secret", tool_calls=(CALL,))
     talk.update()
     scene.world.back_up(SPACE)
-    scene.erased = conversation_keys.turn_id(talk.id, 2)
+    scene.erased = TURN_ID.key(talk.id, 2)
 
 
 def said(scene: ErasureScene) -> None:
@@ -185,9 +186,9 @@ def of_all_kinds(scene: ErasureScene) -> None:
 
 def leave_archive(world: World) -> None:
     """An archive to be downloaded, and one that is being made."""
-    store, key = world.inner, keys.export(SPACE, "2026-02-20T14-00-02")
+    store, key = world.inner, EXPORT.key(SPACE, "2026-02-20T14-00-02")
     store.put_object(Bucket="", Key=key, Body=gzip.compress(f"{SECRET}.".encode(), mtime=0))
-    upload = store.create_multipart_upload(Bucket="", Key=keys.export(SPACE, "2026-02-20T15-00-00"))
+    upload = store.create_multipart_upload(Bucket="", Key=EXPORT.key(SPACE, "2026-02-20T15-00-00"))
     store.upload_part(Bucket="", Key=key, UploadId=upload["UploadId"], PartNumber=1, Body=SECRET.encode())
 
 
@@ -202,7 +203,7 @@ def _begun(scene: ErasureScene) -> None:
 def _came_back(scene: ErasureScene) -> None:
     """What was erased is there again, and the second look at the erasure is due."""
     live(scene)
-    world, key = scene.world, keys.note(SPACE, scene.erased)
+    world, key = scene.world, NOTE.key(SPACE, scene.erased)
     body = world.inner.objects[key].body
     erase(scene, world.process, world.clock() + INVOCATION)
     world.store.put(key, body)
@@ -235,7 +236,7 @@ def _heard(before: Before) -> Before:
 def erase(scene: ErasureScene, process: Process, until: datetime) -> Any:
     if scene.selection:
         return several.erase_several(process, EVERYONE, SPACE, scene.selection, until, erase=True)
-    turn = conversation_keys.parse_turn_id(scene.erased)
+    turn = TURN_ID.parse(scene.erased)
     if turn:
         return erasure.erase_turn(process, EVERYONE, SPACE, *turn, until)
     return erasure.erase_note(process, EVERYONE, SPACE, scene.erased, until, erase=True)

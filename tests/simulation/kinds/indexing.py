@@ -17,7 +17,7 @@ from livemem.recall.search_request import SearchRequest
 from livemem.search import segments
 from livemem.search.segments import Segments
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import NOTE, SEARCH_ORDER
 from tests.simulation.choices import chance
 from tests.simulation.histories import History, Step
 from tests.simulation.scene import SPACE, Kind, Sampled, Scene
@@ -110,7 +110,7 @@ class IndexedScene(Scene):
             yield f"gaps: {len(gaps)} of {len(names)} texts have no vector"
         if kept.small(DIMENSIONS):
             yield f"segments: {len(kept.names)} are not merged"
-        if orders := self.world.keys(keys.search_orders(SPACE)):
+        if orders := self.world.keys(SEARCH_ORDER.prefix(SPACE)):
             yield f"left: {orders}"
 
 
@@ -144,7 +144,7 @@ class IndexHistory(History):
     def forget(self) -> None:
         """A note is removed, and what is known of it is to be forgotten."""
         self.world.note(f"Note number {self.world.ids.count}.", space_id=SPACE)
-        live = [key for key in self.world.keys(keys.live_prefix(SPACE)) if keys.parse_note(key)]
+        live = [key for key in self.world.keys(NOTE.prefix(SPACE)) if NOTE.parse(key)]
         self.world.inner.delete_object(Bucket="b", Key=live[0])
         order = str(self.world.ids.count)
         self.spawn("eraser", lambda process, until: removal.forget(process, SPACE, order))

@@ -18,7 +18,7 @@ from livemem.memories.memory import MemoryDraft
 from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store import due_keys
-from livemem.store.memory_keys import FOLDERS, KINDS, Kind
+from livemem.store.keys import MEMORY_FOLDERS, MEMORY_KINDS, MemoryKind
 from tests.simulation.choices import chance, some
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds.bank import sweep, sweep_all
@@ -147,7 +147,7 @@ class MemoryScene(Scene):
     def repeat(self, action: Action) -> list[str]:
         """Whoever asked asks again: it succeeds, and all of it has happened once."""
         self.do(action)
-        logs = [Log.read(self.bucket, kind) for kind in KINDS]
+        logs = [Log.read(self.bucket, kind) for kind in MEMORY_KINDS]
         times = {
             cause: sum(one["op_id"] == op_id(cause) for log in logs for one in log.operations) for cause in self.causes
         }
@@ -169,10 +169,10 @@ class MemoryScene(Scene):
             world.pass_time(seconds)
             look(self, world.new_process(), world.clock() + INVOCATION)
         wrong = self.check()
-        for kind in KINDS:
+        for kind in MEMORY_KINDS:
             standing = Log.read(self.bucket, kind).standing()
             wrong += [f"expired, and it stays: {one}" for one in standing.values() if not alive(one, self.now)]
-            folder = f"{SPACE}/memories/{FOLDERS[kind]}/snapshot/"
+            folder = f"{SPACE}/memories/{MEMORY_FOLDERS[kind]}/snapshot/"
             there = [key.removeprefix(folder) for key in self.bucket.objects if key.startswith(folder)]
             newest = max((name for name in there if name.endswith(".json")), default="")
             # Vectors that are newer than the newest snapshot may be under way.
@@ -184,17 +184,17 @@ class MemoryScene(Scene):
 
     def check(self, readers: Sequence[Process] = ()) -> list[str]:
         """What is wrong now: in the bucket, and in what these processes and a fresh one read."""
-        found = {kind: Log.read(self.bucket, kind) for kind in KINDS}
-        wrong = [one for kind in KINDS for one in wrong_log(self, kind, found[kind])]
+        found = {kind: Log.read(self.bucket, kind) for kind in MEMORY_KINDS}
+        wrong = [one for kind in MEMORY_KINDS for one in wrong_log(self, kind, found[kind])]
         if not wrong:
             # Reading builds on it.
             wrong = [one for reader in (*readers, self.world.new_process()) for one in _wrong_reads(reader, found)]
         return wrong
 
 
-def _wrong_reads(process: Process, found: Mapping[Kind, Log]) -> Iterator[str]:
+def _wrong_reads(process: Process, found: Mapping[MemoryKind, Log]) -> Iterator[str]:
     now = process.clock()
-    for kind in KINDS:
+    for kind in MEMORY_KINDS:
         wanted = {memory_id: memory for memory_id, memory in found[kind].standing().items() if alive(memory, now)}
         there = {one.memory_id: json.loads(one.model_dump_json()) for one in reading.all_of(process, SPACE, kind)}
         if there != wanted:
@@ -389,7 +389,7 @@ class MemoryHistory(History):
         self._of_some("split", self.scene.split)
 
     def bring_back(self) -> None:
-        logs = [Log.read(self.scene.bucket, kind) for kind in KINDS]
+        logs = [Log.read(self.scene.bucket, kind) for kind in MEMORY_KINDS]
         deleted = [one["memory"]["memory_id"] for log in logs for one in log.operations if one["op"] == "delete"]
         self._of_some("restore", self.scene.bring_back, deleted)
 
@@ -411,13 +411,15 @@ class MemoryHistory(History):
         self._bury()
         self.world.sent.clear()
         objects = self.scene.bucket.objects
-        for kind in KINDS:
+        for kind in MEMORY_KINDS:
             names = Log.read(self.scene.bucket, kind).names
             kept = self.choices.number(0, len(names))
             for name in names[kept:]:
                 del objects[name]
             # A backup that was made while memories were stored may have a snapshot that is newer than the log.
-            newest = f"{SPACE}/memories/{FOLDERS[kind]}/snapshot/{kept + self.choices.pick((0, SNAPSHOT_EVERY)):08d}~"
+            newest = (
+                f"{SPACE}/memories/{MEMORY_FOLDERS[kind]}/snapshot/{kept + self.choices.pick((0, SNAPSHOT_EVERY)):08d}~"
+            )
             for key in [key for key in objects if key.startswith(newest[:-9]) and key > newest]:
                 del objects[key]
             self.scene.told = [told for told in self.scene.told if told.kind != kind or told.number <= kept]
@@ -446,7 +448,7 @@ class MemoryHistory(History):
         topic = self.choices.pick(self.topics)
         thing = self.choices.number(0, len(TOPICS[topic]) - 1)
         wording = self.choices.number(0, len(TOPICS[topic][thing]) - 1)
-        kind: Kind = self.choices.pick(("fact", "fact", "fact", "fact", "goal"))
+        kind: MemoryKind = self.choices.pick(("fact", "fact", "fact", "fact", "goal"))
         ttl = self.choices.pick((None, None, None, "1m", "1h", "3h"))
         return MemoryDraft(text(topic, thing, wording), kind=kind, ttl=ttl, replace=chance(self.choices, 10))
 
@@ -461,7 +463,7 @@ class MemoryHistory(History):
     def _of_some(self, name: str, do: Any, memories: Sequence[str] | None = None) -> None:
         """Somebody does this to one of the memories, by default of those that there are."""
         if memories is None:
-            logs = [Log.read(self.scene.bucket, kind) for kind in KINDS]
+            logs = [Log.read(self.scene.bucket, kind) for kind in MEMORY_KINDS]
             memories = [memory["memory_id"] for log in logs for memory in log.alive(self.world.clock())]
         if memories:
             memory, cause = self.choices.pick(memories), self.scene.cause(name)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Protocol
 
-from livemem.store.memory_keys import FOLDERS, Kind
+from livemem.store.keys import MEMORY_FOLDERS, MemoryKind
 from tests.simulation.scene import SPACE
 from tests.support.bucket import FakeS3
 
@@ -82,7 +82,7 @@ def op_id(cause: str) -> str:
 class Told:
     """What a caller was told: the number of an operation of a kind's log, its cause and what it stored."""
 
-    kind: Kind
+    kind: MemoryKind
     number: int
     cause: str | None
     content: str
@@ -119,8 +119,8 @@ class Log:
     snapshots: dict[int, dict[str, Any]]
 
     @classmethod
-    def read(cls, bucket: FakeS3, kind: Kind) -> "Log":
-        folder = f"{SPACE}/memories/{FOLDERS[kind]}/"
+    def read(cls, bucket: FakeS3, kind: MemoryKind) -> "Log":
+        folder = f"{SPACE}/memories/{MEMORY_FOLDERS[kind]}/"
         below = sorted(key for key in bucket.objects if key.startswith(folder))
         names = [key for key in below if key.startswith(f"{folder}log/")]
         snapshots = {
@@ -168,10 +168,10 @@ def says(memory: Mapping[str, Any], content: str) -> bool:
     return wanted == plain(memory["content"]) or any(wanted == plain(one["content"]) for one in memory["history"])
 
 
-def wrong_log(users: Users, kind: Kind, found: Log) -> Iterator[str]:
+def wrong_log(users: Users, kind: MemoryKind, found: Log) -> Iterator[str]:
     """What is wrong with the log of a kind."""
     numbers = [operation["number"] for operation in found.operations]
-    keys = [f"{SPACE}/memories/{FOLDERS[kind]}/log/{number:08d}.json" for number in range(1, len(numbers) + 1)]
+    keys = [f"{SPACE}/memories/{MEMORY_FOLDERS[kind]}/log/{number:08d}.json" for number in range(1, len(numbers) + 1)]
     if numbers != list(range(1, len(numbers) + 1)) or found.names != keys:
         yield f"{kind}: the numbers are not dense: {found.names}"
         return
@@ -183,7 +183,7 @@ def wrong_log(users: Users, kind: Kind, found: Log) -> Iterator[str]:
             yield f"{kind}: {one}"
 
 
-def _wrong_steps(users: Users, kind: Kind, found: Log) -> Iterator[str]:
+def _wrong_steps(users: Users, kind: MemoryKind, found: Log) -> Iterator[str]:
     """Each operation follows from the state before: nothing is lost, nothing is shortened that nobody asked for."""
     there: dict[str, dict[str, Any]] = {}
     for operation in found.operations:
@@ -204,7 +204,7 @@ def _wrong_steps(users: Users, kind: Kind, found: Log) -> Iterator[str]:
         yield from (f"{number}: {one}" for one in _wrong_change(users, operation, old, before))
 
 
-def _wrong_speakers(users: Users, kind: Kind, found: Log) -> Iterator[str]:
+def _wrong_speakers(users: Users, kind: MemoryKind, found: Log) -> Iterator[str]:
     """No words stand with the time or the speaker of others. Those that a correction brought have none."""
     by_correction: set[str] = set()
     for operation in found.operations:
@@ -281,7 +281,7 @@ def _wrong_merge(operation: Mapping[str, Any], old: Mapping[str, Any]) -> Iterat
         yield f"{other} was merged into {old['content']}"
 
 
-def _wrong_told(users: Users, kind: Kind, found: Log) -> Iterator[str]:
+def _wrong_told(users: Users, kind: MemoryKind, found: Log) -> Iterator[str]:
     """What was acknowledged is in the operation of which its caller was told, or (a repeat) in an earlier one."""
     for told in users.told:
         if told.kind != kind:
@@ -296,7 +296,7 @@ def _wrong_told(users: Users, kind: Kind, found: Log) -> Iterator[str]:
             yield f"not in its operation: {told}"
 
 
-def _wrong_pairs(users: Users, kind: Kind, found: Log) -> Iterator[str]:
+def _wrong_pairs(users: Users, kind: MemoryKind, found: Log) -> Iterator[str]:
     """No two say the same, but what holds for a time beside what holds for ever, and what was put there by hand."""
     by_hand = {
         part["memory"]["memory_id"]
@@ -331,7 +331,7 @@ def _revived(found: Log, skew: timedelta) -> Iterator[str]:
         there[memory["memory_id"]] = memory
 
 
-def _wrong_snapshots(users: Users, kind: Kind, found: Log) -> Iterator[str]:
+def _wrong_snapshots(users: Users, kind: MemoryKind, found: Log) -> Iterator[str]:
     """A snapshot of this log says what the log says."""
     for number, snapshot in found.snapshots.items():
         if number > len(found.operations) or snapshot["op_id"] != found.operations[number - 1]["op_id"]:

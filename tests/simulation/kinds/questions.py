@@ -15,7 +15,6 @@ from livemem.jobs.shares import CROWDED, Waited
 from livemem.llm.client import Messages
 from livemem.process import Process
 from livemem.spaces import caps
-from livemem.store import ask_keys as keys
 from livemem.store import timing
 from tests.simulation.model import Model
 from tests.simulation.pairs import CROSSED, Pair, cut, failing
@@ -97,7 +96,7 @@ class QuestionScene(Scene):
         self.world.agent.asked.clear()
 
     def _find(self, key: str) -> Any:
-        saved = questions.find(self.world.with_parts(), SPACE, keys.request_of(AUTHOR, key))
+        saved = questions.find(self.world.with_parts(), SPACE, questions.request_of(AUTHOR, key))
         return saved and saved.value
 
     def rest(self) -> list[str]:

@@ -18,7 +18,7 @@ from livemem.signin import person as people
 from livemem.signin import registration as clients
 from livemem.signin.exchange import Issued
 from livemem.signin.refusal import Refused
-from livemem.store import keys, oauth_keys
+from livemem.store.bucket import GRANT, OAUTH, TOKENS
 from tests.simulation.pairs import Pair, cut, echoed, late, lost, together
 from tests.simulation.scene import Action, Kind, Sampled, Scene
 from tests.support.mcp import token
@@ -139,8 +139,8 @@ class SignInScene(Scene):
         return True
 
     def _wrong_end(self) -> Iterator[str]:
-        left = self.world.keys(oauth_keys.OAUTH)
-        passing = [key for key in left if not key.startswith(oauth_keys.GRANTS)]
+        left = self.world.keys(OAUTH)
+        passing = [key for key in left if not key.startswith(GRANT.prefix())]
         if passing:
             yield f"{LOST}: {passing[0]} was not removed"
 
@@ -148,7 +148,7 @@ class SignInScene(Scene):
 def a_token(scene: Scene) -> None:
     """A person with a token, a space, and a client that asks."""
     entry = token(PERSON, "read", "write").model_copy(update={"email": EMAIL})
-    scene.world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=[entry]).to_bytes())
+    scene.world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=[entry]).to_bytes())
     scene.world.new_process()
 
 

@@ -13,7 +13,7 @@ from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
 from livemem.errors import Forbidden, NotConfigured, RegistryUnreadable, StoreUnavailable, Unauthenticated
 from livemem.settings import Settings
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.support.cases import each
 from tests.support.world import BOOTSTRAP_KEY, START, World
 
@@ -32,7 +32,7 @@ def token(secret: str = SECRET, **changes: Any) -> Token:
 
 def world_with(*tokens: Token) -> World:
     world = World()
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
     return world
 
 
@@ -109,7 +109,7 @@ def test_a_list_of_spaces_admits_these_and_no_other(space_ids: list[str], space_
         # The same answer whether the space exists or not: nothing but the registry was asked.
         with pytest.raises(Forbidden):
             enter(world, needs="read", space_id=space_id)
-        assert {key for _, key in world.client.requests} == {keys.TOKENS}
+        assert {key for _, key in world.client.requests} == {TOKENS}
 
 
 def test_a_missing_permission_is_told_before_anything_about_the_space():
@@ -221,7 +221,7 @@ def test_with_a_weak_bootstrap_key_nobody_is_let_in_not_even_a_valid_token(key: 
 @each("body", [b"", b"{", b"[]", b'{"tokens": [{}]}', b'{"tokens": 1}', b"\xff", b'{"tokens": [{"hash": 1}]}'])
 def test_an_unreadable_registry_lets_no_token_in_but_the_bootstrap_key(body: bytes):
     world = World()
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=body)
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=body)
 
     with pytest.raises(RegistryUnreadable):
         enter(world)

@@ -14,7 +14,7 @@ from livemem.access.principal import Principal
 from livemem.access.registry import Maker, Registry, Token
 from livemem.access.tokens import TokenRequest
 from livemem.errors import Forbidden, NotFound, StoreUnavailable, Unauthenticated
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from livemem.store.stored_documents import StoredDocument
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
 from tests.unit.access.test_access import enter
@@ -32,7 +32,7 @@ def of(name: str) -> str:
 
 def stored(world: World) -> dict[str, Token]:
     """The entries by hash."""
-    return {entry.hash: entry for entry in Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens}
+    return {entry.hash: entry for entry in Registry.from_bytes(world.text(TOKENS).encode()).tokens}
 
 
 def make(world: World, name: str, by: str | None = None, **changes: Any) -> Token:
@@ -284,7 +284,7 @@ def test_a_registry_of_an_older_version_names_no_makers_and_is_managed_as_ever()
     for field in (b'"made_by": null', b'"rotated_at": null'):
         assert field in body
         body = body.replace(b",\n      " + field, b"")
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=body)
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=body)
 
     make(world, "new", by="boss")
     revoked = management.revoke(world.process, EVERYONE, of("boss"))
@@ -300,7 +300,7 @@ def test_circles_that_somebody_wrote_into_the_bucket_end():
 
     world = World()
     circle = Registry(tokens=[entry("ann", "bob"), entry("bob", "cat"), entry("cat", "ann"), entry("dan", "dan")])
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=circle.to_bytes())
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=circle.to_bytes())
 
     assert set(management.revoke(world.process, EVERYONE, of("ann")).others) == {of("bob"), of("cat")}
     management.ended(world.process, EVERYONE, dry_run=False)

@@ -10,7 +10,7 @@ from livemem.access.management import TokenUpdate
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
 from livemem.errors import Conflict, Forbidden, InvalidRequest, LiveMemoryError, NotFound, Unauthenticated
-from livemem.store import keys
+from livemem.store.bucket import LAST_USED, TOKENS
 from tests.support.world import EVERYONE, World
 from tests.unit.access.test_access import enter
 from tests.unit.access.test_tokens import make
@@ -24,7 +24,7 @@ forget = partial(management.revoke, successors=False, descendants=False, forget=
 
 
 def stored(world: World) -> dict[str, Token]:
-    return {entry.name: entry for entry in Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens}
+    return {entry.name: entry for entry in Registry.from_bytes(world.text(TOKENS).encode()).tokens}
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_when_a_token_was_last_used_is_shown_and_was_noted_beside_the_request(wo
     (_,) = world.background
     world.clock.move(5)
     world.do_background()
-    assert world.client.requests == [("PUT", keys.last_used(ANN))]
+    assert world.client.requests == [("PUT", LAST_USED.key(ANN))]
 
     page, _ = management.page(world.process, EVERYONE, limit=50)
 
@@ -208,7 +208,7 @@ def test_the_beginning_of_two_hashes_names_none_of_them(world: World):
     twins = [
         Token(hash=f"sha256:{'a' * 16}{digit * 48}", name="x", permissions=["read"], space_ids=[]) for digit in "01"
     ]
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=twins).to_bytes())
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=Registry(tokens=twins).to_bytes())
 
     with pytest.raises(Conflict, match="2 tokens"):
         forget(world.process, EVERYONE, "a" * 16)
@@ -222,7 +222,7 @@ def test_revoking_ends_what_the_token_was_rotated_to_as_well_unless_that_is_not_
         name: stored(world)[name].model_copy(update={"replaced_by": after and secret.digest(after)})
         for name, after in (("ann", b"lm_bob"), ("bob", b"lm_cat"), ("cat", b"lm_ann"), ("dan", None))
     }
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=list(entries.values())).to_bytes())
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=Registry(tokens=list(entries.values())).to_bytes())
 
     management.revoke(world.process, EVERYONE, ANN, successors=False)
     assert [name for name, entry in stored(world).items() if entry.revoked] == ["ann"]

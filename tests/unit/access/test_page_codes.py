@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from livemem.access import page_codes
 from livemem.access.registry import Registry, Token
 from livemem.errors import StoreUnavailable, Unauthenticated
-from livemem.store import keys, page_keys
+from livemem.store.bucket import PAGE_CODE, TOKENS
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.mcp import token
@@ -28,7 +28,7 @@ def with_token(world: World) -> World:
 
 
 def keep(world: World, *tokens: Token) -> None:
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
     world.new_process()
     world.client.reset()
 
@@ -43,19 +43,19 @@ def redeemed(world: World, code: str) -> str | None:
 def held(world: World) -> str:
     """All of the bucket that codes are about, as text."""
     return "".join(
-        f"{key} {stored.body!r}" for key, stored in world.inner.objects.items() if key.startswith(page_keys.PAGE_CODES)
+        f"{key} {stored.body!r}" for key, stored in world.inner.objects.items() if key.startswith(PAGE_CODE.prefix())
     )
 
 
 def test_a_code_gives_its_token_once_for_a_get_and_a_put(world):
     code = page_codes.make(world.process, SECRET)
-    assert [verb for verb, key in world.client.requests if key.startswith(page_keys.PAGE_CODES)] == ["PUT"]
+    assert [verb for verb, key in world.client.requests if key.startswith(PAGE_CODE.prefix())] == ["PUT"]
     world.client.reset()
 
     found, principal = page_codes.redeem(world.process, code)
 
     assert (found, principal.name) == (SECRET, token(SECRET, "read").name)
-    assert [verb for verb, key in world.client.requests if key.startswith(page_keys.PAGE_CODES)] == ["GET", "PUT"]
+    assert [verb for verb, key in world.client.requests if key.startswith(PAGE_CODE.prefix())] == ["GET", "PUT"]
     assert redeemed(world, code) is None
 
 
@@ -66,7 +66,7 @@ def test_the_bucket_holds_neither_the_token_nor_the_code_before_and_after(world)
     after = held(world)
 
     for text in (before, after):
-        assert page_keys.PAGE_CODES in text
+        assert PAGE_CODE.prefix() in text
         assert SECRET not in text
         assert SECRET[3:] not in text
         assert code not in text
@@ -76,7 +76,7 @@ def test_the_bucket_holds_neither_the_token_nor_the_code_before_and_after(world)
 def test_two_codes_of_one_token_hide_it_differently(world):
     first, other = (page_codes.make(world.process, SECRET) for _ in range(2))
 
-    bodies = {stored.body for key, stored in world.inner.objects.items() if key.startswith(page_keys.PAGE_CODES)}
+    bodies = {stored.body for key, stored in world.inner.objects.items() if key.startswith(PAGE_CODE.prefix())}
     assert len(bodies) == 2
     assert redeemed(world, other) == redeemed(world, first) == SECRET
 
@@ -144,7 +144,7 @@ def redeemed_or_unavailable(world: World, code: str) -> str | None:
 
 def test_a_code_that_a_late_request_would_make_again_stays_redeemed(world):
     code = page_codes.make(world.process, SECRET)
-    ((key, first),) = (one for one in world.inner.objects.items() if one[0].startswith(page_keys.PAGE_CODES))
+    ((key, first),) = (one for one in world.inner.objects.items() if one[0].startswith(PAGE_CODE.prefix()))
     page_codes.redeem(world.process, code)
 
     with pytest.raises(ClientError, match="PreconditionFailed"):

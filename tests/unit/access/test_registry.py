@@ -13,7 +13,7 @@ from livemem.errors import Busy, Forbidden, PreconditionLost, RegistryUnreadable
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.lifecycle import SpaceRequest
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from livemem.store.stored import UPDATE_TRIES
 from livemem.store.stored_documents import StoredDocument
 from tests.support.counting import Killed
@@ -25,11 +25,11 @@ QUARTER = 21 * 60
 
 
 def put(world: World, *tokens: Token) -> None:
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
 
 
 def stored(world: World) -> list[Token]:
-    return Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens
+    return Registry.from_bytes(world.text(TOKENS).encode()).tokens
 
 
 def test_the_registry_is_asked_once_in_thirty_seconds():
@@ -39,7 +39,7 @@ def test_the_registry_is_asked_once_in_thirty_seconds():
         enter(world)
         world.clock.move(2.9)
 
-    assert world.client.requests == [("GET", keys.TOKENS)]
+    assert world.client.requests == [("GET", TOKENS)]
 
 
 def test_after_thirty_seconds_it_is_asked_again_by_its_etag_and_not_transferred():
@@ -53,7 +53,7 @@ def test_after_thirty_seconds_it_is_asked_again_by_its_etag_and_not_transferred(
 
     world.inner.get_object = listening
     enter(world)
-    etag = world.inner.objects[keys.TOKENS].etag
+    etag = world.inner.objects[TOKENS].etag
 
     world.clock.move(LIFE)
     enter(world)
@@ -81,7 +81,7 @@ def test_a_newer_version_is_read_by_its_new_lines_alone_and_is_what_all_of_it_sa
     # The beginning, the revoked one and the new one.
     assert len(parsed) == 3
     monkeypatch.undo()
-    assert found == Registry.from_bytes(world.text(keys.TOKENS).encode())
+    assert found == Registry.from_bytes(world.text(TOKENS).encode())
     assert found.tokens == changed
 
 
@@ -99,11 +99,11 @@ def test_a_newer_version_is_read_by_its_new_lines_alone_and_is_what_all_of_it_sa
 def test_a_registry_in_any_layout_is_read(body: Any):
     world = world_with(*(token(hash=f"sha256:{number:064x}") for number in range(3)))
     there = Registry(tokens=stored(world))
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=body(there))
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=body(there))
 
     found = registries.registry(world.process, fresh=True)
 
-    assert found.tokens == Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens
+    assert found.tokens == Registry.from_bytes(world.text(TOKENS).encode()).tokens
     assert len(found.tokens) in (3, 0)
 
 
@@ -143,7 +143,7 @@ def test_the_first_token_of_a_bucket_without_a_registry_works_within_thirty_seco
 def test_a_registry_that_was_removed_lets_nobody_in_any_more():
     world = world_with(token())
     enter(world)
-    world.inner.delete_object(Bucket="b", Key=keys.TOKENS)
+    world.inner.delete_object(Bucket="b", Key=TOKENS)
 
     world.clock.move(LIFE)
 
@@ -154,7 +154,7 @@ def test_a_registry_that_was_removed_lets_nobody_in_any_more():
 def test_a_registry_that_became_unreadable_lets_nobody_in_although_it_was_read_before():
     world = world_with(token())
     enter(world)
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=b"{")
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=b"{")
 
     world.clock.move(LIFE)
 
@@ -188,11 +188,11 @@ def test_a_token_with_a_list_gets_the_space_that_it_creates_at_once_and_others_d
 
 def test_a_token_for_all_spaces_stays_one_for_all_spaces():
     world = world_with(token())
-    before = world.text(keys.TOKENS)
+    before = world.text(TOKENS)
 
     meta = create(world, limited("ann"))
 
-    assert world.text(keys.TOKENS) == before
+    assert world.text(TOKENS) == before
     assert meta.consolidation_threshold == world.settings.consolidation_threshold
 
 
@@ -279,11 +279,11 @@ def test_a_deletion_that_died_before_it_changed_the_lists_leaves_nobody_the_next
 
 def test_deleting_a_space_that_is_on_no_list_does_not_touch_the_registry():
     world = world_with(token(space_ids=["other"]))
-    before = world.text(keys.TOKENS)
+    before = world.text(TOKENS)
 
     registries.forget_space(world.process, "demo")
 
-    assert world.text(keys.TOKENS) == before
+    assert world.text(TOKENS) == before
     assert world.client.counts["PUT"] == 0
 
 
@@ -320,12 +320,12 @@ def test_a_change_that_always_loses_is_given_up():
 
 def test_fields_that_a_newer_version_added_survive_a_change_of_the_registry():
     world = world_with(token(space_ids=["demo"], colour="blue"))
-    body = json.loads(world.text(keys.TOKENS)) | {"scheme": "v2"}
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=json.dumps(body).encode())
+    body = json.loads(world.text(TOKENS)) | {"scheme": "v2"}
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=json.dumps(body).encode())
 
     registries.allow_space(world.process, limited("ann", "demo"), "new")
 
-    after = json.loads(world.text(keys.TOKENS))
+    after = json.loads(world.text(TOKENS))
     assert (after["scheme"], after["tokens"][0]["colour"]) == ("v2", "blue")
     assert after["tokens"][0]["space_ids"] == ["demo", "new"]
 
@@ -335,7 +335,7 @@ def test_the_registry_never_holds_the_token_itself():
 
     registries.allow_space(world.process, limited("ann", "demo"), "new")
 
-    assert SECRET not in world.text(keys.TOKENS)
+    assert SECRET not in world.text(TOKENS)
 
 
 def gets(world: World) -> int:

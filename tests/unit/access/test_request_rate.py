@@ -13,7 +13,7 @@ from livemem.access.principal import Principal
 from livemem.access.registry import Registry
 from livemem.errors import CapReached, Forbidden, StoreUnavailable
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store.bucket import REQUEST_COUNT, TOKENS
 from livemem.upkeep import sweep
 from tests.support.cases import each
 from tests.support.mcp import token
@@ -27,7 +27,7 @@ MOST = 5 * request_rate.SECONDS
 def world_of(settings: Mapping[str, int] = MappingProxyType({}), secrets: Iterable[str] = ("lm_a",)) -> World:
     world = World(**settings)
     entries = [token(secret, "read", spaces=()) for secret in secrets]
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=entries).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=entries).to_bytes())
     world.clock.moment = world.clock.moment.replace(second=0, microsecond=0)
     world.new_process()
     return world
@@ -231,7 +231,7 @@ def test_a_token_for_all_spaces_with_admin_gets_through_and_0_is_any_number():
 
     assert all(ask(world, world.process, BOOTSTRAP_KEY) is None for _ in range(300))
     assert flood(unlimited, [unlimited.process], 1, 200) == [2_000]
-    assert not unlimited.keys(keys.REQUEST_COUNTS)
+    assert not unlimited.keys(REQUEST_COUNT.prefix())
 
 
 def test_a_store_that_does_not_answer_refuses_nobody(monkeypatch: pytest.MonkeyPatch):
@@ -250,7 +250,7 @@ def test_what_others_put_among_the_counts_counts_nothing():
     world = world_of(SPACE)
     number = int(world.clock().timestamp()) // request_rate.SECONDS
     for name in ("x", "01ARZ3NDEKTSV4RRFFQ69G5FAV-9999999x", "01ARZ3NDEKTSV4RRFFQ69G5FAV"):
-        world.inner.put_object(Bucket="bucket", Key=keys.request_counts_prefix(number, "space-demo") + name, Body=b"")
+        world.inner.put_object(Bucket="bucket", Key=REQUEST_COUNT.prefix(number, "space-demo") + name, Body=b"")
 
     assert flood(world, [world.process], 1, 5) == [MOST]
 
@@ -258,13 +258,13 @@ def test_what_others_put_among_the_counts_counts_nothing():
 def test_the_daily_sweep_removes_counts_that_nobody_needs():
     world = world_of(SPACE)
     flood(world, [world.process], 3, 40)
-    old = world.keys(keys.REQUEST_COUNTS)
+    old = world.keys(REQUEST_COUNT.prefix())
     world.clock.move(request_rate.KEPT + 1)
     flood(world, [world.process], 1, 40)
 
     sweep.sweep(world.process, deadline=world.clock() + INVOCATION, everything=True)
 
-    left = world.keys(keys.REQUEST_COUNTS)
+    left = world.keys(REQUEST_COUNT.prefix())
     assert old
     assert left
     assert not set(old) & set(left)

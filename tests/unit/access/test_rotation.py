@@ -11,7 +11,7 @@ from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
 from livemem.access.rotation import Rotated
 from livemem.errors import Conflict, InvalidRequest, LiveMemoryError, StoreUnavailable, Unauthenticated
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.support.cases import each
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
 from tests.unit.access.test_access import enter
@@ -24,7 +24,7 @@ forget = partial(management.revoke, successors=False, descendants=False, forget=
 
 
 def stored(world: World) -> dict[str, Token]:
-    return {entry.hash: entry for entry in Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens}
+    return {entry.hash: entry for entry in Registry.from_bytes(world.text(TOKENS).encode()).tokens}
 
 
 def of(text: str) -> str:

@@ -18,7 +18,7 @@ from livemem.errors import (
     TooLarge,
     Unauthenticated,
 )
-from livemem.store import keys
+from livemem.store.bucket import TOKENS
 from tests.support.cases import each
 from tests.support.world import EVERYONE, World
 from tests.unit.access.test_access import enter
@@ -45,7 +45,7 @@ def test_the_first_token_makes_the_registry_and_lets_its_agent_in():
     assert (found.name, found.permissions, found.space_ids) == ("ann", {"read", "write"}, {"demo"})
     with pytest.raises(Forbidden):
         enter(world, "Bearer lm_secret", space_id="other")
-    stored = world.text(keys.TOKENS)
+    stored = world.text(TOKENS)
     assert "lm_secret" not in stored
     assert Registry.from_bytes(stored.encode()).tokens[0].permissions == ["read", "write"]
 
@@ -61,7 +61,7 @@ def test_two_who_make_a_token_at_once_leave_two():
     world.client.before = somebody_else
     make(world)
 
-    assert [token.name for token in Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens] == ["bob", "ann"]
+    assert [token.name for token in Registry.from_bytes(world.text(TOKENS).encode()).tokens] == ["bob", "ann"]
 
 
 @each(
@@ -98,7 +98,7 @@ def test_a_token_that_can_not_be_one_is_refused_with_the_field(changes: dict[str
         make(world, **changes)
 
     assert [item.field for item in refused.value.fields] == [field]
-    assert keys.TOKENS not in world.keys("_system/")
+    assert TOKENS not in world.keys("_system/")
 
 
 def test_a_list_of_more_spaces_than_allowed_is_too_large():
@@ -112,7 +112,7 @@ def test_what_was_asked_for_is_in_the_registry():
     made = make(world, space_ids=["b", "a", "b"], expires_in_days=30, email="ann@example.org")
 
     assert (made.text, made.token.hash) == ("lm_secret", secret.digest(b"lm_secret"))
-    (entry,) = Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens
+    (entry,) = Registry.from_bytes(world.text(TOKENS).encode()).tokens
     assert entry == made.token
     assert (entry.space_ids, entry.permissions, entry.email) == (["b", "a"], ["read", "write"], "ann@example.org")
     assert (entry.created_at, entry.expires_at) == ("2026-02-20T14:00:00Z", "2026-03-22T14:00:00Z")
@@ -138,7 +138,7 @@ def test_nobody_gives_what_it_has_not_itself(by: Principal, changes: dict[str, A
     with pytest.raises(Forbidden):
         make(world, by=by, **changes)
 
-    assert keys.TOKENS not in world.keys("_system/")
+    assert TOKENS not in world.keys("_system/")
     assert make(world, by=limited("admin", "read", "write", spaces=("demo", "x"))).token.space_ids == ["demo"]
 
 
@@ -146,7 +146,7 @@ def test_an_admin_who_was_revoked_a_moment_ago_makes_no_new_token():
     world = World()
     make(world, "lm_boss", name="boss", permissions=["read", "write", "admin"])
     boss = enter(world, "Bearer lm_boss", needs="admin")
-    registry = Registry.from_bytes(world.text(keys.TOKENS).encode())
+    registry = Registry.from_bytes(world.text(TOKENS).encode())
     for change, error in (
         ({"revoked": True}, Unauthenticated),
         ({"permissions": ["read", "write"]}, Forbidden),
@@ -155,12 +155,12 @@ def test_an_admin_who_was_revoked_a_moment_ago_makes_no_new_token():
         ({"hash": secret.digest(b"another")}, Unauthenticated),
     ):
         changed = registry.model_copy(update={"tokens": [registry.tokens[0].model_copy(update=change)]})
-        world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=changed.to_bytes())
+        world.inner.put_object(Bucket="b", Key=TOKENS, Body=changed.to_bytes())
 
         with pytest.raises(error):
             make(world, "lm_new", by=boss)
 
-        assert len(Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens) == 1
+        assert len(Registry.from_bytes(world.text(TOKENS).encode()).tokens) == 1
 
 
 @pytest.mark.parametrize("answer", ["lost, the store's client asks again", "lost for good"])
@@ -178,7 +178,7 @@ def test_a_token_whose_answer_the_store_lost_is_entered_once(answer: str):
         world.client.break_at(1, "PreconditionFailed", 412, done=True)
         make(world)
 
-    stored = Registry.from_bytes(world.text(keys.TOKENS).encode())
+    stored = Registry.from_bytes(world.text(TOKENS).encode())
     assert [entry.name for entry in stored.tokens] == ["bob", "ann"]
 
 
@@ -205,12 +205,12 @@ def test_there_is_an_end_to_the_number_of_tokens(monkeypatch: pytest.MonkeyPatch
 
 def test_a_damaged_registry_is_not_written_over():
     world = World()
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=b"{")
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=b"{")
 
     with pytest.raises(RegistryUnreadable):
         make(world)
 
-    assert world.text(keys.TOKENS) == "{"
+    assert world.text(TOKENS) == "{"
 
 
 def test_tokens_of_one_name_do_not_share_what_one_of_them_creates():
@@ -231,7 +231,7 @@ def test_an_entry_that_names_no_spaces_lets_nobody_in():
     world = World()
     entry = {"hash": secret.digest(b"lm_x"), "name": "ann", "permissions": ["read"]}
     body = Registry.model_validate({"tokens": [entry]}).to_bytes().replace(b'"space_ids": null,', b"")
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=body)
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=body)
 
     with pytest.raises(RegistryUnreadable):
         enter(world, "Bearer lm_x", space_id="demo")

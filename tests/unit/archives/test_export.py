@@ -22,7 +22,8 @@ from livemem.erasure import former_versions
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
-from livemem.store import keys
+from livemem.store import bucket, keys
+from livemem.store.bucket import BACKUP_OBJECT, EXPORT, TOKENS, UPLOAD
 from livemem.store.stored import Stored
 from tests.support.archives import download, export_now, exported, import_it, lived_in, unpack
 from tests.support.bucket import error
@@ -63,7 +64,7 @@ def test_an_archive_holds_the_space_as_it_is_in_the_bucket_and_its_manifest_last
     in_bucket = {
         key: stored.body
         for key, stored in world.inner.objects.items()
-        if key.startswith("demo/") and not keys.is_derived(key.removeprefix("demo/"))
+        if key.startswith("demo/") and not bucket.is_derived(key.removeprefix("demo/"))
     }
     files = unpack(exported(world))
     assert list(files)[-1] == "demo/_manifest.json"
@@ -96,7 +97,7 @@ def test_the_systems_tar_reads_names_of_any_length(world, tmp_path):
 def test_no_token_no_key_and_nothing_of_another_space_is_in_it(world):
     world.create_space("other")
     world.note("of another space", space_id="other")
-    world.store.put(keys.TOKENS, registry.Registry(tokens=[]).to_bytes() + b"sha256:feedfeed")
+    world.store.put(TOKENS, registry.Registry(tokens=[]).to_bytes() + b"sha256:feedfeed")
     files = unpack(exported(world))
     text = b"".join(files.values())
     assert all(name.startswith("demo/") for name in files)
@@ -116,7 +117,7 @@ def test_what_no_import_would_take_is_left_out_and_named(world):
 
 def test_a_url_of_a_quarter_of_an_hour_is_the_answer(world):
     answer = export_now(world)
-    assert f"{keys.export('demo', answer.backup_id)}?get_object&expires=900" in answer.url
+    assert f"{EXPORT.key('demo', answer.backup_id)}?get_object&expires=900" in answer.url
     assert answer.expires_at == "2026-02-20T14:15:00Z"
 
 
@@ -130,7 +131,7 @@ def test_an_archive_that_is_there_is_answered_at_once(world):
 
 def test_an_archive_that_has_gone_is_made_anew(world):
     first = export_now(world)
-    world.store.delete(keys.export("demo", first.backup_id))
+    world.store.delete(EXPORT.key("demo", first.backup_id))
     assert download(world, export_now(world))
 
 
@@ -274,7 +275,7 @@ def test_of_two_deliveries_of_one_invocation_one_makes_the_archive(small_parts):
     world.client.after = between
     outcomes.append(world.work(payload)["status"])
     assert outcomes == ["done", "overtaken"]
-    assert world.inner.objects[keys.export("demo", backup_id)].body == whole
+    assert world.inner.objects[EXPORT.key("demo", backup_id)].body == whole
     assert not world.inner.uploads
     assert world.work(payload) == {"status": "done"}
 
@@ -318,7 +319,7 @@ def test_a_lost_answer_to_the_end_of_an_upload_is_looked_for(small_parts):
 
 def test_a_damaged_backup_is_told_once_and_then_tried_anew(world):
     manifest = world.back_up()
-    broken = keys.backup_object("demo", manifest.job_id, "bank/log.md")
+    broken = BACKUP_OBJECT.key("demo", manifest.job_id, "bank/log.md")
     whole = world.inner.objects[broken]
     # Its size is the same.
     world.store.put(broken, whole.body[::-1])
@@ -331,7 +332,7 @@ def test_a_damaged_backup_is_told_once_and_then_tried_anew(world):
 def test_what_failed_unseen_is_told_to_the_next_who_asks(world):
     manifest = world.back_up()
     queued(world, manifest.job_id)
-    world.store.delete(keys.backup_object("demo", manifest.job_id, "bank/log.md"))
+    world.store.delete(BACKUP_OBJECT.key("demo", manifest.job_id, "bank/log.md"))
     payload = KIND.payload("demo", manifest.job_id)
     assert world.work(payload)["status"] == "failed"
     with pytest.raises(BackupDamaged):
@@ -355,7 +356,7 @@ def test_a_busy_space_and_unknown_backups_are_told(world):
 def test_archives_and_uploads_are_kept_for_a_day(world, small_parts):
     small_parts(world)
     exported(world)
-    world.store.put(keys.upload(world.ids()), b"archive")
+    world.store.put(UPLOAD.key(world.ids()), b"archive")
     world.clock.move(24 * 3_600 - 1)
     assert archive_expiry.expire(world.process).bytes == 0
     world.clock.move(3)
@@ -372,7 +373,7 @@ def test_an_upload_in_parts_that_somebody_goes_on_with_is_left_alone(small_parts
     world = small_parts(in_pieces(World()))
     backup_id = world.back_up().job_id
     saved = queued(world, backup_id)
-    key = keys.export("demo", backup_id)
+    key = EXPORT.key("demo", backup_id)
     known, unknown = (world.inner.create_multipart_upload(Bucket="bucket", Key=key)["UploadId"] for _ in range(2))
     world.clock.move(25 * 3_600)
     jobs.change(world.process, saved, upload_id=known)
@@ -394,7 +395,7 @@ def test_where_the_store_can_not_tell_of_uploads_in_parts_those_that_are_known_a
     world = small_parts(in_pieces(World()))
     backup_id = world.back_up().job_id
     saved = queued(world, backup_id)
-    upload = world.inner.create_multipart_upload(Bucket="bucket", Key=keys.export("demo", backup_id))
+    upload = world.inner.create_multipart_upload(Bucket="bucket", Key=EXPORT.key("demo", backup_id))
     jobs.change(world.process, saved, upload_id=upload["UploadId"])
     world.clock.move(25 * 3_600)
 

@@ -28,8 +28,7 @@ from livemem.recall import search
 from livemem.rooms import message as messages
 from livemem.rooms import posting
 from livemem.spaces import totals
-from livemem.store import keys as all_keys
-from livemem.upkeep import packages
+from livemem.store import bucket
 from tests.support.agent import USED, calls, responds, results, says
 from tests.support.asking import Asking, left_open, talk_of
 from tests.support.cases import each
@@ -522,17 +521,17 @@ def test_a_question_that_somebody_has_broken_is_told_and_costs_no_other():
     assert asking.ask(key="other").status == "done"
 
 
-def test_every_object_of_a_question_belongs_to_one_room():
+def test_every_object_of_a_question_is_of_a_kind():
     asking = Asking()
     asking.ask()
     asking.script(LlmError("llm_timeout", "Slow."))
     asking.order(user="bob")
     names = asking.names("")
 
-    assert {sum(package.owns(name) for package in packages.PACKAGES) for name in names} == {1}
+    assert all(bucket.kind_of(name) for name in names)
     kept = [name for name in names if name.startswith(("_asks/", "sessions/"))]
     assert kept
-    assert all(all_keys.is_derived(name) for name in kept)
+    assert all(bucket.is_derived(name) for name in kept)
 
 
 def test_secrets_are_taken_out_of_a_question_where_the_settings_say_so():

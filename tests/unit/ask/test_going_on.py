@@ -17,8 +17,8 @@ from livemem.jobs.worker import MOST_ATTEMPTS, PAUSE
 from livemem.llm.client import LlmError
 from livemem.memories import reading
 from livemem.spaces import due_index
-from livemem.store import ask_keys as keys
 from livemem.store import due_keys, timing
+from livemem.store.bucket import QUESTION, SESSION
 from tests.support.agent import calls, responds
 from tests.support.asking import Asking, left_open, sweep_questions, talk_of
 from tests.support.cases import each
@@ -57,7 +57,7 @@ class Scene(Asking):
         return self.order("Please keep that.", key=KEY)
 
     def check(self) -> None:
-        asked = questions.load(self.process, "demo", keys.request_of("ann", KEY), "ann")
+        asked = questions.load(self.process, "demo", questions.request_of("ann", KEY), "ann")
         assert (asked.status, asked.answer.message) == ("done", "Stored.")
         assert [one.error for one in asked.calls()] == [None] * 7
         kinds: tuple[tuple[Any, list[str]], ...] = (
@@ -71,7 +71,7 @@ class Scene(Asking):
         assert len(self.names("memories/goals/log/")) == 1
         said = self.names("conversations/")
         assert [sum(part in name for name in said) for part in ("/turns/", "/conversation.json")] == [1, 1]
-        session = json.loads(self.world.text(keys.session("demo", "ann")))
+        session = json.loads(self.world.text(SESSION.key("demo", "ann")))
         assert session["requests"] == [asked.job_id]
         assert asked.usage.calls == len(STEPS)
         assert left_open(self.world) == []
@@ -130,7 +130,7 @@ def _sweep_up(scene: Scene) -> None:
 
 def _kept(scene: Scene) -> int | None:
     """How many answers of the model are in the bucket; None where there is no question."""
-    found = questions.find(scene.process, "demo", keys.request_of("ann", KEY))
+    found = questions.find(scene.process, "demo", questions.request_of("ann", KEY))
     return len(found.value.steps) if found else None
 
 
@@ -171,7 +171,7 @@ def test_a_store_that_fails_at_any_request_costs_a_repeat_and_nothing_else(done:
 
 def _check_after_errors(scene: Scene) -> None:
     """As `check`, but that the usage may hold an answer that was paid for and lost."""
-    asked = questions.load(scene.process, "demo", keys.request_of("ann", KEY), "ann")
+    asked = questions.load(scene.process, "demo", questions.request_of("ann", KEY), "ann")
     assert asked.status == "done"
     assert len(scene.names("memories/facts/log/")) == 4
     assert len(scene.names("memories/goals/log/")) == 1
@@ -284,7 +284,7 @@ def test_a_question_in_a_folder_that_was_copied_by_hand_is_not_worked_on():
     asked = asking.order().job
     asking.world.create_space("other")
     objects = asking.world.inner.objects
-    objects[keys.question("other", asked.job_id)] = objects[keys.question("demo", asked.job_id)]
+    objects[QUESTION.key("other", asked.job_id)] = objects[QUESTION.key("demo", asked.job_id)]
 
     assert asking.world.work(question_work.KIND.payload("other", asked.job_id)).outcome == "gone"
     assert questions.load(asking.process, "demo", asked.job_id, "ann").status == "running"

@@ -13,7 +13,6 @@ from livemem.ask import question_work
 from livemem.ask.question import AskRequest
 from livemem.conversations import log
 from livemem.jobs.lease import LIFE
-from livemem.store import ask_keys as keys
 from livemem.store import due_keys, timing
 from tests.support.actors import Actor
 from tests.support.agent import calls, responds
@@ -81,7 +80,7 @@ def _check(asking: Asking, wanted: dict[str, str]) -> None:
     """Each question is answered once, stored what it should once, and is one turn of a conversation."""
     said = []
     for key, message in wanted.items():
-        asked = questions.load(asking.process, "demo", keys.request_of("ann", key), "ann")
+        asked = questions.load(asking.process, "demo", questions.request_of("ann", key), "ann")
         assert (asked.status, asked.answer.message) == ("done", f"Answer to {message}")
         turns = log.read(asking.process, "demo", talk_of(asked), range(1, 5))
         said += [turn.user_message for turn in turns if turn.message_id == asked.job_id]
@@ -101,7 +100,7 @@ def test_two_requests_of_one_user_are_each_answered_once_wherever_the_first_one_
         one.kill()
         two.finish()
         assert (one.error, two.error) == (None, None), stop
-        if questions.find(asking.process, "demo", keys.request_of("ann", "a")) is None:
+        if questions.find(asking.process, "demo", questions.request_of("ann", "a")) is None:
             # Nothing was written down: its client asks once more.
             _actor(asking, "One?", "a").finish()
         _rest(asking)

@@ -7,7 +7,7 @@ from livemem.ask.sessions import QUESTIONS, SILENCE, Session
 from livemem.conversations import conversation as conversations
 from livemem.conversations import log, removal
 from livemem.errors import NotFound
-from livemem.store import ask_keys as keys
+from livemem.store.bucket import SESSION
 from tests.support.agent import responds
 from tests.support.asking import Asking, left_open, talk_of
 from tests.support.searching import find
@@ -22,7 +22,7 @@ def before(asking: Asking):
 
 
 def session_of(asking: Asking, user: str = "ann") -> Session:
-    return Session.model_validate_json(asking.world.text(keys.session("demo", user)))
+    return Session.model_validate_json(asking.world.text(SESSION.key("demo", user)))
 
 
 def is_closed(asking: Asking, conversation_id: str) -> bool:
@@ -171,7 +171,7 @@ def test_a_question_that_failed_is_in_no_conversation():
 def test_a_pointer_that_nobody_can_read_costs_a_new_session_and_nothing_else():
     asking = Asking()
     first = asking.ask()
-    asking.world.store.put(keys.session("demo", "ann"), b"{")
+    asking.world.store.put(SESSION.key("demo", "ann"), b"{")
 
     second = asking.ask()
 

@@ -12,7 +12,7 @@ from livemem.changes import records, rules_change
 from livemem.changes.rules_change import NewRules
 from livemem.erasure import erasure
 from livemem.errors import NotFound
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, HEAD, NOTE, RUN
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -103,8 +103,8 @@ def test_a_record_that_is_missing_in_between_leaves_a_gap_and_a_missing_oldest_o
 
 
 def test_a_file_that_was_changed_in_the_bucket_is_named(world: World):
-    world.store.put(keys.bank_file("demo", "log.md"), b"# Other\n")
-    world.store.put(keys.bank_file("demo", "strange.md"), b"# Strange\n")
+    world.store.put(BANK_FILE.key("demo", "log.md"), b"# Other\n")
+    world.store.put(BANK_FILE.key("demo", "strange.md"), b"# Strange\n")
 
     found = broken(look(world))
 
@@ -113,7 +113,7 @@ def test_a_file_that_was_changed_in_the_bucket_is_named(world: World):
 
 
 def test_a_change_over_a_file_that_was_changed_in_the_bucket_is_not_joined_to_the_one_before(world: World):
-    world.store.put(keys.bank_file("demo", "log.md"), b"# Log\n\n## Log\n\nBy an editor.\n")
+    world.store.put(BANK_FILE.key("demo", "log.md"), b"# Log\n\n## Log\n\nBy an editor.\n")
     world.new_process()
     world.consolidate()
 
@@ -124,7 +124,7 @@ def test_a_change_over_a_file_that_was_changed_in_the_bucket_is_not_joined_to_th
 
 def test_a_note_that_is_live_and_folded_is_named_once(world: World):
     note_id = _folded(world)
-    world.store.put(keys.note("demo", note_id), b"again")
+    world.store.put(NOTE.key("demo", note_id), b"again")
 
     found = broken(look(world))
 
@@ -132,10 +132,8 @@ def test_a_note_that_is_live_and_folded_is_named_once(world: World):
 
 
 def test_a_head_that_counts_otherwise_is_named(world: World):
-    text = world.text(keys.meta("demo"))
-    world.store.put(
-        keys.meta("demo"), text.replace('"total_notes_processed": 2', '"total_notes_processed": 9').encode()
-    )
+    text = world.text(HEAD.key("demo"))
+    world.store.put(HEAD.key("demo"), text.replace('"total_notes_processed": 2', '"total_notes_processed": 9').encode())
 
     found = broken(look(world))
 
@@ -168,7 +166,7 @@ def test_beside_a_commit_that_is_not_applied_what_does_not_hold_is_not_told(worl
     commits = iter(range(2))
 
     def die_once_committed(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("PUT", keys.meta("demo")) and next(commits) == 0:
+        if world.client.requests[index] == ("PUT", HEAD.key("demo")) and next(commits) == 0:
             raise Killed
 
     world.client.after = die_once_committed
@@ -205,7 +203,7 @@ def test_the_requests_grow_with_the_page_and_not_with_the_history(world: World):
 
 def test_more_evidence_than_is_shown_is_counted(world: World):
     for number in range(25):
-        world.store.put(keys.bank_file("demo", f"strange{number:02}.md"), b"# Strange\n")
+        world.store.put(BANK_FILE.key("demo", f"strange{number:02}.md"), b"# Strange\n")
 
     (found,) = broken(look(world)).values()
 
@@ -218,4 +216,4 @@ def _folded(world: World) -> str:
 
 
 def _runs(world: World) -> int:
-    return len([key for key in world.keys("demo/_runs/") if keys.parse_run(key)])
+    return len([key for key in world.keys("demo/_runs/") if RUN.last(key)])

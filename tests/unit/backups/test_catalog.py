@@ -19,6 +19,7 @@ from livemem.errors import InvalidName, NotFound
 from livemem.restore import restore
 from livemem.spaces import lifecycle
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 from tests.support import backups
 from tests.support.cases import each
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -61,7 +62,7 @@ def test_a_list_reads_the_first_bytes_of_a_manifest_of_a_million_objects_alone()
     saved = manifests.load(world.process, SPACE, backup_id)
     line = b'    {"name": "live/x", "size": 1, "etag": "y"},\n'
     body = saved.value.to_bytes().replace(b"[\n", b"[\n" + line * 1_000_000, 1)
-    world.inner.put_object(Bucket="b", Key=keys.manifest(SPACE, backup_id), Body=body)
+    world.inner.put_object(Bucket="b", Key=BACKUP_MANIFEST.key(SPACE, backup_id), Body=body)
     world.client.carry = lambda request: read.append(request.arguments.get("Range")) or request.send(world.inner)
     read: list[str | None] = []
 
@@ -102,7 +103,7 @@ def test_a_hostile_manifest_breaks_neither_the_list_nor_the_next_backup_nor_rete
     first, second = catalog.ids(world.process, SPACE)
     saved = manifests.load(world.process, SPACE, second)
     body = hostile(saved.value)[name]
-    world.inner.put_object(Bucket="b", Key=keys.manifest(SPACE, second), Body=body)
+    world.inner.put_object(Bucket="b", Key=BACKUP_MANIFEST.key(SPACE, second), Body=body)
 
     assert shown(world) == [first]
     with pytest.raises(NotFound):
@@ -112,10 +113,10 @@ def test_a_hostile_manifest_breaks_neither_the_list_nor_the_next_backup_nor_rete
     assert (report.removed, report.unreadable) == ([], [second])
     world.clock.move(86_400)
     assert world.sweep_all().failed == []
-    assert keys.manifest(SPACE, second) in world.inner.objects
+    assert BACKUP_MANIFEST.key(SPACE, second) in world.inner.objects
     # Who asks for it by name removes it.
     catalog.remove(world.process, SPACE, second)
-    assert world.keys(keys.backup_prefix(SPACE, second)) == [keys.manifest(SPACE, second)]
+    assert world.keys(BACKUP_OBJECT.prefix(SPACE, second)) == [BACKUP_MANIFEST.key(SPACE, second)]
 
 
 @each(
@@ -136,7 +137,7 @@ def test_a_hostile_manifest_breaks_neither_the_list_nor_the_next_backup_nor_rete
 def test_a_manifest_with_an_object_that_can_be_none_is_not_loaded(wrong: dict[str, Any]):
     world = with_backups(1)
     (backup_id,) = catalog.ids(world.process, SPACE)
-    key = keys.manifest(SPACE, backup_id)
+    key = BACKUP_MANIFEST.key(SPACE, backup_id)
     document = json.loads(world.inner.objects[key].body)
     document["objects"][0] |= wrong
     world.inner.put_object(Bucket="b", Key=key, Body=json.dumps(document, indent=2).encode())
@@ -181,9 +182,9 @@ def test_a_malformed_id_is_an_invalid_name_and_an_unknown_one_is_not_found(backu
 @each("name", ["notes.txt", "2026-02-30T00-00-00", "20260220", "latest"])
 def test_folders_that_can_be_no_backup_are_no_backup_and_stay(name: str):
     world = with_backups(1)
-    key = f"{keys.backups_prefix(SPACE)}{name}/x"
+    key = f"{BACKUP_OBJECT.prefix(SPACE)}{name}/x"
     world.inner.put_object(Bucket="b", Key=key, Body=b"x")
-    world.inner.put_object(Bucket="b", Key=f"{keys.BACKUPS}.hidden/2026-02-20T14-00-00/x", Body=b"x")
+    world.inner.put_object(Bucket="b", Key=f"{BACKUP_OBJECT.prefix()}.hidden/2026-02-20T14-00-00/x", Body=b"x")
     world.clock.move(10 * 86_400)
     world.sweep_all()
 
@@ -195,13 +196,13 @@ def test_folders_that_can_be_no_backup_are_no_backup_and_stay(name: str):
 def test_a_removed_backup_is_gone_and_only_a_tombstone_is_left():
     world = with_backups(2)
     first, second = catalog.ids(world.process, SPACE)
-    objects = len(world.keys(keys.backup_prefix(SPACE, first)))
+    objects = len(world.keys(BACKUP_OBJECT.prefix(SPACE, first)))
     world.client.reset()
 
     catalog.remove(world.process, SPACE, first)
 
     assert world.client.counts == {"GET": 1, "PUT": 1, "LIST": 1, "DeleteObjects": 1}
-    assert world.keys(keys.backup_prefix(SPACE, first)) == [keys.manifest(SPACE, first)]
+    assert world.keys(BACKUP_OBJECT.prefix(SPACE, first)) == [BACKUP_MANIFEST.key(SPACE, first)]
     assert objects > 5
     assert shown(world) == [second]
     for act in (catalog.get, catalog.remove, manifests.load):
@@ -218,11 +219,11 @@ def test_a_tombstone_keeps_its_id_from_being_claimed_and_goes_when_nothing_can_c
 
     assert world.back_up().job_id == later
 
-    late = keys.backup_object(SPACE, backup_id, "live/late.md")
+    late = BACKUP_OBJECT.key(SPACE, backup_id, "live/late.md")
     world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds() - 60)
     world.inner.put_object(Bucket="b", Key=late, Body=b"x")
     world.sweep_all()
-    assert world.keys(keys.backup_prefix(SPACE, backup_id)) == [keys.manifest(SPACE, backup_id)]
+    assert world.keys(BACKUP_OBJECT.prefix(SPACE, backup_id)) == [BACKUP_MANIFEST.key(SPACE, backup_id)]
     world.clock.move(61)
     world.sweep_all()
     assert catalog.ids(world.process, SPACE) == [later]
@@ -246,13 +247,13 @@ def test_an_unfinished_backup_is_removed_while_it_is_taken_and_never_becomes_com
     for _ in range(2):
         world.clock.move(86_400)
         world.sweep_all()
-    assert world.keys(keys.BACKUPS) == []
+    assert world.keys(BACKUP_OBJECT.prefix()) == []
 
 
 def test_what_lies_where_a_manifest_should_be_is_told_from_there_being_none():
     world = with_backups(1)
     (backup_id,) = catalog.ids(world.process, SPACE)
-    world.inner.put_object(Bucket="b", Key=keys.manifest(SPACE, backup_id), Body=b"x")
+    world.inner.put_object(Bucket="b", Key=BACKUP_MANIFEST.key(SPACE, backup_id), Body=b"x")
 
     assert manifests.peek(world.process, SPACE, backup_id).value is None
     assert manifests.peek(world.process, SPACE, "2020-01-01T00-00-00") is None

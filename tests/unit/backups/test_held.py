@@ -13,7 +13,7 @@ from livemem.jobs import lease, places, worker
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
-from livemem.store import keys
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT, HEAD, LEASE, NOTE
 from livemem.upkeep import health
 from tests.support import backups
 from tests.support.backing_up import hold, on_copy, own_etags, take, used, waiting
@@ -80,7 +80,7 @@ def test_an_erasure_that_begins_just_before_the_space_is_held_is_seen():
     world = used()
 
     def erase(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("PUT", keys.lease(SPACE)):
+        if world.client.requests[index] == ("PUT", LEASE.key(SPACE)):
             heads.update(world.with_parts(store=world.process_on(world.inner).store), SPACE, _erasing)
 
     world.client.before = erase
@@ -88,7 +88,7 @@ def test_an_erasure_that_begins_just_before_the_space_is_held_is_seen():
         take(world)
 
     assert backups.all_of(world.inner.objects) == {}
-    assert keys.lease(SPACE) not in world.inner.objects
+    assert LEASE.key(SPACE) not in world.inner.objects
 
 
 def _erasing(_: heads.Meta) -> dict[str, object]:
@@ -107,7 +107,7 @@ def test_an_erasure_that_begins_while_a_backup_is_taken_spoils_it():
 
 def erase(world: World, text: str, process: Process | None = None) -> None:
     """Erase the note that has this text."""
-    (note_id,) = (note_id for note_id in world.live_ids() if text in world.text(keys.note(SPACE, note_id)))
+    (note_id,) = (note_id for note_id in world.live_ids() if text in world.text(NOTE.key(SPACE, note_id)))
     other = process or world.with_parts(store=world.process_on(world.inner).store)
     receipt = erasure.erase_note(other, EVERYONE, SPACE, note_id, world.clock() + INVOCATION, erase=True)
     assert receipt.status == "done"
@@ -142,7 +142,7 @@ def test_what_a_dead_backup_copied_is_erased_and_what_its_last_copy_brings_behin
     (backup_id,) = catalog.ids(world.process, SPACE)
     world.clock.move(lease.LIFE.total_seconds() + 1)
     note = next(key for key in holding(world, b"live one") if key.startswith("demo/"))
-    copy = keys.backup_object(SPACE, backup_id, note.removeprefix("demo/"))
+    copy = BACKUP_OBJECT.key(SPACE, backup_id, note.removeprefix("demo/"))
     client = CountingClient(world.inner)
     brought: list[str] = []
 
@@ -160,7 +160,7 @@ def test_what_a_dead_backup_copied_is_erased_and_what_its_last_copy_brings_behin
 
     assert brought
     assert holding(world, b"live one") == []
-    assert world.keys(keys.backup_prefix(SPACE, backup_id)) == [keys.manifest(SPACE, backup_id)]
+    assert world.keys(BACKUP_OBJECT.prefix(SPACE, backup_id)) == [BACKUP_MANIFEST.key(SPACE, backup_id)]
 
 
 def test_a_long_backup_is_no_problem_of_the_space():
@@ -214,7 +214,7 @@ def test_where_a_store_fails_before_the_first_copy_the_space_is_free_at_once_and
     with pytest.raises(StoreUnavailable):
         take(world)
 
-    assert world.client.requests[2:4] == [("PUT", keys.lease(SPACE)), ("GET", keys.meta(SPACE))]
+    assert world.client.requests[2:4] == [("PUT", LEASE.key(SPACE)), ("GET", HEAD.key(SPACE))]
     left = lease.look(world.process, places.of_space(SPACE))
     assert left
     assert (left.lease.seconds, len(left.lease.abandoned)) == (0, 1)
@@ -229,7 +229,7 @@ def test_a_store_that_fails_leaves_the_space_free_and_the_next_one_makes_a_backu
     with pytest.raises(StoreUnavailable):
         take(world)
 
-    assert keys.lease(SPACE) not in world.inner.objects
+    assert LEASE.key(SPACE) not in world.inner.objects
     world.client.carry = lambda request: request.send(world.inner)
     assert take(world).result == "made"
 

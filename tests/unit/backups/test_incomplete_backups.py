@@ -12,7 +12,7 @@ from livemem.errors import Busy, Conflict, NotFound, PreconditionLost
 from livemem.jobs import lease, worker
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT, LEASE
 from tests.support import backups
 from tests.support.backing_up import go_on, hold, on_copy, own_etags, put, take, used, waiting
 from tests.support.counting import CountingClient, Killed
@@ -62,7 +62,7 @@ def test_what_has_changed_between_two_invocations_is_copied_again_and_what_is_go
     world = used()
     put(world, "_idempotency/0.json")
     backup_id = unfinished(world)
-    assert keys.backup_object(SPACE, backup_id, "_idempotency/0.json") in world.inner.objects
+    assert BACKUP_OBJECT.key(SPACE, backup_id, "_idempotency/0.json") in world.inner.objects
     del world.inner.objects["demo/_idempotency/0.json"]
     world.note("three")
     world.consolidate()
@@ -220,7 +220,7 @@ def test_an_unfinished_backup_of_a_space_that_is_gone_has_failed(small: None, sp
 
     manifest = catalog.get(world.process, SPACE, backup_id).value
     assert (manifest.status, manifest.error.code) == ("failed", "space_not_found")
-    assert keys.lease(SPACE) not in world.inner.objects
+    assert LEASE.key(SPACE) not in world.inner.objects
 
 
 def test_a_long_backup_of_many_invocations_is_not_taken_for_one_whose_workers_die(

@@ -6,6 +6,7 @@ from livemem.backups import catalog, maintenance
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT
 from livemem.upkeep import health
 from tests.support import backups
 from tests.support.cases import each
@@ -169,4 +170,4 @@ def test_the_sweep_of_every_quarter_asks_nothing_of_backups():
 
     world.sweep()
 
-    assert not [key for _, key in world.client.requests if key.startswith(keys.BACKUPS)]
+    assert not [key for _, key in world.client.requests if key.startswith(BACKUP_OBJECT.prefix())]

@@ -14,7 +14,7 @@ from livemem.errors import Conflict
 from livemem.jobs import lease
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT, LEASE
 from tests.support import backups
 from tests.support.backing_up import names, on_copy, put, take, used
 from tests.support.bucket import error
@@ -77,7 +77,7 @@ def test_a_backup_of_a_space_that_changes_under_it_never_becomes_complete(moment
 
     assert refused.value.retry_after
     assert backups.complete(world.inner.objects) == []
-    assert keys.lease(SPACE) not in world.inner.objects
+    assert LEASE.key(SPACE) not in world.inner.objects
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -87,7 +87,7 @@ def test_what_is_patched_or_noted_of_a_run_meanwhile_is_in_the_backup_as_it_was_
 
     made = world.back_up()
 
-    meta = json.loads(world.text(keys.backup_object(SPACE, made.job_id, "_meta.json")))
+    meta = json.loads(world.text(BACKUP_OBJECT.key(SPACE, made.job_id, "_meta.json")))
     assert meta["description"] == ("" if after else "new")
     assert backups.broken(world.inner.objects) == []
 

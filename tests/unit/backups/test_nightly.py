@@ -15,6 +15,7 @@ from livemem.jobs import lease, places
 from livemem.process import Function
 from livemem.spaces import lifecycle
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT, RULES
 from livemem.upkeep import backup_work
 from tests.support import backups
 from tests.support.cases import each
@@ -137,11 +138,11 @@ def _without_the_look(world: World) -> None:
 
 def _a_lost_object(world: World) -> None:
     (backup_id,) = catalog.ids(world.process, "a")
-    del world.inner.objects[keys.backup_object("a", backup_id, "_rules.md")]
+    del world.inner.objects[BACKUP_OBJECT.key("a", backup_id, "_rules.md")]
 
 
 def _a_file_changed_outside(world: World) -> None:
-    world.inner.put_object(Bucket="b", Key=keys.rules("a"), Body=b"other")
+    world.inner.put_object(Bucket="b", Key=RULES.key("a"), Body=b"other")
 
 
 def _another_write_to_the_manifest(world: World) -> None:

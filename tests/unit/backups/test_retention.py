@@ -19,6 +19,7 @@ from livemem.errors import InvalidName, InvalidRequest
 from livemem.jobs import job as jobs
 from livemem.spaces import lifecycle
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 from tests.support import backups
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -225,7 +226,7 @@ def test_what_is_left_of_an_unfinished_backup_goes_when_nobody_can_come_any_more
 
     assert [(one.backup_id, one.reason) for one in retain(world, dry_run=True).removed] == [(backup_id, "unfinished")]
     assert [(one.backup_id, one.reason) for one in retain(world).removed] == [(backup_id, "unfinished")]
-    assert world.keys(keys.backup_prefix(SPACE, backup_id)) == [keys.manifest(SPACE, backup_id)]
+    assert world.keys(BACKUP_OBJECT.prefix(SPACE, backup_id)) == [BACKUP_MANIFEST.key(SPACE, backup_id)]
     world.clock.move(DAY)
     assert retain(world).removed == []
     assert backups.left_over(world.inner.objects) == []
@@ -233,7 +234,7 @@ def test_what_is_left_of_an_unfinished_backup_goes_when_nobody_can_come_any_more
 
 def test_objects_without_a_manifest_go_when_all_of_them_are_old():
     world = nights(1)
-    folder = keys.backup_prefix(SPACE, "2026-02-01T00-00-00")
+    folder = BACKUP_OBJECT.prefix(SPACE, "2026-02-01T00-00-00")
     world.inner.put_object(Bucket="b", Key=f"{folder}live/a.md", Body=b"x")
     world.clock.move(DAY)
     world.inner.put_object(Bucket="b", Key=f"{folder}live/b.md", Body=b"x")
@@ -248,12 +249,12 @@ def test_objects_without_a_manifest_go_when_all_of_them_are_old():
 def test_objects_whose_manifest_comes_while_they_are_looked_at_stay():
     world = nights(2)
     first, _ = catalog.ids(world.process, SPACE)
-    key = keys.manifest(SPACE, first)
+    key = BACKUP_MANIFEST.key(SPACE, first)
     manifest = world.inner.objects.pop(key)
     world.clock.move(DAY)
 
     def bring(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("LIST", keys.backup_prefix(SPACE, first)):
+        if world.client.requests[index] == ("LIST", BACKUP_OBJECT.prefix(SPACE, first)):
             world.inner.objects[key] = manifest
 
     world.client.after = bring

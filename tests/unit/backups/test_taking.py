@@ -17,6 +17,7 @@ from livemem.bank import corrections
 from livemem.errors import InvalidRequest, NotFound, TooLarge
 from livemem.spaces import head as heads
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 from tests.support import backups
 from tests.support.backing_up import names, on_copy, own_etags, put, take, used
 from tests.support.bucket import FakeS3, error
@@ -49,7 +50,7 @@ def test_a_manifest_tells_what_is_in_the_backup_and_the_objects_are_those_of_the
 
     made = world.back_up(description="before the move")
 
-    folder = keys.backup_prefix(SPACE, made.job_id)
+    folder = BACKUP_OBJECT.prefix(SPACE, made.job_id)
     saved = manifests.load(world.process, SPACE, made.job_id)
     assert made == saved.value
     assert made.counts == {"bank_files": 1, "notes": 2, "other": 6, "records": 1}
@@ -183,7 +184,7 @@ def test_on_a_store_that_ignores_the_condition_of_a_copy_an_object_that_was_chan
 
     made = world.back_up()
 
-    meta = json.loads(world.text(keys.backup_object(SPACE, made.job_id, "_meta.json")))
+    meta = json.loads(world.text(BACKUP_OBJECT.key(SPACE, made.job_id, "_meta.json")))
     (item,) = (i for i in manifests.load(world.process, SPACE, made.job_id).value.items or () if i.name == "_meta.json")
     assert (meta["description"], item.etag) == ("new", world.inner.objects["demo/_meta.json"].etag)
     assert backups.broken(world.inner.objects) == []
@@ -248,5 +249,5 @@ def with_nothing_left(world: World, backup_id: str) -> None:
         catalog.remove(world.process, SPACE, backup_id)
     except NotFound:
         return
-    folder = keys.backup_prefix(SPACE, backup_id)
-    assert world.keys(folder) == [keys.manifest(SPACE, backup_id)]
+    folder = BACKUP_OBJECT.prefix(SPACE, backup_id)
+    assert world.keys(folder) == [BACKUP_MANIFEST.key(SPACE, backup_id)]

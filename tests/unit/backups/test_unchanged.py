@@ -5,7 +5,7 @@ from collections.abc import Callable
 from livemem import clock
 from livemem.backups import catalog
 from livemem.backups.taking import BackupOutcome
-from livemem.store import keys
+from livemem.store.bucket import BACKUP_OBJECT
 from tests.support.backing_up import take, used
 from tests.support.cases import each
 from tests.support.world import World
@@ -43,13 +43,13 @@ def _after_a_note(world: World) -> BackupOutcome:
 
 def _after_one_of_its_objects_is_lost(world: World) -> BackupOutcome:
     (backup_id,) = catalog.ids(world.process, SPACE)
-    del world.inner.objects[keys.backup_object(SPACE, backup_id, "_rules.md")]
+    del world.inner.objects[BACKUP_OBJECT.key(SPACE, backup_id, "_rules.md")]
     return take(world)
 
 
 def _after_one_was_damaged(world: World) -> BackupOutcome:
     (backup_id,) = catalog.ids(world.process, SPACE)
-    world.inner.put_object(Bucket="b", Key=keys.backup_object(SPACE, backup_id, "_rules.md"), Body=b"other")
+    world.inner.put_object(Bucket="b", Key=BACKUP_OBJECT.key(SPACE, backup_id, "_rules.md"), Body=b"other")
     return take(world)
 
 

@@ -5,7 +5,7 @@ import pytest
 from livemem.bank import files, history
 from livemem.bank import synthesis as syntheses
 from livemem.errors import InvalidName, NotFound
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE
 from tests.support.cases import each
 from tests.support.world import World
 
@@ -16,7 +16,7 @@ def space_with_a_bank() -> World:
     world.note("one")
     world.consolidate()
     for path, text in (("sub/deep.md", "# Deep\n"), ("a.md", "é\n")):
-        world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", path), Body=text.encode())
+        world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", path), Body=text.encode())
     world.new_process()
     files.listing(world.process, "demo")
     world.client.reset()

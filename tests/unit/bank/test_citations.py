@@ -15,7 +15,7 @@ from livemem.changes.records import FileChange, NoteSource, Record
 from livemem.changes.section_sources import Sources, Trace
 from livemem.errors import Conflict, NotFound, StoreUnavailable
 from livemem.markdown import blocks, sections
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, RECORD
 from tests.support.bucket import error
 from tests.support.world import World
 
@@ -234,7 +234,7 @@ def test_a_file_that_was_deleted_and_written_anew_begins_without_sources():
 
 def test_a_file_that_no_record_knows_has_sections_without_sources():
     diary = started()
-    diary.world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", "own.md"), Body=b"before\n\n# Own\n\ntext\n")
+    diary.world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", "own.md"), Body=b"before\n\n# Own\n\ntext\n")
 
     assert diary.cited("own.md") == {"": ([], []), "# Own": ([], [])}
 
@@ -276,7 +276,7 @@ def test_without_the_question_no_record_is_read():
     _, found = history.read_file(diary.world.process, "demo", "log.md", at=None, sources=False)
 
     assert found is None
-    assert not [key for _, key in diary.world.client.requests if key.startswith(keys.records_prefix("demo"))]
+    assert not [key for _, key in diary.world.client.requests if key.startswith(RECORD.prefix("demo"))]
 
 
 def ask(diary: Diary, path: str = "log.md") -> Citations:
@@ -449,7 +449,7 @@ def test_a_replay_parses_a_bounded_amount_of_text(monkeypatch: pytest.MonkeyPatc
 def test_a_replay_ends_at_the_newest_record_that_says_what_the_file_rests_on():
     diary = grown(40, notes=1)
     text = diary.world.bank()["log.md"].encode() + b"- by hand in the bucket\n"
-    diary.world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", "log.md"), Body=text)
+    diary.world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", "log.md"), Body=text)
     diary.world.client.reset()
 
     found = ask(diary)

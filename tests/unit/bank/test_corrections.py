@@ -9,7 +9,7 @@ from livemem.bank.files import File
 from livemem.errors import Busy, Conflict, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, LEASE, SYNTHESIS_FILE
 from tests.support.cases import each
 from tests.support.world import World, append_everything
 
@@ -92,11 +92,11 @@ def test_a_deleted_file_is_gone_and_stays_readable_in_the_history():
 def test_the_synthesis_and_live_notes_are_left_alone():
     world = space_with_a_bank()
     world.note("live")
-    synthesis = world.text(keys.synthesis("demo"))
+    synthesis = world.text(SYNTHESIS_FILE.key("demo"))
 
     write(world, "log.md", TEXT)
 
-    assert world.text(keys.synthesis("demo")) == synthesis
+    assert world.text(SYNTHESIS_FILE.key("demo")) == synthesis
     assert len(world.live_ids()) == 1
 
 
@@ -209,7 +209,7 @@ def test_a_correction_counts_again_so_that_no_event_is_lost():
     world.note("one")
 
     def two_more(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("PUT", keys.lease("demo")):
+        if world.client.requests[index] == ("PUT", LEASE.key("demo")):
             world.client.after = lambda index, verb: None
             world.note("two")
             assert world.count().result == "busy"
@@ -232,7 +232,7 @@ def test_the_next_consolidation_builds_on_the_correction():
 
 def test_a_write_from_outside_between_plan_and_application_is_kept_aside():
     world = space_with_a_bank()
-    key = keys.bank_file("demo", "log.md")
+    key = BANK_FILE.key("demo", "log.md")
 
     def from_outside(index: int, verb: str) -> None:
         if world.client.requests[index][1].endswith(".plan.json") and verb == "PUT":

@@ -8,7 +8,7 @@ from livemem.bank import corrections, history
 from livemem.errors import InvalidRequest, NotFound, ObjectUnreadable
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import RECORD
 from tests.support.cases import each
 from tests.support.world import World
 
@@ -96,7 +96,7 @@ def test_one_change_shows_its_sources_diffs_and_synthesis():
         {
             "path": "log.md",
             "action": "edited",
-            "diff": "--- a/log.md\n+++ b/log.md\n@@ -3,3 +3,4 @@\n ## Log\n \n - One.\n+- two\n",
+            "diff": "--- a/log.md\n+++ b/log.md\n -3,3 +3,4 \n ## Log\n \n - One.\n+- two\n",
             "edits": [
                 {
                     "op": "append_to_section",
@@ -177,7 +177,7 @@ def test_the_history_of_an_unknown_space_is_not_found():
 
 def test_a_record_that_can_not_be_read_is_named_and_hides_no_other_and_is_an_error_where_it_is_asked_for():
     world = space_with_history()
-    first, *_ = world.keys(keys.records_prefix("demo"))
+    first, *_ = world.keys(RECORD.prefix("demo"))
     all_numbers = [change.number for change in page(world)[0]]
     world.inner.put_object(Bucket="b", Key=first, Body=b"{")
     missing: list[str] = []
@@ -260,7 +260,7 @@ def test_what_the_history_calls_undone_is_what_the_records_say(steps: list[str],
 
 def test_a_history_whose_oldest_records_were_removed_ends_where_they_do():
     world = space_with_history()
-    for key in world.keys(keys.records_prefix("demo"))[:2]:
+    for key in world.keys(RECORD.prefix("demo"))[:2]:
         world.inner.delete_object(Bucket="b", Key=key)
 
     assert [item.number for item in page(world)[0]] == [4, 3]

@@ -14,7 +14,7 @@ from livemem.jobs import counter, lease, places
 from livemem.jobs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, NOTE, REVIEW, RUN, SYNTHESIS_FILE
 from livemem.upkeep import health
 from tests.support.cases import each
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -205,7 +205,7 @@ def test_a_run_may_take_the_place_of_the_plan():
 
     assert (other.state, world.plan().run_id, world.plan().notes_count) == ("awaiting_approval", other.job_id, 3)
     assert world.view(run.job_id).state == "superseded"
-    assert keys.review("demo", run.job_id) not in world.inner.objects
+    assert REVIEW.key("demo", run.job_id) not in world.inner.objects
     with pytest.raises(Conflict, match="superseded"):
         approve(world, run)
 
@@ -233,7 +233,7 @@ def test_a_refused_plan_leaves_its_notes_live_and_pauses_what_would_plan_them_ag
     assert world.live_ids() == noted
     assert (meta(world).auto_paused, meta(world).review) == (True, None)
     assert world.count() == counter.Counted("not_automatic")
-    assert keys.review("demo", run.job_id) not in world.inner.objects
+    assert REVIEW.key("demo", run.job_id) not in world.inner.objects
     with pytest.raises(NotFound):
         plans.read(world.process, "demo", run.job_id)
 
@@ -285,28 +285,28 @@ def undo(world: World) -> None:
 
 
 def bank_in_the_bucket(world: World) -> None:
-    world.store.put(keys.bank_file("demo", "log.md"), b"# Log\n\n## Log\n\n- by somebody\n")
+    world.store.put(BANK_FILE.key("demo", "log.md"), b"# Log\n\n## Log\n\n- by somebody\n")
 
 
 def synthesis_in_the_bucket(world: World) -> None:
-    world.store.delete(keys.synthesis("demo"))
+    world.store.delete(SYNTHESIS_FILE.key("demo"))
 
 
 def note_in_the_bucket(world: World) -> None:
-    world.store.put(keys.note("demo", world.live_ids()[0]), b"something else")
+    world.store.put(NOTE.key("demo", world.live_ids()[0]), b"something else")
 
 
 def note_gone(world: World) -> None:
-    world.store.delete(keys.note("demo", world.live_ids()[0]))
+    world.store.delete(NOTE.key("demo", world.live_ids()[0]))
 
 
 def plan_in_the_bucket(world: World) -> None:
-    key = keys.review("demo", world.plan().run_id)
+    key = REVIEW.key("demo", world.plan().run_id)
     world.store.put(key, world.text(key).replace("- two", "- 2").encode())
 
 
 def plan_gone(world: World) -> None:
-    world.store.delete(keys.review("demo", world.plan().run_id))
+    world.store.delete(REVIEW.key("demo", world.plan().run_id))
 
 
 @each(
@@ -379,7 +379,7 @@ def test_where_nobody_has_to_approve_any_more_the_plan_is_given_up_and_a_run_sta
     assert world.view(changed.started_run).state == "ok"
     assert world.view(run.job_id).state == "superseded"
     assert (meta(world).review, world.live_ids()) == (None, [])
-    assert keys.review("demo", run.job_id) not in world.inner.objects
+    assert REVIEW.key("demo", run.job_id) not in world.inner.objects
 
 
 def test_a_run_under_way_while_review_begins_does_not_commit_but_waits():
@@ -397,7 +397,7 @@ def test_a_run_under_way_while_review_begins_does_not_commit_but_waits():
     run = world.work()
 
     assert (run.state, meta(world).changes, world.bank()) == ("awaiting_approval", 0, {})
-    assert world.keys("demo/_runs/") == [keys.run("demo", run.job_id), keys.review("demo", run.job_id)]
+    assert world.keys("demo/_runs/") == [RUN.key("demo", run.job_id), REVIEW.key("demo", run.job_id)]
     world.approve()
     assert world.live_ids() == []
 
@@ -439,7 +439,7 @@ def test_a_run_under_way_while_review_ends_commits():
     run = world.work()
 
     assert (run.state, meta(world).changes, world.live_ids()) == ("ok", 1, [])
-    assert world.keys("demo/_runs/") == [keys.run("demo", run.job_id)]
+    assert world.keys("demo/_runs/") == [RUN.key("demo", run.job_id)]
 
 
 def test_an_approval_beside_a_run_that_works_is_refused_as_busy():
@@ -524,7 +524,7 @@ def test_a_plan_that_waits_for_years_is_still_there_to_be_approved():
 
 def test_a_plan_that_is_written_again_after_it_was_decided_is_removed_by_the_sweep():
     world, run = planned()
-    key = keys.review("demo", run.job_id)
+    key = REVIEW.key("demo", run.job_id)
     body = world.text(key).encode()
     refuse(world, run)
     world.store.put(key, body)

@@ -9,7 +9,7 @@ from livemem import clock
 from livemem.bank import corrections, files, history, time_travel
 from livemem.changes import records
 from livemem.errors import Conflict, InvalidRequest, NotFound
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, RECORD
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World, several_files
@@ -116,7 +116,7 @@ def test_a_time_travel_reads_its_own_record_and_later_ones_only():
     with pytest.raises(NotFound):
         read_at(world, "never.md", 9)
 
-    prefix = keys.records_prefix("demo")
+    prefix = RECORD.prefix("demo")
     asked = [key.removeprefix(prefix)[:6] for _, key in world.client.requests if key.startswith(prefix)]
     assert asked == ["", "000009", "", "000010"]
 
@@ -207,7 +207,7 @@ def long_history(count: int) -> World:
 
 
 def records_read(world: World) -> int:
-    prefix = keys.records_prefix("demo")
+    prefix = RECORD.prefix("demo")
     return sum(verb == "GET" and key.startswith(prefix) for verb, key in world.client.requests)
 
 
@@ -247,7 +247,7 @@ def test_a_change_that_is_committed_but_not_written_out_is_shown_whole():
 
     def stop(index: int, verb: str) -> None:
         calls.append(world.client.requests[-1])
-        if calls[-1] == ("PUT", keys.bank_file("demo", "first.md")):
+        if calls[-1] == ("PUT", BANK_FILE.key("demo", "first.md")):
             raise Killed
 
     world.client.before = stop

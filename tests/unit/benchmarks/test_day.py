@@ -11,7 +11,7 @@ from benchmarks.scale.day import BEGIN, HOUR, Load, Play
 from benchmarks.scale.land import BUSY, Mix
 from benchmarks.scale.polling import Polling
 from benchmarks.scale.report import Report
-from livemem.store import keys
+from livemem.store.bucket import HEAD
 from tests.support.functions import ROOT
 
 READ_ALL = (("counter", "count"), ("indexer", "index"), ("indexer", "embed"), ("consolidate", "consolidate"))
@@ -93,7 +93,7 @@ def test_digests_of_a_day_begin_at_four_times_or_all_at_the_same():
     begun = []
     for load in (rooms, replace(rooms, zones=rooms.zones[:1])):
         played = Play(load).play()
-        heads_of = [played.world.text(keys.meta(name)) for name in land.names(BUSY, 16)]
+        heads_of = [played.world.text(HEAD.key(name)) for name in land.names(BUSY, 16)]
         begun.append(len({match.group() for text in heads_of if (match := re.search(r'"timezone": "[^"]+"', text))}))
 
     assert begun == [4, 1]

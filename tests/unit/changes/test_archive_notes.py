@@ -21,6 +21,7 @@ from livemem.spaces import lifecycle
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
+from livemem.store.bucket import LEASE, NOTE
 from tests.support.audit import audit
 from tests.support.rest import check_alive, check_rest, come_to_rest
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -185,7 +186,7 @@ def test_notes_that_are_set_aside_or_left_out_are_moved_and_forgotten_there():
 
 def test_a_note_that_a_record_holds_already_is_not_moved_once_more():
     world, ids = with_old_notes()
-    late = world.store.get(keys.note("demo", ids[0]))
+    late = world.store.get(NOTE.key("demo", ids[0]))
     assert late
     world.consolidate()
     world.store.put(late.key, late.body)
@@ -202,7 +203,7 @@ def test_a_note_that_a_record_holds_already_is_not_moved_once_more():
 
 def test_a_moved_note_that_comes_back_late_is_removed():
     world, ids = with_old_notes()
-    late = world.store.get(keys.note("demo", ids[0]))
+    late = world.store.get(NOTE.key("demo", ids[0]))
     assert late
     move(world)
 
@@ -215,12 +216,12 @@ def test_a_moved_note_that_comes_back_late_is_removed():
 
 def test_a_note_that_is_no_text_is_moved_as_it_is():
     world, ids = with_old_notes(1)
-    world.store.put(keys.note("demo", ids[0]), b"\xff\x00 no text")
+    world.store.put(NOTE.key("demo", ids[0]), b"\xff\x00 no text")
 
     move(world)
     world.undo(1)
 
-    found = world.store.get(keys.note("demo", ids[0]))
+    found = world.store.get(NOTE.key("demo", ids[0]))
     assert found
     assert found.body == b"\xff\x00 no text"
 
@@ -260,7 +261,7 @@ def test_nothing_is_moved_while_somebody_holds_the_space_or_notes_of_it_are_eras
         move(world)
 
     assert sorted(world.live_ids()) == sorted(ids)
-    assert keys.lease("demo") not in world.keys("demo/")
+    assert LEASE.key("demo") not in world.keys("demo/")
 
 
 def test_where_there_is_no_old_note_nothing_changes():
@@ -272,7 +273,7 @@ def test_where_there_is_no_old_note_nothing_changes():
         move(world)
 
     assert meta(world) == before
-    assert [key for key in world.keys("demo/") if keys.lease("demo") == key or "_consolidations" in key] == []
+    assert [key for key in world.keys("demo/") if LEASE.key("demo") == key or "_consolidations" in key] == []
 
 
 def test_a_deleted_space_and_a_reason_beyond_all_bounds_are_refused():

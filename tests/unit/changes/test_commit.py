@@ -12,7 +12,7 @@ from livemem.jobs import run as runs
 from livemem.notes import appending
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys
+from livemem.store.bucket import DISPLACED, NOTE
 from tests.support.audit import audit
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
@@ -65,9 +65,9 @@ def _requests_of_a_run(world: World, payload):
 
 def test_the_late_duplicate_of_a_write_is_removed_and_not_folded_a_second_time(world):
     (first, *_) = fill(world)
-    late = world.text(keys.note("demo", first))
+    late = world.text(NOTE.key("demo", first))
     world.consolidate()
-    world.store.put(keys.note("demo", first), late.encode())
+    world.store.put(NOTE.key("demo", first), late.encode())
     third = fill(world, 1)
     run = world.consolidate()
     assert run.metrics["notes_processed"] == 1
@@ -197,7 +197,7 @@ def test_a_bank_file_changed_behind_the_services_back_is_kept_aside(world):
     run = world.consolidate()
     assert run.state == "ok"
     assert world.bank()["log.md"].count("\n- ") == 4
-    assert "Edited in the bucket." in world.text(keys.displaced("demo", run.job_id, "log.md"))
+    assert "Edited in the bucket." in world.text(DISPLACED.key("demo", run.job_id, "log.md"))
 
 
 def test_a_note_that_comes_twice_under_one_name_is_written_once(world):

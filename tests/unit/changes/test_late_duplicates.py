@@ -7,7 +7,7 @@ from livemem.notes.pages import NotesFilter
 from livemem.recall import summary
 from livemem.spaces import contents
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import NOTE
 from tests.support.audit import audit
 from tests.support.world import World
 
@@ -17,7 +17,7 @@ def with_a_late_duplicate(threshold: int = 0) -> tuple[World, str]:
     world = World()
     world.create_space(threshold=threshold)
     note = world.note("once")
-    key = keys.note("demo", note.note_id)
+    key = NOTE.key("demo", note.note_id)
     body = world.text(key).encode()
     heads.refresh(world.process, "demo")
     world.clock.move(1)
@@ -56,7 +56,7 @@ def test_a_new_note_beside_it_is_shown_and_folded_alone():
 
 def test_a_space_without_notes_that_were_written_late_pays_nothing_for_looking():
     world, note_id = with_a_late_duplicate()
-    world.inner.delete_object(Bucket="b", Key=keys.note("demo", note_id))
+    world.inner.delete_object(Bucket="b", Key=NOTE.key("demo", note_id))
     world.clock.move(1)
     world.note("later")
     world.clock.move(1)

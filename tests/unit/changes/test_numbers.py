@@ -10,7 +10,7 @@ from livemem.bank import corrections, history
 from livemem.changes import records
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store.bucket import HEAD
 from tests.support.audit import audit
 from tests.support.counting import Killed
 from tests.support.faults import LATER
@@ -36,7 +36,7 @@ def fold(world: World, text: str) -> None:
 
 def as_before_changes_were_numbered_apart(world: World, count: int) -> None:
     """Make the head one that counts every change in `consolidation_count` and has no field that came later."""
-    key = keys.meta("demo")
+    key = HEAD.key("demo")
     head = json.loads(world.inner.objects[key].body)
     for name in NEW_FIELDS:
         del head[name]
@@ -83,7 +83,7 @@ def test_a_head_without_changes_goes_on_with_its_numbers():
     assert [item.number for item in history.page(world.process, "demo", limit=9, before=None)[0]] == [3, 2, 1]
     # The two changes that were counted then stay counted; from here on it is consolidations.
     assert numbers(world) == (3, 3, 2)
-    assert json.loads(world.text(keys.meta("demo")))["changes"] == 3
+    assert json.loads(world.text(HEAD.key("demo")))["changes"] == 3
     write(world, "By hand.")
     assert numbers(world) == (4, 3, 2)
 
@@ -113,7 +113,7 @@ def test_what_was_committed_before_and_not_applied_is_finished_and_counted_once(
     world.new_process()
 
     def die_once_committed(index: int, verb: str) -> None:
-        if verb == "PUT" and world.client.requests[index][1] == keys.meta("demo"):
+        if verb == "PUT" and world.client.requests[index][1] == HEAD.key("demo"):
             raise Killed
 
     world.client.after = die_once_committed

@@ -5,7 +5,7 @@ import pytest
 from livemem.errors import PreconditionLost
 from livemem.jobs import run as runs
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import LEASE, PLAN, RUN
 from tests.support.counting import Killed
 from tests.support.world import World
 
@@ -29,7 +29,7 @@ def test_a_run_by_hand_whose_invocation_never_comes_is_ended_after_an_hour_and_n
     world.queued.clear()
     world.clock.move(HOUR)
     world.sweep()
-    assert world.inner.objects[keys.run("demo", run.job_id)].body.count(b'"queued"') == 1
+    assert world.inner.objects[RUN.key("demo", run.job_id)].body.count(b'"queued"') == 1
     world.clock.move(1)
 
     world.sweep()
@@ -43,7 +43,7 @@ def test_a_run_by_hand_whose_invocation_never_comes_is_ended_after_an_hour_and_n
 def test_a_late_first_write_of_a_run_does_not_set_it_back_to_queued():
     world = space()
     run = world.order()
-    first = world.inner.objects[keys.run("demo", run.job_id)].body
+    first = world.inner.objects[RUN.key("demo", run.job_id)].body
     world.work()
 
     with pytest.raises(PreconditionLost):
@@ -55,7 +55,7 @@ def test_a_late_first_write_of_a_run_does_not_set_it_back_to_queued():
 def test_a_plan_that_comes_once_more_after_its_run_has_ended_is_removed():
     world = space()
     run = world.order()
-    plan = keys.plan("demo", run.job_id)
+    plan = PLAN.key("demo", run.job_id)
     kept: list[bytes] = []
 
     def keep(index: int, verb: str) -> None:
@@ -71,7 +71,7 @@ def test_a_plan_that_comes_once_more_after_its_run_has_ended_is_removed():
     world.sweep()
 
     assert plan not in world.inner.objects
-    assert keys.lease("demo") not in world.inner.objects
+    assert LEASE.key("demo") not in world.inner.objects
 
 
 def test_the_head_is_told_once_that_all_runs_up_to_one_have_ended():

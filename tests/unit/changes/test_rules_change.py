@@ -11,7 +11,7 @@ from livemem.errors import Busy, Conflict, InvalidRequest, LiveMemoryError, NotF
 from livemem.jobs import lease, places
 from livemem.spaces import head as heads
 from livemem.spaces import rules
-from livemem.store import keys
+from livemem.store.bucket import RULES
 from tests.support.cases import each
 from tests.support.world import World, append_everything
 
@@ -65,7 +65,7 @@ def test_a_template_may_become_the_rules():
 
     assert change(world, None, rules_template="journal") == rules.template("journal")
 
-    assert world.text(keys.rules("demo")) == rules.template("journal")
+    assert world.text(RULES.key("demo")) == rules.template("journal")
 
 
 BAD = [
@@ -200,7 +200,7 @@ def test_only_as_the_newest_change_can_it_be_undone():
 def test_rules_that_were_changed_outside_the_service_are_not_overwritten_by_an_undo():
     world = space_with_a_bank()
     change(world)
-    world.inner.put_object(Bucket="b", Key=keys.rules("demo"), Body=b"From outside.")
+    world.inner.put_object(Bucket="b", Key=RULES.key("demo"), Body=b"From outside.")
 
     with pytest.raises(Conflict, match="changed outside"):
         world.undo(2)
@@ -210,7 +210,7 @@ def test_rules_that_were_changed_outside_the_service_are_not_overwritten_by_an_u
 
 def test_lost_rules_can_be_given_again_and_that_is_not_undone():
     world = space_with_a_bank()
-    world.inner.delete_object(Bucket="b", Key=keys.rules("demo"))
+    world.inner.delete_object(Bucket="b", Key=RULES.key("demo"))
 
     change(world)
 
@@ -226,7 +226,7 @@ def test_rules_written_from_outside_between_plan_and_application_are_kept_aside(
     def from_outside(index: int, verb: str) -> None:
         if world.client.requests[index][1].endswith(".plan.json") and verb == "PUT":
             world.client.after = lambda index, verb: None
-            world.inner.put_object(Bucket="b", Key=keys.rules("demo"), Body=b"From outside.")
+            world.inner.put_object(Bucket="b", Key=RULES.key("demo"), Body=b"From outside.")
 
     world.client.after = from_outside
     change(world)

@@ -6,7 +6,7 @@ from livemem.bank import corrections
 from livemem.errors import Conflict, LiveMemoryError, NotFound
 from livemem.notes import pages
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, NOTE, SYNTHESIS_FILE
 from tests.support.audit import audit
 from tests.support.cases import each
 from tests.support.world import World, several_files
@@ -39,17 +39,17 @@ def test_an_undo_brings_back_bank_synthesis_and_notes_byte_for_byte():
     world = World()
     world.create_space()
     fold(world, "one")
-    bank, synthesis = world.bank(), world.text(keys.synthesis("demo"))
+    bank, synthesis = world.bank(), world.text(SYNTHESIS_FILE.key("demo"))
     world.note("two")
-    live = {note_id: world.text(keys.note("demo", note_id)) for note_id in world.live_ids()}
+    live = {note_id: world.text(NOTE.key("demo", note_id)) for note_id in world.live_ids()}
     world.consolidate()
 
     record = world.undo(2)
 
     assert (record.number, record.kind, record.undoes, record.author) == (3, "undo", 2, "admin")
     assert world.bank() == bank
-    assert world.text(keys.synthesis("demo")) == synthesis
-    assert {note_id: world.text(keys.note("demo", note_id)) for note_id in world.live_ids()} == live
+    assert world.text(SYNTHESIS_FILE.key("demo")) == synthesis
+    assert {note_id: world.text(NOTE.key("demo", note_id)) for note_id in world.live_ids()} == live
     head = heads.load(world.process, "demo").meta
     assert (head.changes, head.consolidation_count, head.total_notes_processed, head.committed_run) == (3, 1, 1, None)
 
@@ -69,7 +69,7 @@ def test_an_undo_says_what_it_does_to_each_file():
 def test_a_note_that_is_no_text_comes_back_byte_for_byte_as_well():
     world = World()
     world.create_space()
-    key = keys.note("demo", "20260220T135959_cat_todo_0000abcd")
+    key = NOTE.key("demo", "20260220T135959_cat_todo_0000abcd")
     world.inner.put_object(Bucket="b", Key=key, Body=b"\xff\xfe no text")
     world.consolidate()
     assert world.live_ids() == []
@@ -96,7 +96,7 @@ def test_repeated_undo_walks_back_to_the_empty_bank():
         assert world.bank() == states.pop()
 
     assert world.bank() == {}
-    assert world.inner.objects.get(keys.synthesis("demo")) is None
+    assert world.inner.objects.get(SYNTHESIS_FILE.key("demo")) is None
     assert len(world.live_ids()) == 12
     assert heads.load(world.process, "demo").meta.total_notes_processed == 0
     assert audit(world.inner.objects, "demo", world.live_ids()).clean()
@@ -151,7 +151,7 @@ def test_a_space_without_changes_has_nothing_to_undo():
 @pytest.mark.parametrize("body", [b"# From outside\n", None])
 def test_a_file_that_was_changed_outside_the_service_is_not_overwritten(body: bytes | None):
     world = space_with_two_consolidations()
-    key = keys.bank_file("demo", "log.md")
+    key = BANK_FILE.key("demo", "log.md")
     if body is None:
         world.inner.delete_object(Bucket="b", Key=key)
     else:

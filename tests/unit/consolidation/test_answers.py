@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import HEAD, LEASE, RUN, TOTALS
 from tests.support.cases import each
 from tests.support.world import World
 
@@ -79,7 +79,7 @@ def _consolidated_once() -> World:
 
 def _contents(world: World) -> dict[str, bytes]:
     """All objects but the documents of runs, their index, leases and the head of the space."""
-    own = (keys.runs_prefix("demo"), keys.USAGE, keys.lease("demo"), keys.meta("demo"))
+    own = (RUN.prefix("demo"), TOTALS.prefix(), LEASE.key("demo"), HEAD.key("demo"))
     return {key: stored.body for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import HEAD, RUN, TOTALS
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
 
@@ -24,7 +24,9 @@ def space_with_a_bank() -> World:
 
 def others(world: World) -> dict[str, Any]:
     return {
-        key: stored for key, stored in world.inner.objects.items() if not key.startswith(("demo/_runs/", keys.USAGE))
+        key: stored
+        for key, stored in world.inner.objects.items()
+        if not key.startswith(("demo/_runs/", TOTALS.prefix()))
     }
 
 
@@ -43,7 +45,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing_but_its_own_document():
     assert "+- two\n+- three\n" in run.plan["changes"][0]["diff"]
     assert (run.metrics["notes_processed"], run.metrics["edits_applied"], run.consolidation) == (2, 1, None)
     assert others(world) == before
-    assert world.keys("demo/_runs/") == sorted([*runs_before, keys.run("demo", run.job_id)])
+    assert world.keys("demo/_runs/") == sorted([*runs_before, RUN.key("demo", run.job_id)])
     assert world.view(run.job_id) == run
     assert not world.queued
 
@@ -134,7 +136,7 @@ def test_a_dry_run_beside_a_commit_that_is_not_written_out_asks_nobody():
     commits = iter(range(2))
 
     def die_once_committed(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("PUT", keys.meta("demo")) and next(commits) == 0:
+        if world.client.requests[index] == ("PUT", HEAD.key("demo")) and next(commits) == 0:
             raise Killed
 
     world.client.after = die_once_committed

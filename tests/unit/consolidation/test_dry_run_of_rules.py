@@ -13,7 +13,7 @@ from livemem.errors import Conflict, InvalidRequest, NotFound, TooLarge
 from livemem.jobs.queue import RunOrder
 from livemem.jobs.run import Run
 from livemem.spaces import rules
-from livemem.store import keys
+from livemem.store.bucket import TOTALS
 from tests.support.world import EVERYONE, INVOCATION, World, read_prompt
 
 OTHER = "Keep two logs, one by day and one by person."
@@ -52,7 +52,9 @@ def dry(world: World, **wanted: Any) -> Run:
 
 def others(world: World) -> dict[str, Any]:
     return {
-        key: stored for key, stored in world.inner.objects.items() if not key.startswith(("demo/_runs/", keys.USAGE))
+        key: stored
+        for key, stored in world.inner.objects.items()
+        if not key.startswith(("demo/_runs/", TOTALS.prefix()))
     }
 
 

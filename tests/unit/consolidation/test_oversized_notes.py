@@ -10,7 +10,7 @@ from livemem.llm import window
 from livemem.spaces import head as heads
 from livemem.spaces import oversized_notes
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, LEASE, NOTE
 from livemem.upkeep import health
 from tests.support.world import EVERYONE, World, append_everything, read_prompt
 from tests.unit.consolidation.test_pipeline_notes import record_of
@@ -97,7 +97,7 @@ def test_a_run_that_finds_nothing_else_says_so_and_fails_nobody():
     assert run.metrics["oversized_notes"][0]["note_id"] == huge
     assert world.llm.prompts == []
     assert world.live_ids() == [huge]
-    assert world.inner.objects.get(keys.lease("demo")) is None
+    assert world.inner.objects.get(LEASE.key("demo")) is None
 
 
 def test_notes_that_are_set_aside_start_no_run_by_themselves():
@@ -146,7 +146,7 @@ def test_a_note_set_aside_is_not_read_again_to_tell_that_it_does_not_fit():
 
     assert world.consolidate().state == "ok"
 
-    assert keys.note("demo", huge) not in asked
+    assert NOTE.key("demo", huge) not in asked
     assert any("/live/" in key for key in asked)
     assert set(head_of(world).oversized_notes.needs) == {huge}
 
@@ -169,7 +169,7 @@ def test_a_larger_window_takes_what_was_set_aside():
 def test_a_smaller_bank_takes_what_was_set_aside():
     world = space(llmaas_context_tokens=20_000)
     world.inner.put_object(
-        Bucket="b", Key=keys.bank_file("demo", "log.md"), Body=b"# Log\n\n## Log\n\n" + b"- old\n" * 6_000
+        Bucket="b", Key=BANK_FILE.key("demo", "log.md"), Body=b"# Log\n\n## Log\n\n" + b"- old\n" * 6_000
     )
     write(world, HUGE)
     assert world.consolidate().state == "nothing_to_do"
@@ -220,10 +220,10 @@ def test_a_run_of_one_agent_forgets_nobody_elses():
 def test_the_late_duplicate_of_a_folded_note_is_removed_however_large_it_is():
     world = space(llmaas_context_tokens=60_000)
     (huge,) = write(world, HUGE)
-    body = world.text(keys.note("demo", huge)).encode()
+    body = world.text(NOTE.key("demo", huge)).encode()
     world.llm.default = lambda shown: append_everything({**shown, "notes": [{"number": 1, "content": "long"}]})
     assert world.consolidate().state == "ok"
-    world.inner.put_object(Bucket="b", Key=keys.note("demo", huge), Body=body)
+    world.inner.put_object(Bucket="b", Key=NOTE.key("demo", huge), Body=body)
 
     run = with_window(world, SMALL).consolidate()
 
@@ -300,7 +300,7 @@ def test_a_bank_that_no_answer_keeps_small_enough_is_an_error_and_nothing_is_cha
 def test_an_answer_that_makes_a_too_large_bank_smaller_is_taken():
     world = space()
     body = "# Log\n\n## Log\n\n" + "- old\n" * 2_200
-    world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", "log.md"), Body=body.encode())
+    world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", "log.md"), Body=body.encode())
     write(world, "one")
     world.llm.queue.append(whole("log.md", body.replace("- old\n", "- o\n")))
 

@@ -11,14 +11,15 @@ from livemem.llm import window
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import due_keys, keys
+from livemem.store import due_keys
+from livemem.store.bucket import BANK_FILE, LEASE, RULES, TOTALS
 from tests.support.cases import each
 from tests.support.world import World, append_everything
 
 
 def snapshot(world: World) -> dict[str, bytes]:
     """What a failed run must not change: all but the run's own documents, their index, the lease and the due index."""
-    own = ("demo/_runs/", keys.USAGE, keys.lease("demo"), due_keys.DUE)
+    own = ("demo/_runs/", TOTALS.prefix(), LEASE.key("demo"), due_keys.DUE)
     return {key: stored.body for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 
@@ -184,7 +185,7 @@ def work_with(world: World, seconds: float) -> runs.Run | None:
 def test_a_bank_that_can_not_fit_names_its_largest_file():
     world = space_with_notes(1)
     world.consolidate()
-    world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", "huge.md"), Body=b"x" * 40_000)
+    world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", "huge.md"), Body=b"x" * 40_000)
     world.note("one more")
     before = snapshot(world)
 
@@ -209,7 +210,7 @@ def test_rules_that_can_not_fit_are_an_error_without_a_file_to_name():
 
 def test_a_space_without_its_rules_is_an_error_and_keeps_its_notes():
     world = space_with_notes()
-    world.inner.delete_object(Bucket="b", Key=keys.rules("demo"))
+    world.inner.delete_object(Bucket="b", Key=RULES.key("demo"))
     before = snapshot(world)
 
     run = world.consolidate()
@@ -228,7 +229,7 @@ def test_a_space_without_notes_has_nothing_to_do_and_asks_nobody():
     assert run.metrics == {"notes_processed": 0}
     assert run.error is None
     assert world.llm.prompts == []
-    assert world.inner.objects.get(keys.lease("demo")) is None
+    assert world.inner.objects.get(LEASE.key("demo")) is None
 
 
 def test_a_deletion_while_the_llm_thinks_leaves_nothing_of_the_space():

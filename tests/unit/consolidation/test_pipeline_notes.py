@@ -9,7 +9,7 @@ from livemem.llm.usage import Usage
 from livemem.notes import pages
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, NOTE, RECORD, SYNTHESIS_FILE
 from tests.support.cases import each
 from tests.support.world import World, append_everything, read_prompt
 
@@ -17,7 +17,7 @@ FOREIGN = "20260220T135959_cat_todo_0000abcd"
 
 
 def record_of(world: World, number: int = 1, space_id: str = "demo") -> Record:
-    found = [key for key in world.keys(keys.records_prefix(space_id)) if f"/{number:06d}_" in key]
+    found = [key for key in world.keys(RECORD.prefix(space_id)) if f"/{number:06d}_" in key]
     return Record.from_bytes(world.text(found[0]).encode())
 
 
@@ -27,7 +27,7 @@ def prompted(world: World) -> list[str]:
 
 
 def put_object(world: World, note_id: str, body: bytes) -> None:
-    world.inner.put_object(Bucket="b", Key=keys.note("demo", note_id), Body=body)
+    world.inner.put_object(Bucket="b", Key=NOTE.key("demo", note_id), Body=body)
 
 
 def space_with_notes(*authors: str, **settings: Any) -> World:
@@ -45,7 +45,7 @@ def head_of(world: World) -> Meta:
 
 def test_a_run_folds_all_notes_oldest_first_and_keeps_them_whole_in_its_record():
     world = space_with_notes("ann", "bob", "ann")
-    raw = {note_id: world.text(keys.note("demo", note_id)) for note_id in world.live_ids()}
+    raw = {note_id: world.text(NOTE.key("demo", note_id)) for note_id in world.live_ids()}
 
     run = world.consolidate()
 
@@ -67,7 +67,7 @@ def test_notes_of_one_second_come_in_the_order_of_their_writing_whoever_wrote_th
     texts = ["deploy works", "it broke", "fixed", "freeze"]
     for (agent, category), text in zip(written, texts, strict=True):
         world.note(text, agent=agent, category=category)
-    assert [world.text(keys.note("demo", note_id)).split("\n")[-1] for note_id in world.live_ids()] != texts
+    assert [world.text(NOTE.key("demo", note_id)).split("\n")[-1] for note_id in world.live_ids()] != texts
 
     world.consolidate()
 
@@ -95,8 +95,8 @@ def test_a_second_run_edits_the_bank_and_sees_the_synthesis_of_the_first():
 
     assert world.bank() == {"log.md": "# Log\n\n## Log\n\n- ann 1\n- bob 2\n"}
     assert "1 notes." in world.llm.prompts[1][1]["content"]
-    assert "1 notes." in world.text(keys.synthesis("demo"))
-    assert "consolidation_number: 2" in world.text(keys.synthesis("demo"))
+    assert "1 notes." in world.text(SYNTHESIS_FILE.key("demo"))
+    assert "consolidation_number: 2" in world.text(SYNTHESIS_FILE.key("demo"))
 
 
 def test_a_run_of_one_agent_folds_only_its_notes_and_leaves_the_others_live():
@@ -112,7 +112,7 @@ def test_a_run_of_one_agent_folds_only_its_notes_and_leaves_the_others_live():
 
 def test_the_agent_is_the_notes_own_field_and_not_its_name():
     world = space_with_notes("ann")
-    body = world.text(keys.note("demo", world.live_ids()[0]))
+    body = world.text(NOTE.key("demo", world.live_ids()[0]))
     put_object(world, FOREIGN, body.replace("ann 1", "by ann, under the name of cat").encode())
 
     world.consolidate(agent="ann")
@@ -232,7 +232,7 @@ def test_discarded_notes_leave_with_their_reason_in_the_record():
 def test_the_late_duplicate_of_a_folded_note_is_removed_and_not_folded_again():
     world = space_with_notes("ann")
     note_id = world.live_ids()[0]
-    body = world.text(keys.note("demo", note_id)).encode()
+    body = world.text(NOTE.key("demo", note_id)).encode()
     world.consolidate()
     put_object(world, note_id, body)
 
@@ -281,7 +281,7 @@ METRICS = {
 def test_every_metric_of_a_run_is_there_and_right():
     world = space_with_notes("ann")
     world.consolidate()
-    world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", "still.md"), Body=b"# Still\n")
+    world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", "still.md"), Body=b"# Still\n")
     world.note("bob 2", agent="bob")
     world.note("cat 3", agent="cat")
 
@@ -294,7 +294,7 @@ def test_every_metric_of_a_run_is_there_and_right():
     world.llm.queue.append(slowly)
     run = world.consolidate()
 
-    size = len(world.text(keys.synthesis("demo")).encode())
+    size = len(world.text(SYNTHESIS_FILE.key("demo")).encode())
     assert run.metrics == {**METRICS, "synthesis_size": size}
     assert record_of(world, 2).metrics == run.metrics
     assert record_of(world, 2).usage == Usage(1, 100, 20)

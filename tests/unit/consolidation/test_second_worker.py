@@ -7,7 +7,7 @@ import pytest
 
 from livemem.consolidation import pipeline
 from livemem.jobs import lease
-from livemem.store import keys
+from livemem.store.bucket import LEASE, PLAN
 from tests.support.actors import Actor
 from tests.support.audit import audit
 from tests.support.cases import each
@@ -64,8 +64,8 @@ def _with_a_plan_left() -> tuple[World, dict[str, str]]:
         for after in range(1, 6):
             world, payload, _, _ = _killed_after(before, after)
             if (
-                keys.plan(SPACE, payload["job_id"]) in world.inner.objects
-                and keys.lease(SPACE) not in world.inner.objects
+                PLAN.key(SPACE, payload["job_id"]) in world.inner.objects
+                and LEASE.key(SPACE) not in world.inner.objects
             ):
                 return world, payload
     raise AssertionError("It leaves no plan at any moment.")
@@ -77,7 +77,7 @@ def test_a_put_event_that_found_the_space_busy_with_clearing_up_is_not_forgotten
         world.note(f"later {number}")
     assert not world.queued
     world.work(payload)
-    assert keys.plan(SPACE, payload["job_id"]) not in world.inner.objects
+    assert PLAN.key(SPACE, payload["job_id"]) not in world.inner.objects
     assert len(world.queued) == 1
 
 

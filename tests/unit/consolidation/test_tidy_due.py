@@ -15,7 +15,7 @@ from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.head_fields import Tidied
-from livemem.store import keys
+from livemem.store.bucket import HEAD, LEASE
 from tests.support.counting import Killed
 from tests.support.faults import LATER
 from tests.support.world import EVERYONE, World, file_to_tidy
@@ -193,7 +193,7 @@ def test_no_run_starts_by_itself_where_it_should_not(hold: Callable[[World], Non
     world = automatic_space()
     world.work()
     queued = world.queued.pop()
-    world.inner.delete_object(Bucket="b", Key=keys.lease("demo"))
+    world.inner.delete_object(Bucket="b", Key=LEASE.key("demo"))
 
     hold(world)
     assert counter.start_if_due(world.process, "demo", "threshold").run_id is None
@@ -242,7 +242,7 @@ def test_the_sweep_starts_the_run_that_a_dead_worker_did_not():
 
 
 def meta_of(world: World) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(world.inner.objects[keys.meta("demo")].body)
+    found: dict[str, Any] = json.loads(world.inner.objects[HEAD.key("demo")].body)
     return found
 
 
@@ -316,7 +316,7 @@ def test_a_deletion_while_the_model_is_asked_leaves_nothing_of_the_run():
     world.llm.tidier = delete
     world.settle()
 
-    assert not [key for key in world.keys("demo/") if key != keys.meta("demo")]
+    assert not [key for key in world.keys("demo/") if key != HEAD.key("demo")]
 
 
 def test_a_correction_by_hand_while_the_model_is_asked_comes_after_the_run():

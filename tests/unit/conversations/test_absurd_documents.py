@@ -9,7 +9,8 @@ from livemem.conversations import log, maintenance, reading
 from livemem.conversations.turn import Draft
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound
 from livemem.jobs import maintainable
-from livemem.store import conversation_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import BOUNDARY, TURN
 from tests.support.every_kind import changed
 from tests.support.talk import Talk, look_at_due
 from tests.support.world import INVOCATION
@@ -61,14 +62,14 @@ def looked_at(talk):
 
 @pytest.mark.parametrize("children", [[1, 10**8], [1, 900_000], [5, 2], [10**9, 10**9]])
 def test_children_without_end(talk, children):
-    absurd(talk, keys.boundary("demo", talk.id, 1, 2, 1), ("children",), children)
+    absurd(talk, BOUNDARY.key("demo", talk.id, 1, 2, 1), ("children",), children)
 
     assert looked_at(talk) < 300
 
 
 @pytest.mark.parametrize("end", [10**8, 9_999_999_998, -1, 10**400])
 def test_a_block_without_end(talk, end):
-    key = keys.boundary("demo", talk.id, 1, 1, 9)
+    key = BOUNDARY.key("demo", talk.id, 1, 1, 9)
     body = changed(talk.world.store.get(key).body, ("next",), [max(end, 1) + 1 if end < 10**10 else 5, 0])
     talk.world.inner.put_object(Bucket="b", Key=key, Body=changed(body, ("end",), end if end < 10**10 else b"1" * 400))
     for name in talk.names("v1/summaries/l1/000009/"):
@@ -79,8 +80,8 @@ def test_a_block_without_end(talk, end):
 
 
 def test_a_turn_behind_turns_that_are_not_there(talk):
-    body = changed(talk.world.store.get(keys.turn("demo", talk.id, 1)).body, ("turn_index",), keys.LAST_TURN - 1)
-    talk.world.inner.put_object(Bucket="b", Key=keys.turn("demo", talk.id, keys.LAST_TURN - 1), Body=body)
+    body = changed(talk.world.store.get(TURN.key("demo", talk.id, 1)).body, ("turn_index",), keys.LAST_TURN - 1)
+    talk.world.inner.put_object(Bucket="b", Key=TURN.key("demo", talk.id, keys.LAST_TURN - 1), Body=body)
     talk.world.new_process()
 
     assert looked_at(talk) < 2_000

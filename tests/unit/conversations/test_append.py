@@ -16,7 +16,7 @@ from livemem.conversations import turn as turns_module
 from livemem.conversations.log import Closed
 from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCall
 from livemem.errors import InvalidRequest, NotFound, TooLarge
-from livemem.store import conversation_keys as keys
+from livemem.store.bucket import MESSAGE_ID, TURN
 from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -129,8 +129,8 @@ def test_a_turn_that_was_written_before_turns_were_redacted_is_the_same_when_it_
     talk = Talk()
     raw = Draft(f"my key is {SECRET}", "so", (ToolCall(name="run", result=[SECRET, "r" * 40_000]),), "m")
     written, _ = turns_module.made(raw, "m", 1, "bob", talk.world.clock())
-    talk.world.store.put(keys.turn("demo", talk.id, 1), written.to_bytes())
-    talk.world.store.put(keys.message("demo", talk.id, "m"), log.Floor(floor=0).to_bytes())
+    talk.world.store.put(TURN.key("demo", talk.id, 1), written.to_bytes())
+    talk.world.store.put(MESSAGE_ID.key("demo", talk.id, "m"), log.Floor(floor=0).to_bytes())
 
     assert talk.append(raw).fresh is False
     with pytest.raises(InvalidRequest):

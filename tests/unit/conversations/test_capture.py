@@ -15,7 +15,7 @@ from livemem.erasure import erasure
 from livemem.notes import pages
 from livemem.notes.note import CapturedFrom
 from livemem.spaces import head as heads
-from livemem.store import keys as all_keys
+from livemem.store import keys
 from tests.support.counting import Killed
 from tests.support.talk import Talk, captures, extract
 from tests.support.world import EVERYONE, INVOCATION, append_everything, read_prompt
@@ -388,7 +388,7 @@ def test_notes_of_a_block_are_in_the_order_of_their_turns_each_with_the_time_of_
     log.close(talk.process, "demo", talk.id)
     talk.update()
 
-    notes = sorted(live(talk), key=lambda note: all_keys.parse_note_id(note.note_id).order)
+    notes = sorted(live(talk), key=lambda note: keys.parse_note_id(note.note_id).order)
     assert [note.content for note in notes] == [f"The port is {number}." for number in expected]
     turns = {turn.turn_index: turn for turn in log.read(talk.process, "demo", talk.id, range(1, 5))}
     assert [note.moment[:19] for note in notes] == [

@@ -7,8 +7,8 @@ from livemem.conversations import orders, update
 from livemem.errors import StillAtWork
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
-from livemem.store import conversation_keys as keys
 from livemem.store import due_keys, timing
+from livemem.store.bucket import TURN
 from tests.support.counting import Killed
 from tests.support.talk import Talk, extract, look_at_due
 from tests.support.world import INVOCATION
@@ -70,7 +70,7 @@ def test_an_event_that_meets_another_one_at_work_does_not_fail_for_that_comes_ag
 
 def test_an_event_that_meets_a_request_at_work_fails_and_comes_again_for_nobody_else_would(talk):
     dies(talk, lambda: orders.carry_out(talk.process, "demo", talk.id, orders.Wish(), talk.world.clock() + INVOCATION))
-    key = keys.turn("demo", talk.id, 3)
+    key = TURN.key("demo", talk.id, 3)
     with pytest.raises(StillAtWork):
         update.hear(talk.process, [key], talk.world.clock() + INVOCATION, "event")
     talk.world.pass_time(sum(pause.total_seconds() for pause in timing.RETRIES))

@@ -10,7 +10,7 @@ from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.jobs import maintainable
-from livemem.store import conversation_keys, keys
+from livemem.store.bucket import CONVERSATION, CONVERSATION_DELETED, IN_CONVERSATION, SEARCH_ORDER
 from tests.support.counting import Killed
 from tests.support.talk import Talk, extract, look_at_due
 from tests.support.world import INVOCATION
@@ -32,7 +32,7 @@ def daily(talk):
 
 
 def search_orders(talk):
-    return talk.world.keys(keys.search_order("demo", ""))
+    return talk.world.keys(SEARCH_ORDER.key("demo", ""))
 
 
 def left(talk):
@@ -200,8 +200,8 @@ def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goe
     talk.world.pass_time(15 * 60)
     look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert [key for key in left(talk) if not key.startswith("_due/")] == [
-        conversation_keys.conversation("demo", talk.id),
-        conversation_keys.deleted("demo", talk.id),
+        CONVERSATION.key("demo", talk.id),
+        CONVERSATION_DELETED.key("demo", talk.id),
     ]
     assert not talk.world.queued
     for _ in range(5):
@@ -215,7 +215,7 @@ def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goe
 
 def test_whatever_comes_late_below_a_tombstone_goes_with_the_next_sweep():
     talk = talked()
-    folder = conversation_keys.folder("demo", talk.id)
+    folder = IN_CONVERSATION.prefix("demo", talk.id)
     before = dict(talk.world.inner.objects)
     removal.delete(talk.process, "demo", talk.id)
     for key, stored in before.items():

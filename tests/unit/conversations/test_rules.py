@@ -16,7 +16,7 @@ from livemem.conversations.parameters import Parameters
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.llm.contract import ContractError
-from livemem.store import conversation_keys as keys
+from livemem.store.bucket import SUMMARY
 from livemem.text import language
 from tests.support.cases import each
 
@@ -127,7 +127,7 @@ def test_a_name_is_a_hash_that_tells_its_parts(source, redo, model, ratio, ratio
     maker = names.maker("v1", model, Parameters(ratio=ratio, ratio_only=ratio_only))
     name = names.name(names.source([source]), redo, maker)
     assert len(name) == 64
-    assert keys.parse_summary(keys.summary("demo", "01HZZZZZZZ0000000000000001", 1, 1, 1, name)).name == name
+    assert SUMMARY.last(SUMMARY.key("demo", "01HZZZZZZZ0000000000000001", 1, 1, 1, name)) == name
     assert (names.source_of(name), names.redo_of(name), names.maker_of(name)) == (names.source([source]), redo, maker)
 
 

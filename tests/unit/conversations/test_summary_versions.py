@@ -6,7 +6,7 @@ from livemem.conversations import maintenance, orders, summaries, summary_versio
 from livemem.conversations.boundaries import BlockBoundary
 from livemem.conversations.parameters import Parameters
 from livemem.jobs import maintainable
-from livemem.store import conversation_keys as keys
+from livemem.store.bucket import BOUNDARY
 from tests.support.talk import Talk, look_at_due
 from tests.support.world import INVOCATION
 
@@ -64,7 +64,7 @@ def test_the_daily_look_removes_what_is_wanted_no_more_and_leaves_what_is_being_
     for window in (7_000, 8_000):
         orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": window})
         building = standing(talk).known.building.version
-        talk.world.store.put(keys.boundary("demo", talk.id, building, 1, 1), b"{}")
+        talk.world.store.put(BOUNDARY.key("demo", talk.id, building, 1, 1), b"{}")
     space = maintainable.find(talk.world.new_process(), "demo", daily=True)
     assert space
     assert maintenance.maintain(talk.process, space)["summary_versions_removed"] == 1

@@ -27,8 +27,8 @@ from livemem.conversations.turn import Draft
 from livemem.errors import LiveMemoryError, StillAtWork, StoreUnavailable
 from livemem.jobs import budget, lease, maintainable, places, worker
 from livemem.llm.client import LlmError
-from livemem.store import conversation_keys as keys
 from livemem.store import due_keys
+from livemem.store.bucket import BOUNDARY, TURN
 from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.talk import Summariser, Talk, asked_for, extract, look_at_due
@@ -601,7 +601,7 @@ def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind()
 @pytest.mark.parametrize("index", [1, 3, 5])
 def test_over_a_turn_that_vanishes_in_a_deletion_no_block_is_sealed(index):
     talk = talk_of(5)
-    talk.world.store.delete(keys.turn("demo", talk.id, index))
+    talk.world.store.delete(TURN.key("demo", talk.id, index))
     assert talk.update().outcome == ("gone" if index < 5 else "done")
     assert bool(talk.names("v1/boundaries/")) is (index == 5)
 
@@ -610,7 +610,7 @@ def test_a_seal_that_is_missing_in_the_chain_is_written_again_where_it_was():
     talk = talk_of()
     talk.update()
     before = boundaries(talk)
-    talk.world.store.delete(keys.boundary("demo", talk.id, 1, 1, 2))
+    talk.world.store.delete(BOUNDARY.key("demo", talk.id, 1, 1, 2))
     assert talk.update().outcome == "done"
     assert {
         name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/")

@@ -12,7 +12,7 @@ from livemem.erasure import erasure
 from livemem.errors import InvalidRequest, StoreUnavailable
 from livemem.recall import start, start_lines
 from livemem.recall.start import Start, StartRequest
-from livemem.store import conversation_keys as keys
+from livemem.store.bucket import USER_SIGNALS
 from tests.support.counting import Killed
 from tests.support.talk import Talk, hears, look_at_due
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -203,7 +203,7 @@ def test_documents_that_cannot_be_read_or_are_gone_cost_a_hint_and_not_the_start
     talk.process.store.put(summary, b"{")
     assert given_to(talk.world) == []
     talk.process.store.put(summary, whole.body)
-    talk.process.store.put(keys.user_signals("demo", "ann"), b'{"newest": 1}')
+    talk.process.store.put(USER_SIGNALS.key("demo", "ann"), b'{"newest": 1}')
     assert given_to(talk.world) == []
     # The next block names its summary anew.
     talk.say("again", "yes", message_id="m2")

@@ -9,7 +9,7 @@ import pytest
 from livemem.digests import chunks
 from livemem.digests import digest_work as digests
 from livemem.digests.digest_work import DigestOrder
-from livemem.store import room_keys as keys
+from livemem.store.bucket import DIGEST_INPUT
 from tests.support.actors import Actor
 from tests.support.chatter import Chatter, answer, fails_on, memory
 from tests.support.counting import Killed
@@ -128,7 +128,7 @@ def test_a_digest_that_dies_again_and_again_asks_each_chunk_once():
 def test_a_write_of_what_a_digest_takes_that_comes_late_changes_nothing():
     chatter = prepared()
     done = chatter.digested()
-    key = keys.digest_input("demo", done.slot)
+    key = DIGEST_INPUT.key("demo", done.slot)
     before = chatter.world.text(key)
     chatter.say("fact late: the ferry leaves at nine", room="lab")
     chatter.digest(done.slot)

@@ -10,12 +10,12 @@ from livemem.errors import NotFound
 from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
 from livemem.spaces import lifecycle
-from livemem.store import room_keys as keys
+from livemem.store.bucket import CURRENT_DIGEST
 from tests.support.actors import Actor
 from tests.support.chatter import Chatter, fact, notes_facts
 from tests.support.world import INVOCATION
 
-OPEN = keys.open_slot("demo")
+OPEN = CURRENT_DIGEST.key("demo")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from livemem.digests import digest_input, prompt, reading
 from livemem.digests.digest_work import KIND, DigestOrder
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
-from livemem.store import room_keys as keys
+from livemem.store.object_table import digest_of
 from tests.support.chatter import ROOM, Chatter, answer, fact, memory, shown
 from tests.support.world import World
 
@@ -44,7 +44,7 @@ def test_the_documents_of_a_digest_say_what_it_took_and_what_it_came_to(chatter)
 
     assert chatter.names(done.slot) == ["done.json", "extract/0000.json", "input.json", "stored/0000.json"]
     given = digest_input.find(chatter.process, "demo", done.slot)
-    assert given.names() == [f"rooms/general/20260220T140001_{keys.digest_of('m1')}.json"]
+    assert given.names() == [f"rooms/general/20260220T140001_{digest_of('m1', 16)}.json"]
     assert done.usage.calls == 1
     assert done.usage.tokens == 120
     assert chatter.open_slot() is None

@@ -9,7 +9,7 @@ from livemem.errors import InvalidName, NotFound
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import room_keys as keys
+from livemem.store.bucket import CURRENT_DIGEST
 from tests.support.chatter import Chatter, fact, notes_facts
 from tests.support.world import INVOCATION
 
@@ -303,7 +303,7 @@ def test_a_digest_that_runs_tells_how_far_it_is(chatter):
 
 
 def test_a_document_of_what_is_open_that_can_not_be_read_is_replaced(chatter):
-    chatter.world.store.put(keys.open_slot("demo"), b"broken")
+    chatter.world.store.put(CURRENT_DIGEST.key("demo"), b"broken")
     chatter.say(fact(1))
 
     assert chatter.digested().new == 1

@@ -10,8 +10,8 @@ from livemem.digests.digest_documents import DeadLetter, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
-from livemem.store import room_keys as keys
 from livemem.store import timing
+from livemem.store.bucket import DEAD_LETTER, FAILED_TRY
 from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts, shown
 from tests.support.counting import Killed
 from tests.support.world import INVOCATION
@@ -85,7 +85,7 @@ def test_a_chunk_that_fails_three_times_is_kept_apart_and_does_not_hold_up_the_r
     assert chatter.memories() == [fact(0), fact(2)]
     assert (done.dead_letters, done.chunks, done.messages) == ([1], 3, 4)
     assert all(chatter.said(f"room-{number}") == [] for number in range(3))
-    dead = digest_progress.read(chatter.process, keys.dead("demo", done.slot, 1), DeadLetter)
+    dead = digest_progress.read(chatter.process, DEAD_LETTER.key("demo", done.slot, 1), DeadLetter)
     assert (dead.room, dead.code) == ("room-1", code)
     assert [one.message.model_dump() for one in dead.messages] == [
         {"message_id": "m1", "author": "Zoé Martin", "content": fact(1), "timestamp": "2026-02-20T14:00:02.000Z"},
@@ -93,7 +93,7 @@ def test_a_chunk_that_fails_three_times_is_kept_apart_and_does_not_hold_up_the_r
     ]
     tries = [name for name in chatter.names(done.slot) if name.startswith("tries/")]
     assert tries == ["tries/0001-1.json", "tries/0001-2.json", "tries/0001-3.json"]
-    noted = digest_progress.read(chatter.process, keys.failed_try("demo", done.slot, 1, 1), Try)
+    noted = digest_progress.read(chatter.process, FAILED_TRY.key("demo", done.slot, 1, 1), Try)
     assert noted.code == code
     assert noted.detail
     # Two calls a try where the contract is broken, else one.

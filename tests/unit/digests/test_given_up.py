@@ -2,7 +2,7 @@
 
 from livemem.digests import digest_progress
 from livemem.digests.digest_documents import Extract, ExtractedFact, GivenUp
-from livemem.store import room_keys as keys
+from livemem.store.bucket import DEAD_LETTER, EXTRACT, IN_DIGEST
 from tests.support.chatter import Chatter
 
 AT = "2026-02-20T14:00:00.000Z"
@@ -15,8 +15,8 @@ def prepared(meanwhile: Extract) -> Chatter:
 
     def fail(messages):
         if len(chatter.llm.asked) == 6:
-            (slot,) = {found[0] for key in chatter.world.keys("demo/_digests/") if (found := keys.parse_digest(key))}
-            digest_progress.write(chatter.process, keys.extract("demo", slot, 0), meanwhile)
+            (slot,) = {found[1] for key in chatter.world.keys("demo/_digests/") if (found := IN_DIGEST.parse(key))}
+            digest_progress.write(chatter.process, EXTRACT.key("demo", slot, 0), meanwhile)
         return "I'd rather not."
 
     chatter.llm.default = fail
@@ -39,4 +39,4 @@ def test_what_another_worker_gave_up_is_kept_apart_also_where_that_one_died_befo
     done = chatter.digested()
 
     assert (done.dead_letters, done.new, chatter.memories()) == ([0], 0, [])
-    assert '"llm_refused"' in chatter.world.text(keys.dead("demo", done.slot, 0))
+    assert '"llm_refused"' in chatter.world.text(DEAD_LETTER.key("demo", done.slot, 0))

@@ -18,7 +18,8 @@ from livemem.llm.client import LlmError
 from livemem.memories import correcting, erasing, forgetting, log, memory_vectors, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
 from livemem.spaces import head as heads
-from livemem.store import keys, memory_keys, room_keys, vector_file
+from livemem.store import bucket, vector_file
+from livemem.store.bucket import ERASURE, OPERATION, VERDICT
 from tests.support.cases import each
 from tests.support.counting import WRITES, Killed
 from tests.support.erased import damaged_backups, left_of
@@ -30,7 +31,7 @@ FIRST = "1: Alice lives in Paris with her two cats"
 NOW = "1: Alice has moved to Rome, where she lives with three dogs"
 VAGUER = "1: Alice lives abroad by now"
 SUBJECT = "alice-from-paris"
-EXTRACT = room_keys.extract("demo", "20260220T140000", 0)
+EXTRACT = bucket.EXTRACT.key("demo", "20260220T140000", 0)
 OTHER = "2: The port is 8080."
 WATCHED = WATCHED_FOR.total_seconds() + 60
 SECRETS = (*(text.removeprefix("1: ") for text in (FIRST, NOW, VAGUER)), SUBJECT)
@@ -72,7 +73,7 @@ def everything(world: World) -> str:
     world.clock.move(60)
     world.back_up()
     store(world.process, "3: The build is green.", "bob")
-    world.store.put(memory_keys.verdict("demo", "0" * 64), b'{"verdict": "different"}')
+    world.store.put(VERDICT.key("demo", "0" * 64), b'{"verdict": "different"}')
     world.clock.move(WATCHED)
     return memory_id
 
@@ -104,7 +105,7 @@ def test_nothing_of_what_a_memory_ever_said_is_left_in_a_space_that_has_everythi
     receipt = erase(world, memory_id)
 
     assert left(world) == []
-    assert not any(memory_keys.VERDICTS in key for key in world.inner.objects)
+    assert not any("_verdicts/" in key for key in world.inner.objects)
     assert (receipt.status, receipt.memory_ids, receipt.note_ids) == ("done", [memory_id], [])
     assert list(damaged_backups(world)) == []
     with pytest.raises(NotFound):
@@ -159,7 +160,7 @@ def test_the_receipt_tells_what_was_erased_and_who_else_says_it(world):
     assert quoting in receipt.quoted_in
     assert len(receipt.quoted_in) == 2
     assert reading.load(world.process, "demo", quoting).content.endswith(f"{NOW}.")
-    assert not any(secret in world.text(keys.erasure("demo", receipt.job_id)) for secret in SECRETS)
+    assert not any(secret in world.text(ERASURE.key("demo", receipt.job_id)) for secret in SECRETS)
 
 
 def test_each_backup_is_whole_afterwards_and_has_the_other_memories_alone(world):
@@ -221,7 +222,7 @@ def test_one_too_short_to_be_looked_for_goes_and_leaves_other_texts(world):
 
     assert receipt.counts["memories"] == 1
     assert "Ann and Bob" in world.text("demo/bank/people.md")
-    assert '"content": "Ann"' not in world.text(memory_keys.operation("demo", "fact", 1))
+    assert '"content": "Ann"' not in world.text(OPERATION.key("demo", "fact", 1))
 
 
 def test_an_unknown_memory_is_not_found_and_nothing_is_begun(world):
@@ -237,7 +238,7 @@ def test_an_unknown_memory_is_not_found_and_nothing_is_begun(world):
 
 def test_where_the_log_is_broken_nothing_is_begun_that_could_not_end(world):
     memory_id = told(world)
-    world.store.delete(memory_keys.operation("demo", "fact", 2))
+    world.store.delete(OPERATION.key("demo", "fact", 2))
     world.new_process()
 
     with pytest.raises(MemoriesBroken):
@@ -333,7 +334,7 @@ def test_a_snapshot_and_vectors_that_come_late_are_removed_when_it_is_looked_at_
 
 def test_an_operation_that_comes_back_late_is_erased_again(world):
     memory_id = everything(world)
-    key = memory_keys.operation("demo", "fact", 1)
+    key = OPERATION.key("demo", "fact", 1)
     late = world.store.get(key).body
     erase(world, memory_id)
     world.store.put(key, late)

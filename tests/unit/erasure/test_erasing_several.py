@@ -17,7 +17,7 @@ from livemem.jobs.receipt import Receipt
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import pages
-from livemem.store import conversation_keys
+from livemem.store.bucket import TURN_ID
 from tests.support.counting import Killed
 from tests.support.erased import damaged_backups, left_of
 from tests.support.searching import searching_world
@@ -42,7 +42,7 @@ class Space:
         self.talk.llm.default = frank
         self.talk.append(Draft(TURN, "I shall tell nobody", message_id="m1"))
         self.talk.say("And the ferry?", "It leaves at nine.", message_id="m2")
-        self.turn = conversation_keys.turn_id(self.talk.id, 1)
+        self.turn = TURN_ID.key(self.talk.id, 1)
         self.world.clock.move(1)
         self.other = self.world.note(OTHERS).note_id
         self.world.clock.move(1)

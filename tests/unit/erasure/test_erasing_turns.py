@@ -13,8 +13,8 @@ from livemem.erasure import erasure
 from livemem.errors import InvalidName, NotFound
 from livemem.recall import search
 from livemem.recall.search_request import SearchRequest
-from livemem.store import conversation_keys as keys
-from livemem.store import keys as all_keys
+from livemem.store import keys
+from livemem.store.bucket import SEARCH_SNAPSHOT
 from tests.support.counting import Killed
 from tests.support.erased import damaged_backups, left_of
 from tests.support.searching import find, holdings, searching_world
@@ -59,7 +59,7 @@ def everything(talk):
     assert find(talk.process, "treasure", scope="conversations").hits
     world.store.put("demo/bank/places.md", f"# Places\n\n- {SECRET}.\n".encode())
     world.store.put("demo/_asks/01KHXNKAR00000000000000009.json", json.dumps({"answer": {"message": SECRET}}).encode())
-    world.store.put(all_keys.search_snapshot("demo", 4, 1, 9), SECRET.encode())
+    world.store.put(SEARCH_SNAPSHOT.key("demo", 4, 1, 9), SECRET.encode())
     world.note(f"He said: {SECRET}.", agent="bob")
     return talk
 

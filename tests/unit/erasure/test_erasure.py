@@ -27,6 +27,7 @@ from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT, DISPLACED, ERASURE, EXPORT, LEASE, NOTE
 from tests.support.audit import audit, records_of
 from tests.support.bucket import error
 from tests.support.erased import come_to_end, damaged_backups, left_of
@@ -75,15 +76,15 @@ def everything(world: World) -> tuple[str, str]:
     world.undo(1)
     world.consolidate()
     corrections.write_file(world.process, "admin", "demo", "people.md", f"# People\n\n{SECRET}.\n", "she said so")
-    world.store.put(keys.displaced("demo", "0" * 26, "log.md"), f"old: {SECRET}".encode())
+    world.store.put(DISPLACED.key("demo", "0" * 26, "log.md"), f"old: {SECRET}".encode())
     world.store.put("demo/conversations/c1/turns.json", json.dumps({"turns": [{"text": SECRET}]}).encode())
     world.store.put("demo/photo.bin", b"\xff\xfe" + SECRET.encode() + b"\xff")
     world.clock.move(60)
     world.back_up()
     world.inner.put_object(
-        Bucket="", Key=keys.export("demo", "2026-02-20T14-00-02"), Body=gzip.compress(SECRET.encode())
+        Bucket="", Key=EXPORT.key("demo", "2026-02-20T14-00-02"), Body=gzip.compress(SECRET.encode())
     )
-    world.inner.create_multipart_upload(Bucket="", Key=keys.export("demo", "2026-02-20T15-00-00"))
+    world.inner.create_multipart_upload(Bucket="", Key=EXPORT.key("demo", "2026-02-20T15-00-00"))
     world.clock.move(3_000)
     return first.note_id, other
 
@@ -100,7 +101,7 @@ def test_nothing_of_an_erased_note_is_left_in_a_space_that_has_everything(world)
     assert world.inner.uploads == {}
     assert not world.keys("_exports/")
     assert not world.keys("demo/_idempotency/")
-    world.store.delete(keys.displaced("demo", "0" * 26, "log.md"))
+    world.store.delete(DISPLACED.key("demo", "0" * 26, "log.md"))
     assert audit(world.inner.objects, "demo", [note_id, other]).clean()
 
 
@@ -124,7 +125,7 @@ def test_the_receipt_tells_what_was_erased_and_nothing_of_what_it_said(world):
     assert receipt.quoted_in == [quoting]
     assert [(section.path, section.heading) for section in receipt.sections] == [("log.md", "# Log")]
     assert receipt.versions == "removed"
-    stored = world.text(keys.erasure("demo", receipt.job_id))
+    stored = world.text(ERASURE.key("demo", receipt.job_id))
     assert not any(text in stored for text in (SECRET, TAG))
     assert kept_receipts.view(world.process, "demo", receipt.job_id) == receipt
 
@@ -132,13 +133,13 @@ def test_the_receipt_tells_what_was_erased_and_nothing_of_what_it_said(world):
 def test_what_others_wrote_stays_byte_for_byte(world):
     note_id, _ = everything(world)
     quoting = note(world, f"Bob says: {SECRET}!", "bob")
-    before = world.text(keys.note("demo", quoting))
+    before = world.text(NOTE.key("demo", quoting))
     sources = [source for record in records_of(world.inner.objects, "demo") for source in record.notes]
 
     erase(world, note_id)
 
     after = [source for record in records_of(world.inner.objects, "demo") for source in record.notes]
-    assert world.text(keys.note("demo", quoting)) == before
+    assert world.text(NOTE.key("demo", quoting)) == before
     assert [source for source in after if source.note_id != note_id] == [
         source for source in sources if source.note_id != note_id
     ]
@@ -154,10 +155,10 @@ def test_history_undo_and_time_travel_go_on_after_an_erasure(world):
 
     assert [file.content for file in past] == ["# Log\n\n- [erased].\n"]
     assert set(world.live_ids()) == {note_id, other}
-    assert "Erased on 2026-02-20." in world.text(keys.note("demo", note_id))
+    assert "Erased on 2026-02-20." in world.text(NOTE.key("demo", note_id))
     read = history.read(world.process, "demo", 1)
     assert {source.content for source in read.sources} == {"Erased on 2026-02-20.", OTHERS}
-    world.store.delete(keys.displaced("demo", "0" * 26, "log.md"))
+    world.store.delete(DISPLACED.key("demo", "0" * 26, "log.md"))
     assert audit(world.inner.objects, "demo", [note_id, other]).clean()
     assert list(left_of(world, SECRET)) == []
 
@@ -214,7 +215,7 @@ def test_a_note_that_only_a_backup_holds_is_erased_there(world):
     kept = note(world, SECRET)
     note(world, OTHERS, "bob")
     backup = world.back_up()
-    world.store.delete(keys.note("demo", kept))
+    world.store.delete(NOTE.key("demo", kept))
 
     receipt = erase(world, kept)
 
@@ -233,7 +234,7 @@ def test_an_unfinished_backup_is_removed(world):
     erase(world, kept)
 
     # What is left says that it was removed.
-    assert world.keys("_backups/") == [keys.manifest("demo", backup.job_id)]
+    assert world.keys("_backups/") == [BACKUP_MANIFEST.key("demo", backup.job_id)]
     assert list(left_of(world, SECRET)) == []
 
 
@@ -355,14 +356,14 @@ def test_a_busy_space_is_not_begun_with(world):
     with pytest.raises(Busy):
         erase(world, live)
 
-    assert SECRET in world.text(keys.note("demo", live))
+    assert SECRET in world.text(NOTE.key("demo", live))
 
 
 def test_an_erased_note_that_comes_back_is_removed_when_the_watch_ends(world):
     live = note(world, SECRET)
-    body = world.store.get(keys.note("demo", live)).body
+    body = world.store.get(NOTE.key("demo", live)).body
     receipt = erase(world, live)
-    world.store.put(keys.note("demo", live), body)
+    world.store.put(NOTE.key("demo", live), body)
     world.consolidate()
 
     world.clock.move(late_write_repair.WATCHED_FOR.total_seconds() + 60)
@@ -379,11 +380,11 @@ def test_after_the_watch_an_archive_of_later_stays(world):
     live = note(world, SECRET)
     erase(world, live)
     world.clock.move(60)
-    world.store.put(keys.export("demo", "2026-02-20T15-00-00"), b"of later")
+    world.store.put(EXPORT.key("demo", "2026-02-20T15-00-00"), b"of later")
 
     assert come_to_end(world, []) == []
 
-    assert world.keys("_exports/") == [keys.export("demo", "2026-02-20T15-00-00")]
+    assert world.keys("_exports/") == [EXPORT.key("demo", "2026-02-20T15-00-00")]
 
 
 def test_what_is_only_watched_costs_the_sweep_no_request(world):
@@ -430,7 +431,7 @@ def test_a_run_that_was_due_meanwhile_is_started_when_an_erasure_has_ended(world
     note(world, OTHERS)
     erase(world, live, within=timedelta(seconds=4))
     (going_on,) = [one for one in world.queued if one["kind"] == "erasure"]
-    world.store.delete(keys.lease("demo"))
+    world.store.delete(LEASE.key("demo"))
     world.queued.clear()
 
     world.work(going_on)
@@ -459,7 +460,7 @@ def test_an_erasure_that_never_began_is_not_carried_out(world):
     live = note(world, SECRET)
     done = erase(world, note(world, "Bob has moved to Rome."))
     stray = done.model_copy(update={"job_id": world.ids(), "status": "running", "note_ids": [live]})
-    world.store.put(keys.erasure("demo", stray.job_id), stray.to_bytes())
+    world.store.put(ERASURE.key("demo", stray.job_id), stray.to_bytes())
 
     assert world.work({"kind": "erasure", "space_id": "demo", "job_id": stray.job_id}) == {"status": "gone"}
 
@@ -479,7 +480,7 @@ def test_a_receipt_of_what_never_began_is_not_shown(world):
     live = note(world, SECRET)
     receipt = erase(world, live)
     stray = receipt.model_copy(update={"job_id": world.ids(), "status": "running"})
-    world.store.put(keys.erasure("demo", stray.job_id), stray.to_bytes())
+    world.store.put(ERASURE.key("demo", stray.job_id), stray.to_bytes())
 
     with pytest.raises(NotFound):
         kept_receipts.view(world.process, "demo", stray.job_id)
@@ -530,7 +531,7 @@ def test_a_backup_that_is_damaged_already_is_not_made_whole_by_an_erasure(world)
     live = note(world, SECRET)
     note(world, OTHERS, "bob")
     backup = world.back_up()
-    rules = keys.backup_object("demo", backup.job_id, "_rules.md")
+    rules = BACKUP_OBJECT.key("demo", backup.job_id, "_rules.md")
     world.store.put(rules, b"Somebody else's.")
 
     erase(world, live)
@@ -547,7 +548,7 @@ def test_what_a_late_copy_brings_into_a_removed_backup_goes_as_well(world):
         if verb == "LIST versions":
             world.client.before = lambda index, verb: None
             world.inner.put_object(
-                Bucket="", Key=keys.backup_object("demo", removed.job_id, "bank/log.md"), Body=SECRET.encode()
+                Bucket="", Key=BACKUP_OBJECT.key("demo", removed.job_id, "bank/log.md"), Body=SECRET.encode()
             )
 
     world.inner.versioned = False
@@ -567,7 +568,7 @@ def test_a_manifest_tells_the_checksum_of_what_an_erasure_wrote(world):
     world.consolidate()
     backup = world.back_up()
     saved = manifests.load(world.process, "demo", backup.job_id)
-    prefix = keys.backup_prefix("demo", backup.job_id)
+    prefix = BACKUP_OBJECT.prefix("demo", backup.job_id)
     sums = {item.name: _sum(world, prefix + item.name) for item in saved.value.items}
     items = tuple(replace(item, sha256=sums[item.name]) for item in saved.value.items)
     jobs.change(world.process, saved, items=items)

@@ -12,7 +12,7 @@ from livemem.errors import Busy, LiveMemoryError, StillAtWork
 from livemem.jobs import job as jobs
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
-from livemem.store import keys
+from livemem.store.bucket import ERASURE, HEAD, IN_SPACE, LEASE
 from tests.simulation.kinds.erasures import ERASURES, FOLDED, LONG, SECRET, ErasureScene, erase
 from tests.simulation.scene import prepared
 from tests.support.actors import Actor
@@ -51,7 +51,7 @@ def at(world: World, request: tuple[str, str], do: Callable[[], Any]) -> None:
 def test_a_commit_just_before_the_erasure_begins_is_erased_too():
     scene, world = begun()
     other = about_to_plan(world)
-    swaps = ("PUT", keys.meta(SPACE))
+    swaps = ("PUT", HEAD.key(SPACE))
 
     def commit() -> None:
         other.step(2)
@@ -72,7 +72,7 @@ def test_nobody_commits_under_an_erasure_that_goes_on(by_request: bool):
     erase(scene, world.process, world.clock() + timedelta(seconds=1))
     other = about_to_plan(world)
 
-    at(world, ("LIST versions", keys.prefix(SPACE)), other.finish)
+    at(world, ("LIST versions", IN_SPACE.prefix(SPACE)), other.finish)
     if by_request:
         erase(scene, world.process, world.clock() + INVOCATION)
     else:
@@ -88,7 +88,7 @@ def test_who_stood_still_at_the_beginning_puts_no_other_erasure_out_of_the_head(
     scene, world = begun()
     other = world.note("Bob has moved to Rome.", agent="bob").note_id
     late = Actor("erasure", world, lambda me: erase(scene, me.process, me.until), world.clock() + INVOCATION)
-    while not late.client.requests or not late.client.requests[-1][1].startswith(keys.erasures_prefix(SPACE)):
+    while not late.client.requests or not late.client.requests[-1][1].startswith(ERASURE.prefix(SPACE)):
         late.step()
     world.pass_time(LONG, beating=False)
     world.new_process()
@@ -112,7 +112,7 @@ def test_an_invocation_is_delivered_again_where_another_worker_has_taken_its_era
         assert found
         jobs.change(world.with_parts(), found, worker="another", attempt=9)
 
-    at(world, ("LIST versions", keys.prefix(SPACE)), take)
+    at(world, ("LIST versions", IN_SPACE.prefix(SPACE)), take)
     with pytest.raises(StillAtWork):
         world.work()
 
@@ -128,7 +128,7 @@ def test_an_erasure_that_is_at_work_again_is_gone_on_with_by_who_read_that_it_ha
         jobs.change(world.with_parts(), found, status="running", ended_at=None)
         heads.update(world.with_parts(), SPACE, lambda _: {"erasing": Erasing(at_work=receipt.job_id)})
 
-    at(world, ("PUT", keys.lease(SPACE)), look_once_more)
+    at(world, ("PUT", LEASE.key(SPACE)), look_once_more)
     world.work({"kind": "erasure", "space_id": SPACE, "job_id": receipt.job_id})
 
     newest = receipts.view(world.process, SPACE, receipt.job_id)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from livemem.access.registry import Registry, Token
-from livemem.store import keys, oauth_keys
+from livemem.store.bucket import CODE, TOKENS
 from livemem_http.oauth import endpoints
 from tests.support.cases import each
 from tests.support.mcp import token
@@ -41,7 +41,7 @@ def world() -> World:
 
 
 def let_in(world: World, *tokens: Token) -> None:
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
     world.new_process()
 
 
@@ -318,7 +318,7 @@ def test_a_shown_token_is_of_use_in_no_other_browser(world):
     stolen = other.submit({**second.fields(), "seal": seal})
 
     assert stolen.status == 403
-    assert world.keys(oauth_keys.CODES) == []
+    assert world.keys(CODE.prefix()) == []
 
 
 def test_a_shown_token_counts_for_ten_minutes(world):
@@ -351,7 +351,7 @@ def test_nobody_chooses_more_than_was_asked_for_or_than_the_token_may(world, cho
     send = to(world)
 
     assert Browser(send).allow(registered(send).url(), ANN, **choice).status == 403
-    assert world.keys(oauth_keys.CODES) == []
+    assert world.keys(CODE.prefix()) == []
 
 
 def test_what_the_token_may_not_do_can_not_be_ticked(world):

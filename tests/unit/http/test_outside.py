@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from livemem.store import oauth_keys
+from livemem.store.bucket import ATTEMPT, CODE
 from tests.support.mcp import token
 from tests.support.provider import CLIENT_ID, EMAIL, SECRET, OidcServer, providing
 from tests.support.signing_in import INPUT, ISSUER, Browser, Client, Got, registered, to
@@ -100,7 +100,7 @@ def test_the_way_is_a_cookie_for_ten_minutes_that_no_script_reads_and_ends_at_th
     assert way[0] not in answer.target()
     scene.back(there.let_in(answer.target()))
     assert WAY not in scene.browser.cookies
-    assert scene.world.keys(oauth_keys.CODES) == []
+    assert scene.world.keys(CODE.prefix()) == []
 
 
 def test_nobody_is_led_to_the_provider_but_by_the_button_of_the_page(there):
@@ -127,7 +127,7 @@ def test_who_begins_a_sign_in_can_not_have_another_person_finish_it(there):
     scene.leave(victim)
     assert scene.back(there.let_in(attackers), victim).status == 403
     assert "/token" not in [path for path, _ in there.asked]
-    assert scene.world.keys(oauth_keys.ATTEMPTS) == []
+    assert scene.world.keys(ATTEMPT.prefix()) == []
 
 
 def test_a_code_of_another_person_is_not_taken_into_ones_own_sign_in(there):
@@ -139,7 +139,7 @@ def test_a_code_of_another_person_is_not_taken_into_ones_own_sign_in(there):
 
     assert answer.status == 403
     assert "refuses the code" in answer.body
-    assert scene.world.keys(oauth_keys.ATTEMPTS) == []
+    assert scene.world.keys(ATTEMPT.prefix()) == []
 
 
 def test_a_return_counts_once(there):

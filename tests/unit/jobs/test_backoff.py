@@ -3,7 +3,7 @@
 from livemem.jobs import lease, places
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import LEASE
 from tests.support.world import World
 
 DOWN = LlmError("llm_unreachable", "The LLM could not be reached.")
@@ -50,7 +50,7 @@ def test_each_further_failure_doubles_the_wait_up_to_an_hour():
         waits.append((world.clock() - start).total_seconds() / 60)
         world.queued.clear()
         run_out = found.lease.model_copy(update={"seconds": 0})
-        world.inner.put_object(Bucket="b", Key=keys.lease("demo"), Body=run_out.to_bytes())
+        world.inner.put_object(Bucket="b", Key=LEASE.key("demo"), Body=run_out.to_bytes())
 
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 

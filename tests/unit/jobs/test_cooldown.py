@@ -8,7 +8,7 @@ from livemem.errors import LiveMemoryError, TooSoon
 from livemem.jobs import queue
 from livemem.jobs.queue import RunOrder
 from livemem.jobs.run import Run
-from livemem.store import keys
+from livemem.store.bucket import STARTED_BY_HAND
 from tests.support.world import EVERYONE, World
 
 
@@ -54,7 +54,7 @@ def test_without_a_pause_nothing_is_asked_or_written_for_it():
         start(world)
 
     assert len(world.queued) == 3
-    assert keys.started_by_hand("demo") not in world.keys("demo/")
+    assert STARTED_BY_HAND.key("demo") not in world.keys("demo/")
 
 
 def test_a_run_that_is_refused_for_what_it_asks_takes_nobody_the_turn(world: World):

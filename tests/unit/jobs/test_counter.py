@@ -9,7 +9,7 @@ from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
 from livemem.jobs import counter, lease, places
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys
+from livemem.store.bucket import CAPABILITY_CHECK, NOTE
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3
 from tests.support.counting import Killed
@@ -85,8 +85,8 @@ def test_the_run_of_redelivered_events_folds_every_note_once():
 
 def test_events_name_spaces_by_their_notes_and_every_other_key_is_ignored():
     world = space_with_notes(3)
-    note_key = keys.note("demo", world.live_ids()[0])
-    other = keys.note("other", world.live_ids()[0])
+    note_key = NOTE.key("demo", world.live_ids()[0])
+    other = NOTE.key("other", world.live_ids()[0])
     written = [
         note_key, note_key, other, "demo/_meta.json", "demo/live/.keep", "demo/bank/live/x.md", "demo/live/notes.md",
         f"_backups/{note_key}", "_system/tokens.json", "", note_key.replace("live", "archive"),
@@ -152,7 +152,7 @@ def test_an_event_below_the_threshold_during_a_run_starts_nothing_at_its_end():
 def test_a_run_that_finds_fewer_notes_than_the_threshold_leaves_them():
     world = space_with_notes(3)
     world.count()
-    world.inner.delete_object(Bucket="b", Key=keys.note("demo", world.live_ids()[0]))
+    world.inner.delete_object(Bucket="b", Key=NOTE.key("demo", world.live_ids()[0]))
 
     run = world.work()
 
@@ -262,6 +262,6 @@ def test_without_conditional_writes_no_run_is_started_and_nothing_is_written():
     with pytest.raises(ConditionalWritesUnsupported):
         counter.start_if_due(process, "demo", "threshold")
 
-    assert {key for key in ignoring.objects if key not in before} <= {keys.CAPABILITY_CHECK}
+    assert {key for key in ignoring.objects if key not in before} <= {CAPABILITY_CHECK}
     assert not world.queued
     assert lease.look(process, places.of_space("demo")) is None

@@ -10,7 +10,8 @@ from livemem.errors import Busy
 from livemem.jobs import lease, places
 from livemem.jobs.job import ENDED
 from livemem.jobs.lease import Hold, LeaseTaken
-from livemem.store import keys
+from livemem.store import bucket
+from livemem.store.bucket import LEASE
 from tests.support.cases import each
 from tests.support.world import World
 
@@ -142,7 +143,7 @@ def test_a_released_lease_is_free():
     lease.release(world.process, acquire(world))
 
     assert lease.look(world.process, places.of_space("demo")) is None
-    assert keys.lease("demo") not in world.inner.objects
+    assert LEASE.key("demo") not in world.inner.objects
     acquire(world, OTHER)
 
 
@@ -205,14 +206,14 @@ def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
                 acquire(world, OTHER)
     assert world.client.counts["PUT"] == 5
     lease.release(process, held)
-    assert keys.lease("demo") not in world.inner.objects
+    assert LEASE.key("demo") not in world.inner.objects
 
 
 @each("status", ENDED)
 def test_the_lease_of_a_run_that_has_ended_is_free_at_once(status: str):
     world = World()
     acquire(world)
-    world.inner.put_object(Bucket="b", Key=keys.run("demo", RUN), Body=f'{{"status": "{status}"}}'.encode())
+    world.inner.put_object(Bucket="b", Key=bucket.RUN.key("demo", RUN), Body=f'{{"status": "{status}"}}'.encode())
 
     assert acquire(world, OTHER).lease.abandoned == [RUN]
 
@@ -237,7 +238,7 @@ def test_the_place_of_a_queued_run_that_has_ended_meanwhile_is_given_up():
     world = World()
     lease.acquire(world.process, places.of_space("demo"), RUN, "queued", life=timedelta(hours=1))
     held = acquire(world, OTHER, "manual")
-    world.inner.put_object(Bucket="b", Key=keys.run("demo", RUN), Body=b'{"status": "cancelled"}')
+    world.inner.put_object(Bucket="b", Key=bucket.RUN.key("demo", RUN), Body=b'{"status": "cancelled"}')
 
     lease.release(world.process, held)
 

@@ -15,6 +15,7 @@ from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle, usage_counts
 from livemem.store import keys
+from livemem.store.bucket import DISPLACED, PLAN, RUN, TOTALS
 from livemem.upkeep import usage_report as reports
 from tests.support.counting import Killed
 from tests.support.rest import QUIET
@@ -41,12 +42,12 @@ def with_old_runs(count: int = 2, *, days: float = 91) -> tuple[World, list[str]
 
 def documents(world: World) -> list[str]:
     """The ids of the runs whose documents are there."""
-    return [parsed[0] for key in world.keys("demo/_runs/") if (parsed := keys.parse_run(key))]
+    return [run_id for key in world.keys("demo/_runs/") if (run_id := RUN.last(key))]
 
 
 def counted_days(world: World) -> list[str]:
     """The days of which there are totals."""
-    return sorted({str(parsed[0]) for key in world.keys(keys.USAGE) if (parsed := keys.parse_totals(key))})
+    return sorted({str(parsed[0]) for key in world.keys(TOTALS.prefix()) if (parsed := TOTALS.parse(key))})
 
 
 def test_the_daily_look_removes_runs_and_totals_that_are_older_than_they_are_kept():
@@ -125,10 +126,10 @@ def test_an_old_run_that_never_ended_is_ended_first_and_removed_by_a_later_look(
 def test_what_a_run_displaced_a_plan_and_what_is_no_run_stay():
     world, ids = with_old_runs()
     others = [
-        keys.displaced("demo", ids[0], "log.md"),
-        keys.plan("demo", ids[1]),
+        DISPLACED.key("demo", ids[0], "log.md"),
+        PLAN.key("demo", ids[1]),
         "demo/_runs/notes.txt",
-        f"{keys.USAGE}20200101/readme.txt",
+        f"{TOTALS.prefix()}20200101/readme.txt",
     ]
     for key in others:
         world.store.put(key, b"{}")
@@ -193,7 +194,7 @@ def test_many_old_runs_cost_a_list_and_a_delete_a_look():
     old = [f"{keys.run_moment(1_000_000 + number)}{number:016d}" for number in range(1_200)]
     for run_id in old:
         run = runs.Run(job_id=run_id, space_id="demo", uid=uid, trigger="api", created_at="2026-02-20T14:00:00Z")
-        world.inner.put_object(Bucket="bucket", Key=keys.run("demo", run_id), Body=run.to_bytes())
+        world.inner.put_object(Bucket="bucket", Key=RUN.key("demo", run_id), Body=run.to_bytes())
     head = heads.load(world.process, "demo")
     removed = []
     for _ in range(4):

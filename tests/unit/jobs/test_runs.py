@@ -11,7 +11,8 @@ from livemem.jobs.job import Failure
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import HEAD, RUN
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
@@ -45,7 +46,7 @@ def killed_after_the_commit() -> tuple[World, str]:
     world, run_id = ordered()
 
     def stop_behind_the_commit(index: int, verb: str) -> None:
-        heads = [request for request in world.client.requests if request == ("PUT", keys.meta("demo"))]
+        heads = [request for request in world.client.requests if request == ("PUT", HEAD.key("demo"))]
         if heads and world.client.requests[-1] != heads[-1]:
             raise Killed
 
@@ -158,11 +159,11 @@ def test_a_run_that_another_worker_has_ended_is_not_ended_again():
 
 def test_a_run_is_not_found_in_a_namesake_of_its_space():
     world, run_id = ordered()
-    body = world.text(keys.run("demo", run_id)).encode()
+    body = world.text(RUN.key("demo", run_id)).encode()
     lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
     world.create_space()
-    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
+    world.inner.put_object(Bucket="b", Key=RUN.key("demo", run_id), Body=body)
 
     with pytest.raises(NotFound) as missing:
         world.view(run_id)
@@ -172,19 +173,19 @@ def test_a_run_is_not_found_in_a_namesake_of_its_space():
 @each("body", [b"", b"{", b"[]", b'{"run_id": 1}'])
 def test_a_run_that_can_not_be_read_is_named_and_nobody_works_on_it(body: bytes):
     world, run_id = ordered()
-    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
+    world.inner.put_object(Bucket="b", Key=RUN.key("demo", run_id), Body=body)
 
     with pytest.raises(ObjectUnreadable) as broken:
         world.view(run_id)
-    assert broken.value.key == keys.run("demo", run_id)
+    assert broken.value.key == RUN.key("demo", run_id)
     assert world.work() is None
 
 
 @pytest.mark.parametrize("said", [{"status": "done"}, {"result": "ok"}, {"status": "ok", "result": "ok"}])
 def test_a_run_whose_status_and_result_contradict_each_other_can_not_be_read(said: dict[str, str]):
     world, run_id = ordered()
-    body = json.loads(world.text(keys.run("demo", run_id))) | said
-    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=json.dumps(body).encode())
+    body = json.loads(world.text(RUN.key("demo", run_id))) | said
+    world.inner.put_object(Bucket="b", Key=RUN.key("demo", run_id), Body=json.dumps(body).encode())
 
     with pytest.raises(ObjectUnreadable):
         world.view(run_id)
@@ -245,9 +246,9 @@ def test_a_store_that_fails_before_the_llm_is_asked_leaves_the_run_to_be_repeate
 
 def test_fields_that_a_newer_version_added_to_a_run_survive():
     world, run_id = ordered()
-    body = world.text(keys.run("demo", run_id)).replace('"step"', '"colour": "blue",\n  "step"', 1)
-    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body.encode())
+    body = world.text(RUN.key("demo", run_id)).replace('"step"', '"colour": "blue",\n  "step"', 1)
+    world.inner.put_object(Bucket="b", Key=RUN.key("demo", run_id), Body=body.encode())
 
     world.work()
 
-    assert '"colour": "blue"' in world.text(keys.run("demo", run_id))
+    assert '"colour": "blue"' in world.text(RUN.key("demo", run_id))

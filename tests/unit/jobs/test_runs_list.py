@@ -11,7 +11,7 @@ from livemem.errors import Forbidden, InvalidName, NotFound
 from livemem.jobs import run as runs
 from livemem.jobs.run import Run
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import RUN
 from tests.support.cases import each
 from tests.support.world import EVERYONE, World
 
@@ -27,7 +27,7 @@ def with_runs(count: int, *, apart: float = 60) -> tuple[World, list[str]]:
         random = number.to_bytes(10, "big")
         ids.append(str(ULID.from_bytes(int(moment.timestamp() * 1_000).to_bytes(6, "big") + random)))
         run = Run(job_id=ids[-1], space_id="demo", uid=uid, trigger="api", created_at="2026-02-20T14:00:00Z")
-        world.inner.put_object(Bucket="b", Key=keys.run("demo", ids[-1]), Body=run.to_bytes())
+        world.inner.put_object(Bucket="b", Key=RUN.key("demo", ids[-1]), Body=run.to_bytes())
     world.clock.move(count * apart)
     world.client.reset()
     return world, ids[::-1]

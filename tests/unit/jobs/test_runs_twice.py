@@ -8,7 +8,7 @@ from livemem.errors import StillAtWork
 from livemem.jobs import lease, places
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys
+from livemem.store.bucket import LEASE, RUN
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
@@ -152,7 +152,7 @@ def test_the_retry_of_a_dead_invocation_goes_on_once_the_lease_was_not_renewed()
 @each("body", [b"", b"{", b"[]", b'{"owner": 1}'])
 def test_a_lease_that_can_not_be_read_counts_as_run_out(body: bytes):
     world = queued()
-    world.inner.put_object(Bucket="b", Key=keys.lease("demo"), Body=body)
+    world.inner.put_object(Bucket="b", Key=LEASE.key("demo"), Body=body)
 
     run = world.work()
 
@@ -190,7 +190,7 @@ def test_a_space_that_is_replaced_just_before_the_lease_is_taken_keeps_its_notes
     world = queued()
 
     def replaced(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("GET", keys.lease("demo")):
+        if world.client.requests[index] == ("GET", LEASE.key("demo")):
             world.client.before = lambda index, verb: None
             lifecycle.delete(world.process, "demo", "demo")
             world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
@@ -209,7 +209,7 @@ def test_a_space_that_is_replaced_just_before_the_lease_is_taken_keeps_its_notes
 def test_a_late_invocation_does_not_even_touch_a_run_of_the_same_id_in_a_namesake():
     world = queued()
     todo = dict(world.queued[0])
-    run_key = keys.run("demo", todo["job_id"])
+    run_key = RUN.key("demo", todo["job_id"])
     body = world.text(run_key).encode()
     lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())

@@ -12,7 +12,8 @@ from livemem.conversations.turn import Draft
 from livemem.jobs import shares
 from livemem.jobs.shares import CROWDED, IN_LINE, Share, Waited
 from livemem.spaces import caps
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import SPACE_CAPS
 from tests.support.actors import Actor
 from tests.support.talk import Summariser
 from tests.support.world import INVOCATION, World, carry_out
@@ -79,7 +80,7 @@ def test_a_repeat_keeps_its_place_and_stands_in_the_line_once():
     world = World()
     for name in "aabbcc":
         stands(world, name)
-    found = caps.Places.from_bytes(world.inner.objects[keys.caps_of_space("demo")].body)
+    found = caps.Places.from_bytes(world.inner.objects[SPACE_CAPS.key("demo")].body)
 
     assert [place.id for place in found.places["summarize"]] == ["a", "b"]
     assert found.waiting["summarize"] == ["c"]
@@ -100,7 +101,7 @@ def test_a_line_has_an_end(monkeypatch: pytest.MonkeyPatch):
     world = World()
     for name in "abcdef":
         stands(world, name)
-    found = caps.Places.from_bytes(world.inner.objects[keys.caps_of_space("demo")].body)
+    found = caps.Places.from_bytes(world.inner.objects[SPACE_CAPS.key("demo")].body)
 
     assert found.waiting["summarize"] == ["c", "d"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from livemem.access.grant import Grant
-from livemem.store import oauth_keys
+from livemem.store.bucket import GRANT
 from livemem_http.routing import INVOKED_BY
 from tests.support.cases import each
 from tests.support.functions import request
@@ -170,7 +170,7 @@ def test_a_warm_call_of_a_connection_costs_no_request_more_than_one_of_its_token
 def test_a_grant_that_says_admin_is_none(service):
     """Somebody may change an object of the bucket by hand."""
     client, _ = connected(service)
-    (key,) = service.world.keys(oauth_keys.GRANTS)
+    (key,) = service.world.keys(GRANT.prefix())
     grant = Grant.from_bytes(service.world.text(key).encode())
     forged = grant.model_copy(update={"scope": ["read", "write", "admin"]})
     service.world.inner.put_object(Bucket="bucket", Key=key, Body=forged.to_bytes())

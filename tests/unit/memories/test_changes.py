@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from livemem.errors import MemoriesBroken, NotFound
 from livemem.memories import changes, correcting, forgetting, memory_expiry, splitting
 from livemem.memories.correcting import Correction
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import OPERATION
 from tests.support.memories import store, world_with_meaning
 
 
@@ -172,11 +172,11 @@ def test_a_memory_that_was_split_off_begins_with_the_split(world):
 def test_a_hole_in_the_log_is_named_and_nothing_is_stored_over_it(world, number):
     for place in range(3):
         store(world.process, f"{place}: Thing {place}.")
-    world.store.delete(keys.operation("demo", "fact", number))
+    world.store.delete(OPERATION.key("demo", "fact", number))
 
     missing: list[str] = []
     changes.page(world.process, "demo", missing=missing)
-    assert missing == [keys.operation("demo", "fact", number)]
+    assert missing == [OPERATION.key("demo", "fact", number)]
     with pytest.raises(MemoriesBroken, match=f"operation {number}"):
         store(world.new_process(), "9: one more")
 
@@ -184,6 +184,6 @@ def test_a_hole_in_the_log_is_named_and_nothing_is_stored_over_it(world, number)
 def test_an_operation_of_another_kind_is_not_looked_at(world):
     store(world.process, "1: first")
     store(world.process, "2: I watch.", kind="self")
-    world.store.delete(keys.operation("demo", "self", 1))
+    world.store.delete(OPERATION.key("demo", "self", 1))
 
     assert places(told(world, kind="fact")) == [("fact", 1)]

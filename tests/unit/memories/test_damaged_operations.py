@@ -11,7 +11,7 @@ from livemem.llm.look import ApiState
 from livemem.memories import correcting, forgetting, log, memory_expiry, reading, similar
 from livemem.memories import state as states
 from livemem.memories.correcting import Correction
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
 from livemem.upkeep import health
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -28,7 +28,7 @@ def _world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 def damage(world: World, number: int, body: bytes = b"{") -> bytes:
     """Write these bytes over an operation, and return its own."""
-    key = keys.operation("demo", "fact", number)
+    key = OPERATION.key("demo", "fact", number)
     before = world.inner.objects[key].body
     world.store.put(key, body)
     return before
@@ -39,8 +39,8 @@ def snapshots(world: World) -> list[str]:
 
 
 def numbers(world: World) -> list[int]:
-    parsed = [keys.parse_operation(key) for key in world.keys("demo/memories/facts/log/")]
-    return [operation.number for operation in parsed if operation]
+    numbers = (OPERATION.last(key) for key in world.keys("demo/memories/facts/log/"))
+    return [number for number in numbers if number is not None]
 
 
 @pytest.mark.parametrize("is_cold", [True, False])
@@ -70,7 +70,7 @@ def test_memories_are_stored_and_deleted_past_it_and_no_snapshot_passes_it(
         assert contents(world.process) == [f"{number}: Thing {number}." for number in range(1, 6)]
         world.new_process()
     store(world.process, "6: Thing 6.")
-    assert snapshots(world) == [keys.snapshot("demo", "fact", 8)]
+    assert snapshots(world) == [MEMORY_SNAPSHOT.key("demo", "fact", 8)]
     assert contents(world.new_process()) == [f"{number}: Thing {number}." for number in range(1, 7)]
 
 
@@ -82,7 +82,7 @@ def test_a_deletion_in_it_is_not_forgotten_and_takes_effect_in_its_place_once(wo
     correcting.correct(world.process, "demo", "ann", other, Correction(content="2: Thing two."))
     for number in (5, 6, 7):
         store(world.process, f"{number}: Thing {number}.")
-    assert snapshots(world) == [keys.snapshot("demo", "fact", 2)]
+    assert snapshots(world) == [MEMORY_SNAPSHOT.key("demo", "fact", 2)]
 
     damage(world, 3, sound)
 
@@ -105,7 +105,7 @@ def test_what_a_snapshot_says_of_it_stands(world: World):
 
     assert contents(world.process) == [f"{number}: Thing {number}." for number in range(1, 6)]
     # It may have been of another log: this can be told again when it is mended.
-    assert snapshots(world) == [keys.snapshot("demo", "fact", 2)]
+    assert snapshots(world) == [MEMORY_SNAPSHOT.key("demo", "fact", 2)]
 
 
 def test_a_memory_that_may_be_in_it_is_neither_missing_nor_deleted(world: World):
@@ -120,7 +120,7 @@ def test_a_memory_that_may_be_in_it_is_neither_missing_nor_deleted(world: World)
     ):
         with pytest.raises(MemoriesBroken) as refused:
             act()
-        assert refused.value.key == keys.operation("demo", "fact", 1)
+        assert refused.value.key == OPERATION.key("demo", "fact", 1)
 
 
 def test_the_service_deletes_and_merges_nothing_that_it_may_have_changed(world: World, monkeypatch):
@@ -148,7 +148,7 @@ def test_the_service_deletes_and_merges_nothing_that_it_may_have_changed(world: 
 @pytest.mark.parametrize("damaged", [1, 2, 5])
 def test_nothing_is_erased_while_it_may_hold_the_words_also_where_a_snapshot_is_newer(world: World, damaged: int):
     ids = [store(world.process, f"{number}: Thing {number}.").memory.memory_id for number in range(5)]
-    assert snapshots(world)[-1] == keys.snapshot("demo", "fact", 4)
+    assert snapshots(world)[-1] == MEMORY_SNAPSHOT.key("demo", "fact", 4)
     sound = damage(world, damaged)
     world.new_process()
     until = world.clock() + INVOCATION
@@ -156,7 +156,7 @@ def test_nothing_is_erased_while_it_may_hold_the_words_also_where_a_snapshot_is_
     with pytest.raises(MemoriesBroken) as refused:
         erasure.erase_memory(world.process, EVERYONE, "demo", ids[2], until)
 
-    key = keys.operation("demo", "fact", damaged)
+    key = OPERATION.key("demo", "fact", damaged)
     assert (refused.value.key, key in refused.value.detail) == (key, True)
     assert not world.keys("demo/_erasures/")
     damage(world, damaged, sound)
@@ -168,7 +168,7 @@ def test_nothing_is_erased_while_it_may_hold_the_words_also_where_a_snapshot_is_
 def test_health_names_it_until_it_is_mended(world: World):
     for number in (1, 2, 3):
         store(world.process, f"{number}: Thing {number}.")
-    key = keys.operation("demo", "fact", 3)
+    key = OPERATION.key("demo", "fact", 3)
     sound = damage(world, 3)
     store(world.process, "4: Thing 4.")
 

@@ -2,7 +2,7 @@
 
 from livemem.jobs import maintainable
 from livemem.memories import maintenance
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import MEMORY_SNAPSHOT, MEMORY_VECTORS
 from tests.support.memories import store, world_with_meaning
 
 
@@ -18,10 +18,10 @@ def test_vectors_whose_snapshot_was_never_written_go_with_the_old_snapshots():
         store(world.process, f"{number % 9}: Fact {number}.")
     model = world.settings.embeddings_model
     for number in (50, 150, 250, 350):
-        world.store.put(keys.vectors("demo", "fact", number, model), b"of somebody who died")
+        world.store.put(MEMORY_VECTORS.key("demo", "fact", number, model), b"of somebody who died")
 
     assert look(world) == {"memory_snapshots_removed": 1.0}
-    left = [key.removeprefix(keys.snapshots_prefix("demo", "fact")) for key in world.keys("demo/memories/facts/snap")]
+    left = [key.removeprefix(MEMORY_SNAPSHOT.prefix("demo", "fact")) for key in world.keys("demo/memories/facts/snap")]
     # Newer than the newest snapshot: it may be under way.
     kept = [f"{number:08d}.{kind}" for number in (200, 300) for kind in ("json", f"{model}.vec")]
     assert left == [*kept, f"00000350.{model}.vec"]

@@ -10,7 +10,7 @@ from livemem.llm.client import LlmError, Reply
 from livemem.llm.templates import json_line
 from livemem.memories import model_judge
 from livemem.spaces import totals
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import VERDICT
 from tests.support.world import World, pairs_asked
 
 NEW, OLD = "The port is 9090.", "The API listens on 8080."
@@ -151,8 +151,8 @@ def test_what_is_kept_tells_nothing_of_the_contents(world):
 
 
 def test_the_key_of_a_verdict_belongs_to_memories():
-    key = keys.verdict("demo", "ab" * 32)
-    assert keys.is_of_memories(key.removeprefix("demo/"))
+    key = VERDICT.key("demo", "ab" * 32)
+    assert VERDICT.parse(key)
 
 
 @pytest.mark.parametrize(

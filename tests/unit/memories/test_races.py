@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import OPERATION
 from tests.support.memories import contents, store, world_with_meaning
 
 
@@ -42,7 +42,7 @@ def test_the_first_try_of_a_write_whose_answer_was_lost_is_no_repeat(world):
     stored = store(world.process, "1: First.", op_id="k")
 
     assert (stored.number, stored.fresh, stored.repeated) == (1, True, False)
-    assert world.keys("demo/memories/") == [keys.operation("demo", "fact", 1)]
+    assert world.keys("demo/memories/") == [OPERATION.key("demo", "fact", 1)]
 
 
 def test_of_two_who_store_the_same_for_the_same_cause_one_repeats_it(world):

@@ -15,8 +15,8 @@ from livemem.memories import state as states
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Memory
 from livemem.memories.state import Snapshot
-from livemem.store import memory_keys
-from livemem.store.memory_keys import Kind
+from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
+from livemem.store.keys import MemoryKind
 from tests.support.cases import each
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -38,7 +38,7 @@ def world() -> World:
     return found
 
 
-def snapshot(world: World, kind: Kind = "fact") -> None:
+def snapshot(world: World, kind: MemoryKind = "fact") -> None:
     state = log.load(world.process, "demo", kind)
     storing.keep_snapshot(world.process, "demo", kind, replace(state, snapshot=state.number - log.SNAPSHOT_EVERY), None)
 
@@ -50,7 +50,7 @@ def agreement(world: World) -> Invariant:
 
 
 def tamper(world: World, number: int, change: Callable[[Snapshot], Snapshot]) -> None:
-    key = memory_keys.snapshot("demo", "fact", number)
+    key = MEMORY_SNAPSHOT.key("demo", "fact", number)
     found = Snapshot.from_bytes(world.store.get(key).body)
     world.store.put(key, change(found).to_bytes())
 
@@ -153,7 +153,7 @@ def test_of_a_log_that_is_too_long_nothing_is_said(world: World, monkeypatch):
 
 
 def test_a_log_with_a_gap_is_not_compared(world: World):
-    world.store.delete(memory_keys.operation("demo", "fact", 2))
+    world.store.delete(OPERATION.key("demo", "fact", 2))
 
     assert agreement(world).holds is None
 

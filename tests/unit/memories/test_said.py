@@ -15,7 +15,7 @@ from livemem.memories.memory import Memory, Provenance
 from livemem.memories.merging import Candidate, Near
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import OPERATION
 from tests.support.chatter import Chatter, fact
 from tests.support.memories import store, world_with_meaning
 from tests.support.searching import find
@@ -110,7 +110,7 @@ def test_a_time_ahead_of_the_clock_is_now_and_what_is_no_time_or_name_is_refused
 
 def test_a_log_of_before_these_fields_reads_on_and_knows_its_repeats(world):
     store(world.process, "1: The port is 8080.", op_id="k")
-    key = keys.operation("demo", "fact", 1)
+    key = OPERATION.key("demo", "fact", 1)
     old = json.loads(world.store.get(key).body)
     del old["memory"]["said_at"], old["memory"]["author"]
     world.store.put(key, json.dumps(old).encode())

@@ -7,7 +7,7 @@ from livemem.memories import correcting, forgetting, log, reading, similar, spli
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import MemoryDraft
 from livemem.memories.operation import Operation
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import OPERATION
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import INVOCATION
 
@@ -117,7 +117,7 @@ def test_merges_of_before_they_were_noted_are_taken_back_as_well(world):
     store(world.process, "2: Something else.")
     for number in (2, 3):
         # As an earlier version of the service has written them.
-        key = keys.operation("demo", "fact", number)
+        key = OPERATION.key("demo", "fact", number)
         old = Operation.from_bytes(world.store.get(key).body)
         merged = old.merged.model_copy(update={"sent": None, "before": None, "by": "vector"})
         memory = old.memory.model_copy(update={"absorbed": []})

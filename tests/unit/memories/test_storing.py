@@ -8,7 +8,7 @@ from livemem.memories import state as states
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import MemoryDraft
 from livemem.memories.storing import BATCH, store_all
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import World
 
@@ -201,7 +201,7 @@ def test_the_same_words_are_the_same_memory_and_nobody_is_asked():
 def test_a_process_that_knows_a_state_notices_that_the_space_was_restored(world):
     for number in range(3):
         store(world.process, f"{number}: Fact {number}.")
-    third = world.store.get(keys.operation("demo", "fact", 3))
+    third = world.store.get(OPERATION.key("demo", "fact", 3))
     world.store.delete(third.key)
     store(world.with_parts(embed=world.process.embed), "9: Another one.")
 
@@ -214,7 +214,7 @@ def test_a_snapshot_of_a_log_that_there_is_no_more_is_left_aside_and_replaced(wo
     earlier = {key: world.store.get(key).body for key in world.keys("demo/memories/")}
     store(world.process, "20: The hundredth.")
     # As a backup has it that listed the log before the hundredth operation, and the snapshots after it.
-    world.store.delete(keys.operation("demo", "fact", 100))
+    world.store.delete(OPERATION.key("demo", "fact", 100))
     assert len(earlier) == 99
 
     cold = world.with_parts(embed=world.process.embed)
@@ -235,8 +235,8 @@ def test_what_holds_for_a_time_and_stands_beside_is_found_again_in_other_words(w
 def test_a_snapshot_that_was_made_after_another_operation_of_the_same_number_is_not_believed(world):
     for number in range(100):
         store(world.process, f"{number % 9}: Fact {number}.")
-    snapshot = world.store.get(keys.snapshot("demo", "fact", 100))
-    world.store.delete_many([snapshot.key, keys.operation("demo", "fact", 100)])
+    snapshot = world.store.get(MEMORY_SNAPSHOT.key("demo", "fact", 100))
+    world.store.delete_many([snapshot.key, OPERATION.key("demo", "fact", 100)])
     store(world.with_parts(embed=world.process.embed), "21: Another hundredth.")
     world.store.put(snapshot.key, snapshot.body)
 

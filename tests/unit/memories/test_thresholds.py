@@ -3,11 +3,11 @@
 import pytest
 
 from livemem.memories import thresholds
-from livemem.store.memory_keys import KINDS
+from livemem.store.keys import MEMORY_KINDS
 from tests.support.cases import each
 
 
-@each("kind", KINDS)
+@each("kind", MEMORY_KINDS)
 @each("model", ["text-embedding-3-small", "openai/text-embedding-3-small", "nobody-knows-it"])
 def test_the_usual_model_and_unknown_ones_have_the_threshold_of_the_design(kind, model):
     assert thresholds.of(kind, model).same == 0.85

@@ -9,7 +9,7 @@ from livemem.notes import idempotency, pages
 from livemem.notes import note as notes
 from livemem.notes.appending import NoteDraft
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import IDEMPOTENCY
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
@@ -185,7 +185,7 @@ def test_whatever_the_key_is_it_can_not_leave_its_folder(key: str):
     append(world, key=key)
 
     (claim,) = world.keys("demo/_idempotency/")
-    assert claim == keys.idempotency("demo", claim[-69:-5])
+    assert claim == IDEMPOTENCY.key("demo", claim[-69:-5])
     assert int(claim[-69:-5], 16)
 
 
@@ -227,7 +227,7 @@ def test_of_two_who_renew_a_key_that_the_sweep_takes_away_only_one_writes_a_note
 
     def meanwhile(index: int, verb: str) -> None:
         # Looked at directly: a request of this world would come back here.
-        claims = [key for key in world.inner.objects if key.startswith(keys.idempotency_prefix("demo"))]
+        claims = [key for key in world.inner.objects if key.startswith(IDEMPOTENCY.prefix("demo"))]
         if verb == "GET" and not written:
             world.inner.delete_object(Bucket="b", Key=claims[0])
         elif verb == "PUT" and not claims:

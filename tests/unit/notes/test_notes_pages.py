@@ -17,6 +17,7 @@ from livemem.notes.appending import NoteDraft
 from livemem.notes.pages import NotesFilter
 from livemem.spaces import head as heads
 from livemem.store import keys
+from livemem.store.bucket import NOTE
 from tests.support.cases import each
 from tests.support.world import START, World
 
@@ -134,7 +135,7 @@ def test_a_page_of_large_notes_ends_early_and_the_pages_together_still_show_all(
 
 def test_a_page_holds_a_note_however_large_it_is():
     world = space_with_notes(2)
-    key = keys.note("demo", world.live_ids()[0])
+    key = NOTE.key("demo", world.live_ids()[0])
     world.inner.put_object(Bucket="b", Key=key, Body=b"note 0 " + b"x" * 2 * limits.PAGE_BYTES)
 
     assert walk(world, ANY, limit=500) == [1, 0]
@@ -152,7 +153,7 @@ def test_a_cursor_goes_on_behind_a_note_that_is_gone_meanwhile():
     world = space_with_notes()
     page = pages.page(world.process, "demo", ANY, limit=3)
     assert page.next_after is not None
-    world.inner.delete_object(Bucket="b", Key=keys.note("demo", page.next_after))
+    world.inner.delete_object(Bucket="b", Key=NOTE.key("demo", page.next_after))
 
     assert contents(pages.page(world.process, "demo", ANY, limit=3, after=page.next_after)) == [8, 7, 6]
 
@@ -167,7 +168,7 @@ def test_a_new_note_does_not_shift_the_pages_behind_a_cursor():
 
 def test_a_note_that_vanishes_between_listing_and_reading_is_left_out():
     world = space_with_notes()
-    doomed = keys.note("demo", world.live_ids()[-2])
+    doomed = NOTE.key("demo", world.live_ids()[-2])
     world.client.reset()
 
     def consolidated_meanwhile(index: int, verb: str) -> None:
@@ -194,7 +195,7 @@ def test_a_note_that_was_read_before_costs_nothing_and_is_shown_only_while_it_is
     world = space_with_notes()
     first = pages.page(world.process, "demo", ANY, limit=3)
     world.note("note 12")
-    world.inner.delete_object(Bucket="b", Key=keys.note("demo", first.items[1].note_id))
+    world.inner.delete_object(Bucket="b", Key=NOTE.key("demo", first.items[1].note_id))
     world.client.reset()
 
     again = pages.page(world.process, "demo", ANY, limit=3)
@@ -208,7 +209,7 @@ def test_a_note_that_was_read_before_costs_nothing_and_is_shown_only_while_it_is
 def test_an_object_that_was_replaced_is_read_again():
     world = space_with_notes(1)
     pages.page(world.process, "demo", ANY, limit=3)
-    world.inner.put_object(Bucket="b", Key=keys.note("demo", world.live_ids()[0]), Body=b"note 7 by hand")
+    world.inner.put_object(Bucket="b", Key=NOTE.key("demo", world.live_ids()[0]), Body=b"note 7 by hand")
 
     assert contents(pages.page(world.process, "demo", ANY, limit=3)) == [7]
 
@@ -225,7 +226,7 @@ def many(
     for number in range(count):
         moment = since + timedelta(seconds=int(number * apart))
         name = keys.NoteName(moment, agents[number % len(agents)], "todo", f"{number:08x}")
-        objects[keys.note("demo", name.note_id)] = stored
+        objects[NOTE.key("demo", name.note_id)] = stored
 
 
 def suffixes(page: pages.NotesPage) -> list[int]:
@@ -257,7 +258,7 @@ def test_the_newest_notes_are_found_however_their_number_changed_since_the_last_
     many(world, 3_000)
     world.clock.move(3_000)
     assert suffixes(pages.page(world.process, "demo", ANY, limit=50)) == list(range(2_999, 2_949, -1))
-    for key in world.keys(keys.live_prefix("demo"))[1_101:]:
+    for key in world.keys(NOTE.prefix("demo"))[1_101:]:
         world.inner.delete_object(Bucket="b", Key=key)
     for _ in range(2):
         assert suffixes(pages.page(world.process, "demo", ANY, limit=50)) == list(range(1_099, 1_049, -1))
@@ -267,7 +268,7 @@ def test_the_newest_notes_are_found_however_their_number_changed_since_the_last_
     many(world, 5_000)
     for _ in range(2):
         assert suffixes(pages.page(world.process, "demo", ANY, limit=50)) == list(range(4_999, 4_949, -1))
-    for key in world.keys(keys.live_prefix("demo"))[1:]:
+    for key in world.keys(NOTE.prefix("demo"))[1:]:
         world.inner.delete_object(Bucket="b", Key=key)
     assert pages.page(world.process, "demo", ANY, limit=50).items == []
 
@@ -398,7 +399,7 @@ def test_pages_of_any_size_show_every_note_once_in_the_order_of_writing(
         for seconds, agent, category, suffix in crowd
     ]
     for name in names:
-        world.inner.put_object(Bucket="b", Key=keys.note("demo", name.note_id), Body=b"note 1")
+        world.inner.put_object(Bucket="b", Key=NOTE.key("demo", name.note_id), Body=b"note 1")
     found: list[str] = []
     after = None
     while True:

@@ -9,7 +9,7 @@ from typing import Any
 from livemem.consolidation import pipeline as consolidation
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import Messages, Reply
-from livemem.store import keys
+from livemem.store.bucket import RUN
 from tests.support.actors import Actor
 from tests.support.audit import records_of
 from tests.support.world import Invocation, World, append_everything, read_prompt
@@ -88,8 +88,6 @@ def test_50_spaces_that_reach_their_thresholds_at_once_are_each_served_once_and_
     crowd.serve(until=2 * ROUNDS_AND_OVERHEAD)
 
     served = Counter(len(records_of(world.inner.objects, space_id)) for space_id in spaces())
-    ends = Counter(
-        json.loads(stored.body)["result"] for key, stored in world.inner.objects.items() if keys.parse_run(key)
-    )
+    ends = Counter(json.loads(stored.body)["result"] for key, stored in world.inner.objects.items() if RUN.last(key))
     assert (dict(served), dict(ends)) == ({1: SPACES}, {"ok": SPACES})
     assert crowd.took <= ROUNDS_AND_OVERHEAD

@@ -14,7 +14,7 @@ from livemem.recall import context, fan_out, render_context
 from livemem.recall.context import ContextRequest
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.render_context import FoundSummary, FoundTurn
-from livemem.store import conversation_keys as keys
+from livemem.store.bucket import TURN
 from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.counting import Rounds
@@ -221,7 +221,7 @@ def test_a_model_that_fails_leaves_the_words():
 
 def test_a_damaged_newest_turn_degrades_and_does_not_fail():
     talked = long_talk()
-    talked.world.store.put(keys.turn("demo", talked.id, 13), b"{")
+    talked.world.store.put(TURN.key("demo", talked.id, 13), b"{")
     found = load(talked, "violin")
 
     assert found.degraded == ("turns",)

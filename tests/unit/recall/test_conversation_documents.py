@@ -13,8 +13,8 @@ from livemem.recall import context, conversation_documents, message_context, sea
 from livemem.recall.search_request import SearchRequest
 from livemem.search.documents import TURN
 from livemem.search.vectors import decode
-from livemem.store import conversation_keys as keys
-from livemem.store import keys as space_keys
+from livemem.store import bucket
+from livemem.store.bucket import CONVERSATION, IN_CONVERSATION, SEARCH_LEASE, SUMMARY, SUMMARY_VERSIONS
 from livemem.store.vector_file import name_of
 from livemem_http import transcripts
 from livemem_http.views.turns import TurnPage
@@ -310,7 +310,7 @@ def test_a_deleted_conversation_vanishes_and_is_not_found():
 def test_what_a_deletion_left_behind_is_found_no_more():
     talked = three_turns()
     find(talked.process, "store", scope="conversations")
-    talked.world.store.delete(keys.conversation("demo", talked.id))
+    talked.world.store.delete(CONVERSATION.key("demo", talked.id))
 
     assert not find(talked.process, "store", scope="conversations").hits
 
@@ -331,13 +331,13 @@ def test_what_comes_late_beside_a_tombstone_is_found_by_nobody():
     talked.update()
     warm = talked.world.with_parts()
     find(warm, "store", scope="conversations")
-    store, folder = talked.world.inner, keys.folder("demo", talked.id)
+    store, folder = talked.world.inner, IN_CONVERSATION.prefix("demo", talked.id)
     before = {key: stored.body for key, stored in store.objects.items() if key.startswith(folder)}
     removal.delete(talked.process, "demo", talked.id)
     talked.world.pass_time(60)
     for key, body in before.items():
         # A worker that died before it could look, or a write that the client sent once more.
-        if key != keys.conversation("demo", talked.id):
+        if key != CONVERSATION.key("demo", talked.id):
             store.put_object(Bucket="", Key=key, Body=body)
 
     for process in (warm, talked.process, talked.world.with_parts()):
@@ -348,14 +348,14 @@ def test_what_comes_late_beside_a_tombstone_is_found_by_nobody():
 def test_a_damaged_object_is_no_document_and_no_error():
     talked = three_turns()
     talked.update()
-    talked.world.store.put(keys.turn("demo", talked.id, 9), b"{")
-    talked.world.store.put(keys.summary("demo", talked.id, 1, 1, 2, "0" * 64), b"\xff")
+    talked.world.store.put(bucket.TURN.key("demo", talked.id, 9), b"{")
+    talked.world.store.put(SUMMARY.key("demo", talked.id, 1, 1, 2, "0" * 64), b"\xff")
     talked.world.store.put(f"demo/conversations/{talked.id}/turns/readme.txt", b"x")
     talked.world.store.put(f"demo/conversations/{talked.id}/v1/summaries/l1/x", b"x")
 
     assert "1/user" in about(talked)
     assert holdings(talked.world.with_parts())
-    talked.world.store.put(keys.summary_versions("demo", talked.id), b"{")
+    talked.world.store.put(SUMMARY_VERSIONS.key("demo", talked.id), b"{")
     process = talked.world.with_parts()
     assert not search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk("store", levels="1")).hits
     assert find(process, "store", scope="conversations").hits
@@ -451,7 +451,7 @@ def test_a_run_that_began_before_a_deletion_orders_anew_that_it_is_forgotten(mon
             deleted.append(True)
             removal.delete(world.with_parts(), "demo", talked.id)
             # The lease of the first one has run out.
-            world.store.delete(space_keys.search_lease("demo"))
+            world.store.delete(SEARCH_LEASE.key("demo"))
             assert run_indexer(world, world.with_parts())["forgotten"] == 1
 
     embedder.fails = delete_first

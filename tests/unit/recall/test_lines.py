@@ -7,7 +7,7 @@ from livemem.search import words
 from livemem.search.documents import Document
 from livemem.search.engine import Hit
 from livemem.search.evidence import LIKELY, LIKELY_ACROSS
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE
 from tests.support.searching import find, run_indexer, searching_world
 
 SUBJECTS = "ferry crane pier buoy sluice tug lighthouse harbour rudder anchor".split()
@@ -17,7 +17,7 @@ LINES = [f"- The {subject} of the {subject} yard is seen to by crew {n}." for n,
 def bank_of(lines: list[str]):
     world, embedder = searching_world()
     world.create_space()
-    world.store.put(keys.bank_file("demo", "port.md"), f"# Port\n\n## Crews\n\n{chr(10).join(lines)}\n".encode())
+    world.store.put(BANK_FILE.key("demo", "port.md"), f"# Port\n\n## Crews\n\n{chr(10).join(lines)}\n".encode())
     run_indexer(world)
     return world, embedder
 
@@ -53,7 +53,7 @@ def test_only_the_lines_that_changed_are_embedded_again():
     world, embedder = bank_of(LINES)
     embedder.calls.clear()
     changed = [*LINES[:3], "- The buoy is gone since Monday morning.", *LINES[4:]]
-    world.store.put(keys.bank_file("demo", "port.md"), f"# Port\n\n## Crews\n\n{chr(10).join(changed)}\n".encode())
+    world.store.put(BANK_FILE.key("demo", "port.md"), f"# Port\n\n## Crews\n\n{chr(10).join(changed)}\n".encode())
 
     assert run_indexer(world)["embedded"] == 1
     assert [texts for texts, _ in embedder.calls if texts != ["."]] == [["Crews\n" + changed[3]]]

@@ -19,7 +19,7 @@ from livemem.recall.start import StartRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import view as views
-from livemem.store import conversation_keys
+from livemem.store.bucket import TURN
 from livemem_http.views.recall import (
     MemoryContextView,
     MessageContextView,
@@ -306,7 +306,7 @@ def test_what_was_erased_or_deleted_is_not_found_although_much_else_is_new(talke
     known = texts(find(process, "violin", scope="all"))
     assert {"What of the violin 0?", kept.content} <= {*known}
     forgetting.delete(world.with_parts(embed=None), "demo", "ann", kept.memory_id, "It is sold.")
-    key = conversation_keys.turn("demo", talked.id, 1)
+    key = TURN.key("demo", talked.id, 1)
     item = world.store.get(key)
     assert item
     world.store.put(key, item.body.replace(b"violin", b"------"), if_match=item.etag)

@@ -10,7 +10,8 @@ from livemem.recall import search
 from livemem.recall.search_request import SearchRequest
 from livemem.search import database
 from livemem.search.vectors import decode
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import OPERATION
+from livemem.store.keys import MEMORY_KINDS, MemoryKind
 from livemem.store.vector_file import name_of
 from tests.support.memories import store
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world, texts
@@ -32,9 +33,9 @@ def about(process: Process, text: str, **asked):
     return find(process, text, scope="memories", **asked)
 
 
-def erase(world: World, number: int, kind: keys.Kind = "fact") -> None:
+def erase(world: World, number: int, kind: MemoryKind = "fact") -> None:
     """Rewrite an operation as an erasure does: nothing is left of what it said."""
-    key = keys.operation(DEMO, kind, number)
+    key = OPERATION.key(DEMO, kind, number)
     item = world.store.get(key)
     assert item
     told = operation.read(world.process, item)
@@ -77,7 +78,7 @@ def test_a_search_costs_one_listing_for_each_kind_and_reads_only_new_operations(
 
     world.client.reset()
     assert len(about(world.process, "fact").hits) == 5
-    assert world.client.requests == [("LIST", keys.log_prefix(DEMO, kind)) for kind in keys.KINDS]
+    assert world.client.requests == [("LIST", OPERATION.prefix(DEMO, kind)) for kind in MEMORY_KINDS]
 
     store(world.process, "Something else altogether", kind="goal")
     world.client.reset()
@@ -186,7 +187,7 @@ def test_an_erased_memory_is_read_anew_and_nothing_of_it_is_found(world):
 def test_an_operation_that_somebody_broke_is_left_out_and_the_rest_is_found(world):
     store(world.process, "The port is 8080.")
     other = store(world.process, "An oven stands in the kitchen.").memory
-    world.store.put(keys.operation(DEMO, "fact", 1), b"{")
+    world.store.put(OPERATION.key(DEMO, "fact", 1), b"{")
 
     assert ids(about(world.process, "port oven")) == [other.memory_id]
 
@@ -226,7 +227,7 @@ def test_whatever_was_done_a_warm_view_a_cold_one_and_one_of_a_snapshot_hold_the
         step()
         there = {
             memory.memory_id: memory.content
-            for kind in keys.KINDS
+            for kind in MEMORY_KINDS
             for memory in log.load(world.process, DEMO, kind).memories.values()
         }
         for process in (warm, world.with_parts()):

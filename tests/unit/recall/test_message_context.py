@@ -17,7 +17,7 @@ from livemem.recall.relevance import RelevanceFloor
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import words
-from livemem.store import keys
+from livemem.store.bucket import NOTE
 from livemem_http.views.recall import MessageContextView
 from tests.support.cases import each
 from tests.support.talk import Talk
@@ -87,7 +87,7 @@ def test_a_note_that_nobody_wrote_here_says_where_it_is_from():
     for text, source in (("was sold", CapturedFrom("01ARZ3NDEKTSV4RRFFQ69G5FAV", (1, 2))), ("is old", passed_on)):
         note = world.note(f"The harbour crane {text}.")
         body = notes.format_note(replace(note, source=source))
-        world.inner.put_object(Bucket="bucket", Key=keys.note("demo", note.note_id), Body=body)
+        world.inner.put_object(Bucket="bucket", Key=NOTE.key("demo", note.note_id), Body=body)
 
     def told() -> list[tuple[str, str | None, str | None]]:
         world.new_process()

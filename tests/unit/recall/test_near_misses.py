@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.recall.search import SpaceHits
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE
 from tests.support.searching import find, run_indexer, searching_world
 
 TEAM = [
@@ -27,7 +27,7 @@ def asked(question: str, *notes: str, bank: list[str] | None = None) -> SpaceHit
     for note in (*TEAM, *notes):
         world.note(note)
     if bank:
-        world.store.put(keys.bank_file("demo", "team.md"), f"# Team\n\n## People\n\n{chr(10).join(bank)}\n".encode())
+        world.store.put(BANK_FILE.key("demo", "team.md"), f"# Team\n\n## People\n\n{chr(10).join(bank)}\n".encode())
     run_indexer(world)
     return find(world.process, question)
 

@@ -9,7 +9,7 @@ from livemem.recall.search_request import SearchRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
-from livemem.store import room_keys as keys
+from livemem.store.bucket import ROOM_MESSAGE
 from livemem.store.vector_file import name_of
 from tests.support.cases import each
 from tests.support.memories import store
@@ -29,7 +29,7 @@ def say(world, content, *, room="salon", author="Ann", after=60, **more):
     """Post a message; returns its key."""
     posted = posting.post(world.with_parts(embed=None), "demo", room, MessageDraft(author, content, **more)).message
     world.clock.move(after)
-    said = keys.message("demo", room, clock.parse(posted.timestamp), posted.message_id)
+    said = ROOM_MESSAGE.key("demo", room, clock.parse(posted.timestamp), posted.message_id)
     assert world.store.get(said)
     return said
 

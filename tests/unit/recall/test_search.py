@@ -30,7 +30,7 @@ from livemem.rooms.message import MessageDraft
 from livemem.search.segments import Segments
 from livemem.search.vectors import decode, encode
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import NOTE, SEARCH_LEASE, SEARCH_ORDER, SEGMENT
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.memories import store
@@ -380,7 +380,7 @@ def test_an_indexer_that_finds_another_one_at_work_leaves_all_to_it_and_that_one
     assert told[1:] == [{"status": "busy"}] * 14
     assert (done["status"], done["embedded"]) == ("done", 4)
     assert len(documents) == len(set(documents)) == 4
-    assert keys.search_lease("demo") not in world.keys("demo/_search/")
+    assert SEARCH_LEASE.key("demo") not in world.keys("demo/_search/")
     assert run_indexer(world)["embedded"] == 0
 
 
@@ -409,7 +409,7 @@ def test_an_order_that_comes_after_an_indexers_last_look_is_not_left_to_the_swee
 
     assert world.reindexed == ["demo"]
     run_indexer(world)
-    assert not world.keys(keys.search_orders("demo"))
+    assert not world.keys(SEARCH_ORDER.prefix("demo"))
     assert world.reindexed == ["demo"]
 
 
@@ -436,12 +436,12 @@ def test_words_of_a_text_are_forgotten_in_however_many_segments_they_are(monkeyp
         world.note(f"Note number {number}.")
     run_indexer(world)
     assert len(world.keys(PREFIX)) == 9
-    for key in [one for one in world.keys("demo/live/") if keys.parse_note(one)][:9]:
+    for key in [one for one in world.keys("demo/live/") if NOTE.parse(one)][:9]:
         world.inner.delete_object(Bucket="b", Key=key)
     removal.forget(world.process, "demo", "late")
 
     assert run_indexer(world, world.with_parts(embed=embedder))["forgotten"] == 1
-    assert not world.keys(keys.search_orders("demo"))
+    assert not world.keys(SEARCH_ORDER.prefix("demo"))
     kept = [name for key in world.keys(PREFIX) for name in decode(world.store.get(key).body, 64)[0]]
     assert len(kept) == len(set(kept)) == 9
 
@@ -505,7 +505,7 @@ def test_a_try_of_an_invocation_waits_for_the_lease_of_the_one_that_died():
         indexing.index(world.process, "demo", deadline, "one")
     world.client.before = lambda index, verb: None
     embedder.fails = lambda texts, query: None
-    assert keys.search_lease("demo") in world.keys("demo/_search/")
+    assert SEARCH_LEASE.key("demo") in world.keys("demo/_search/")
 
     process = world.with_parts(embed=embedder)
     with pytest.raises(LeaseTaken):
@@ -520,10 +520,10 @@ def test_two_indexers_at_once_do_no_harm():
     done = []
 
     def second(index, verb):
-        if verb == "PUT" and keys.search_lease("demo") in world.keys("demo/_search/") and not done:
+        if verb == "PUT" and SEARCH_LEASE.key("demo") in world.keys("demo/_search/") and not done:
             done.append(index)
             # The lease of the first one has run out.
-            world.inner.delete_object(Bucket="b", Key=keys.search_lease("demo"))
+            world.inner.delete_object(Bucket="b", Key=SEARCH_LEASE.key("demo"))
             run_indexer(world, other)
 
     world.client.before = second
@@ -747,11 +747,11 @@ class TestSeveral:
 
 
 def test_keys_of_segments_parse_back():
-    key = keys.segment("demo", "a-384", 512, 7)
+    key = SEGMENT.key("demo", "a-384", 512, 7)
 
     assert key == "demo/_vectors/a-384-512/00000007.vec"
-    assert keys.parse_segment(key) == ("a-384", 512, 7)
-    assert keys.parse_segment("demo/_vectors/a-384-512/7.vec") is None
+    assert SEGMENT.parse(key) == ("demo", "a-384", 512, 7)
+    assert SEGMENT.parse("demo/_vectors/a-384-512/7.vec") is None
 
 
 def test_the_first_note_of_a_space_that_was_searched_while_it_was_empty_is_found_by_its_meaning():

@@ -14,6 +14,7 @@ from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.recall import id_lookup, short_ids
 from livemem.store import keys
+from livemem.store.bucket import NOTE
 from livemem.store.keys import NoteName
 from tests.support.world import World
 
@@ -101,9 +102,9 @@ def test_where_several_fit_all_are_told_and_a_note_that_is_live_and_in_a_record_
 
     assert id_lookup.full_id(world.process, "demo", short) == f"notes/{one.note_id}"
     other = one.note_id.replace("_ann_", "_bob_")
-    body = world.process.store.get(keys.note("demo", one.note_id))
+    body = world.process.store.get(NOTE.key("demo", one.note_id))
     assert body
-    world.inner.put_object(Bucket="bucket", Key=keys.note("demo", other), Body=body.body)
+    world.inner.put_object(Bucket="bucket", Key=NOTE.key("demo", other), Body=body.body)
     for name in (short, short.replace("notes/", "archive/"), f"notes/{one.note_id[:15]}", one.note_id[:15]):
         with pytest.raises(InvalidRequest) as refused:
             id_lookup.full_id(world.process, "demo", name)

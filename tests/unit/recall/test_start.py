@@ -22,7 +22,7 @@ from livemem.recall.start_material import StartMaterial
 from livemem.recall.summary import summary
 from livemem.spaces import head as heads
 from livemem.spaces import rules
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.text.invisible import visible
 from tests.support.bucket import error
 from tests.support.world import World
@@ -453,7 +453,11 @@ def test_notes_that_do_not_fit_are_not_read_but_counted_decisions_first():
 
 def test_what_the_agents_know_of_themselves_is_there_but_no_facts():
     world = in_use()
-    kinds: Mapping[Kind, str] = {"self": "I write short notes.", "goal": "Learn French.", "fact": "The oven is hot."}
+    kinds: Mapping[MemoryKind, str] = {
+        "self": "I write short notes.",
+        "goal": "Learn French.",
+        "fact": "The oven is hot.",
+    }
     for kind, content in kinds.items():
         storing.store(world.process, "demo", "ann", MemoryDraft(content=content, kind=kind))
 

@@ -14,6 +14,7 @@ from livemem.notes import note as notes
 from livemem.recall import summary
 from livemem.recall.summary import in_order_of
 from livemem.store import keys
+from livemem.store.bucket import NOTE, RULES
 from livemem_http.views import SpaceSummary
 from tests.support.cases import each
 from tests.support.world import START, World
@@ -36,7 +37,7 @@ def many(world: World, count: int, size: int = 1) -> None:
         moment = START + timedelta(minutes=number)
         name = keys.NoteName(moment, "ann", "todo", f"{number:08x}")
         body = notes.format_note(notes.Note("", "demo", clock.iso(moment), "ann", "todo", (), "x" * size, size))
-        world.inner.put_object(Bucket="b", Key=keys.note("demo", name.note_id), Body=body)
+        world.inner.put_object(Bucket="b", Key=NOTE.key("demo", name.note_id), Body=body)
     world.clock.move(60 * count)
 
 
@@ -160,7 +161,7 @@ def test_a_look_back_to_nowhere_is_refused():
 
 def test_a_look_back_has_the_rules_of_then_and_the_order_of_files_that_they_give():
     world = in_use()
-    old = world.text(keys.rules("demo"))
+    old = world.text(RULES.key("demo"))
     change(world.process, "bob", "demo", NewRules("Only a.md counts.\n"))
     world.clock.move(60)
 

@@ -18,7 +18,7 @@ from livemem.recall.document_sources import sources
 from livemem.search import database
 from livemem.search.view import Views
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import RECORD
 from livemem.store.objects import Store
 from tests.support.cases import each
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world, texts
@@ -487,7 +487,7 @@ def test_keys_that_are_none_of_ours_are_no_documents():
     before = holdings(world.with_parts())
 
     assert before == holdings(world.process)
-    assert keys.parse_record("demo/_consolidations/x.json") is None
+    assert RECORD.last("demo/_consolidations/x.json") is None
 
 
 def test_a_record_that_cannot_be_read_hides_nothing_else():

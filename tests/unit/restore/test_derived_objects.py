@@ -9,7 +9,8 @@ from livemem.audit import invariants
 from livemem.conversations import orders, reading, removal, user_signals
 from livemem.conversations.user_signals import UserSignals
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys, keys
+from livemem.store import bucket, keys
+from livemem.store.bucket import BY_CWD, CONVERSATION_DELETED, RUN, USER_SIGNALS
 from tests.support.archives import exported, import_it, objects, unpack
 from tests.support.every_kind import changed, packed
 from tests.support.talk import Talk, hears
@@ -32,7 +33,7 @@ def files_of(world: World) -> dict[str, bytes]:
 
 
 def signals_name(user: str) -> str:
-    return conversation_keys.user_signals("x", user).removeprefix("x/")
+    return USER_SIGNALS.key("x", user).removeprefix("x/")
 
 
 def heard(world: World, user: str) -> list[str]:
@@ -52,7 +53,7 @@ def test_what_follows_from_the_rest_is_the_same_after_an_import_of_what_the_serv
     after = objects(world, "copy")
     for prefix in ("_by_cwd/", "conversations/"):
         assert {name for name in after if name.startswith(prefix)} == {
-            name for name in before if name.startswith(prefix) and not keys.is_derived(name)
+            name for name in before if name.startswith(prefix) and not bucket.is_derived(name)
         }
     assert heard(world, "ann") == [SHORT]
     assert heard(world, "bob") == ["Likes tables."]
@@ -78,7 +79,7 @@ def test_signals_that_an_archive_does_not_name_or_that_are_no_document_are_made_
     import_it(world, packed({**files, signals_name("ann"): b"{", signals_name("bob"): b"[]"}), "other")
 
     assert heard(world, "ann") == [SHORT]
-    assert conversation_keys.user_signals("other", "ann") in world.keys("other/_signals/")
+    assert USER_SIGNALS.key("other", "ann") in world.keys("other/_signals/")
     assert len(world.keys("other/_signals/")) == 1
 
 
@@ -87,11 +88,11 @@ def test_a_document_of_signals_names_the_newest_eight_as_the_service_does():
     for number in range(10):
         talk_of("ann", world, f"Number {number}.")
         world.clock.move(60)
-    before = UserSignals.from_bytes(world.inner.objects[conversation_keys.user_signals("demo", "ann")].body)
+    before = UserSignals.from_bytes(world.inner.objects[USER_SIGNALS.key("demo", "ann")].body)
 
     import_it(world, packed(files_of(world)))
 
-    after = UserSignals.from_bytes(world.inner.objects[conversation_keys.user_signals("copy", "ann")].body)
+    after = UserSignals.from_bytes(world.inner.objects[USER_SIGNALS.key("copy", "ann")].body)
     assert after.newest == before.newest
 
 
@@ -99,7 +100,7 @@ def test_a_folder_shows_no_conversation_of_another_one():
     talk = talk_of("ann")
     files = files_of(talk.world)
     created = keys.ulid_moment(talk.id)
-    false = conversation_keys.by_cwd("x", "", ELSEWHERE, talk.world.clock(), talk.id).removeprefix("x/")
+    false = BY_CWD.key("x", ELSEWHERE, talk.world.clock(), talk.id).removeprefix("x/")
     odd = "_by_cwd/" + "0" * 32 + f"/{created:013d}_{talk.id}"
 
     import_it(talk.world, packed({**files, false: b"", odd: b"", "_by_cwd/x": b""}))
@@ -112,8 +113,8 @@ def test_a_folder_shows_no_conversation_of_another_one():
 
 def test_a_sign_of_deletion_hides_no_conversation_that_is_not_deleted():
     talk = talk_of("ann")
-    sign = conversation_keys.deleted("x", talk.id).removeprefix("x/")
-    nowhere = conversation_keys.deleted("x", "01ARZ3NDEKTSV4RRFFQ69G5FAV").removeprefix("x/")
+    sign = CONVERSATION_DELETED.key("x", talk.id).removeprefix("x/")
+    nowhere = CONVERSATION_DELETED.key("x", "01ARZ3NDEKTSV4RRFFQ69G5FAV").removeprefix("x/")
 
     import_it(talk.world, packed({**files_of(talk.world), sign: b"", nowhere: b""}))
 
@@ -143,7 +144,7 @@ def with_head(world: World, **fields: object) -> bytes:
 
 def test_the_marks_of_a_head_say_no_more_than_the_objects_show(folded: World):
     own = heads.load(folded.process, "demo").meta
-    run_id = keys.parse_run(folded.keys("demo/_runs/")[0])[0]
+    run_id = RUN.last(folded.keys("demo/_runs/")[0])
     assert own.folded_until
 
     import_it(folded, with_head(folded, runs_seen=run_id))

@@ -23,6 +23,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from livemem.store.bucket import RECORD, RULES, RUN, SYNTHESIS_FILE
 from tests.support.audit import audit, records_of
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -145,7 +146,7 @@ def test_a_fork_of_a_busy_space_is_told_to_wait():
 def test_a_change_whose_successor_was_removed_by_a_lifecycle_rule_can_not_be_forked():
     world = World()
     fill(world)
-    (second,) = [key for key in world.keys(keys.records_prefix("demo")) if "/000002_" in key]
+    (second,) = [key for key in world.keys(RECORD.prefix("demo")) if "/000002_" in key]
     world.store.delete(second)
 
     with pytest.raises(Conflict) as refused:
@@ -268,7 +269,7 @@ def test_a_run_that_ended_after_the_change_is_not_in_the_fork():
     forked(world, "other", 2)
 
     assert records.get(world.process, "demo", 3).run_id == run.job_id
-    assert not world.store.get(keys.run("other", run.job_id))
+    assert not world.store.get(RUN.key("other", run.job_id))
     assert audit(world.inner.objects, "other", world.live_ids("other")).clean()
 
 
@@ -292,7 +293,7 @@ def test_files_that_nobody_recorded_are_as_the_records_found_them_or_as_they_are
 
 def test_a_hostile_record_writes_nothing_beside_the_fork():
     world = simple(2)
-    (second,) = [key for key in world.keys(keys.records_prefix("demo")) if "/000002_" in key]
+    (second,) = [key for key in world.keys(RECORD.prefix("demo")) if "/000002_" in key]
     record = json.loads(world.text(second))
     record["files"][0]["path"] = "../../demo/bank/log.md"
     world.inner.put_object(Bucket="b", Key=second, Body=json.dumps(record).encode())
@@ -419,7 +420,9 @@ def told(world: World, space_id: str, number: int) -> dict[str, Any]:
     bank = {name: kept for name, kept in objects(world, space_id).items() if name.startswith(("bank/", "live/"))}
     return {
         "objects": {name: (kept.body.replace(space_id.encode(), b"ID"), kept.metadata) for name, kept in bank.items()},
-        "texts": [world.store.get(key) and world.text(key) for key in (keys.synthesis(space_id), keys.rules(space_id))],
+        "texts": [
+            world.store.get(key) and world.text(key) for key in (SYNTHESIS_FILE.key(space_id), RULES.key(space_id))
+        ],
         "records": [record.model_dump(exclude={"notes"}) for record in records_of(world.inner.objects, space_id)],
         "head": {name: getattr(meta, name) for name in (*numbers, "rules_changed_at", "last_run", "prompt_cut")},
         "cited": {

@@ -12,7 +12,7 @@ from livemem.archives import schema
 from livemem.archives.schema import ArchivedKind, Misfit
 from livemem.changes import section_sources
 from livemem.errors import InvalidArchive
-from livemem.store import conversation_keys, keys
+from livemem.store import bucket, keys
 from tests.support.archives import import_it, refusal
 from tests.support.cases import each
 from tests.support.every_kind import changed, files, packed
@@ -108,16 +108,14 @@ def test_no_document_of_any_kind_may_be_deep_or_crowded_or_large(model):
 def numbered(name: str) -> str:
     """The name of the next document of its kind."""
     folder, _, last = name.rpartition("/")
-    if found := conversation_keys.parse_turn(f"x/{name}"):
-        return conversation_keys.turn("x", found[1], found[2] + 100).removeprefix("x/")
+    if found := bucket.TURN.parse(f"x/{name}"):
+        return bucket.TURN.key("x", found[1], found[2] + 100).removeprefix("x/")
     digits = last[: len(last) - len(last.lstrip("0123456789"))]
     return f"{folder}/{int(digits) + 1:0{len(digits)}d}{last.removeprefix(digits)}"
 
 
 ID = "01KHXNKFM80000000000000005"
-CONVERSATION = conversation_keys.parse_conversation(
-    "x/" + next(name for name in files() if name.endswith("conversation.json"))
-)
+CONVERSATION = bucket.CONVERSATION.parse("x/" + next(name for name in files() if name.endswith("conversation.json")))
 assert CONVERSATION
 TALK = f"conversations/{CONVERSATION[1]}"
 SECOND_GROUP = f"{TALK}/v2/boundaries/l2/000002.json"
@@ -218,7 +216,7 @@ def test_a_document_under_the_name_of_another_is_refused(model):
 
 @pytest.mark.parametrize("number", [10**8, 9_999_999_998])
 def test_a_turn_behind_turns_that_are_not_there_is_refused(number):
-    name = conversation_keys.turn("x", TALK.partition("/")[2], number).removeprefix("x/")
+    name = bucket.TURN.key("x", TALK.partition("/")[2], number).removeprefix("x/")
     body = changed(files()[TURN], ("turn_index",), number)
 
     assert f"demo/{name}" in refusal(World(), packed({**files(), name: body})).detail

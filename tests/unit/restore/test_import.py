@@ -22,7 +22,7 @@ from livemem.errors import (
 from livemem.restore import importing, provisioning, provisioning_job
 from livemem.restore.importing import NewImport
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import NOTE, TOKEN_CAPS, UPLOAD
 from tests.support.archives import exported, import_it, lived_in, objects, tar, targz, unpack, upload
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -45,7 +45,7 @@ def test_an_imported_space_is_the_one_that_was_exported(world):
     assert (meta.space_id, meta.changes, meta.consolidation_count) == ("copy", 1, 1)
     assert world.bank("copy") == world.bank("demo")
     assert world.live_ids("copy") == world.live_ids("demo")
-    assert 'space_id: "copy"' in world.text(keys.note("copy", world.live_ids("copy")[0]))
+    assert 'space_id: "copy"' in world.text(NOTE.key("copy", world.live_ids("copy")[0]))
     assert (meta.provisioning.kind, meta.provisioning.space_id, meta.provisioning.objects) == ("import", "demo", 9)
 
 
@@ -184,7 +184,7 @@ def test_an_upload_that_is_replaced_after_the_check_is_not_taken(world):
     body = exported(world)
     upload_id = upload(world, body)
     head = order(world, upload_id)
-    world.store.put(keys.upload(upload_id), body + bytes(512))
+    world.store.put(UPLOAD.key(upload_id), body + bytes(512))
     with pytest.raises(InvalidArchive, match="replaced"):
         provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     assert objects(world, "copy") == {}
@@ -211,7 +211,7 @@ def test_bad_orders_are_refused_and_leave_nothing(world, monkeypatch):
     monkeypatch.setattr(unpacking, "ARCHIVE_BYTES", 100)
     with pytest.raises(TooLarge):
         order(world, upload_id)
-    assert set(world.keys()) - before <= {keys.caps_of_token("admin")}
+    assert set(world.keys()) - before <= {TOKEN_CAPS.key("admin")}
 
 
 def test_an_id_that_is_being_brought_is_not_given_to_another_import(world):

@@ -31,6 +31,7 @@ from livemem.restore import new_space, provisioning, provisioning_job, restore
 from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
 from livemem.store import due_keys, keys, timing
+from livemem.store.bucket import TOKENS
 from livemem.upkeep import health
 from tests.support.actors import Actor
 from tests.support.cases import each
@@ -402,14 +403,14 @@ def test_a_backup_that_is_changed_half_way_is_tried_again_as_it_is_then():
 
 def restricted(world: World, *space_ids: str) -> Principal:
     world.inner.put_object(
-        Bucket="b", Key=keys.TOKENS, Body=registries.Registry(tokens=[token(space_ids=list(space_ids))]).to_bytes()
+        Bucket="b", Key=TOKENS, Body=registries.Registry(tokens=[token(space_ids=list(space_ids))]).to_bytes()
     )
     world.new_process()
     return enter(world)
 
 
 def spaces_of_the_token(world: World) -> list[str] | None:
-    return registries.Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens[0].space_ids
+    return registries.Registry.from_bytes(world.text(TOKENS).encode()).tokens[0].space_ids
 
 
 def test_a_token_with_a_list_gets_the_restored_space_added_and_taken_off_if_it_is_given_up():
@@ -438,7 +439,7 @@ def test_a_token_with_a_list_can_restore_nothing_that_is_not_on_it_nor_learn_of_
         restore.order(world.process, replace(who, space_ids=frozenset({"demo"})), "demo", backup_id, "secret")
 
     # Beside that it tried, and has its place back.
-    assert {key: one for key, one in world.inner.objects.items() if not key.startswith(keys.CAPS)} == before
+    assert {key: one for key, one in world.inner.objects.items() if not key.startswith("_system/caps/")} == before
 
 
 # Who goes on, and who does not

@@ -14,7 +14,7 @@ from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces import head as heads
 from livemem.spaces.head import LAYOUT, Meta
 from livemem.spaces.head_fields import ProvisioningState
-from livemem.store import keys
+from livemem.store.bucket import HEAD
 from tests.support.world import EVERYONE, INVOCATION, World
 
 NOW = "2026-02-20T14:00:00Z"
@@ -92,7 +92,7 @@ def test_a_process_that_makes_a_space_visible_forgets_the_head_that_it_knew():
     # Of the space that had the id before, as this process may have read it.
     known = heads.load_recent(process, "demo")
     former = known.meta.model_copy(update={"space_id": "copy"})
-    key = keys.meta("copy")
+    key = HEAD.key("copy")
     body = world.inner.objects[key]
     world.inner.put_object(Bucket="b", Key=key, Body=former.to_bytes())
     heads.load_recent(process, "copy")

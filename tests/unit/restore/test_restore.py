@@ -21,7 +21,7 @@ from livemem.notes.pages import NotesFilter
 from livemem.restore import provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys
+from livemem.store.bucket import LEASE, TOTALS
 from livemem.store.capability_check import require_conditional_writes
 from tests.support.bucket import FakeS3
 from tests.support.cases import each
@@ -160,7 +160,7 @@ def test_the_head_follows_but_for_what_was_under_way():
 
 
 def lease_of(world: World, space_id: str) -> list[str]:
-    return [key for key in world.keys(space_id) if key == keys.lease(space_id)]
+    return [key for key in world.keys(space_id) if key == LEASE.key(space_id)]
 
 
 @pytest.mark.parametrize("target", ["demo", "copy"])
@@ -266,7 +266,7 @@ def test_what_the_restored_runs_cost_is_not_counted_twice_when_the_copy_is_delet
 
     lifecycle.delete(world.process, "copy", "copy")
 
-    assert not [key for key in world.keys(keys.USAGE) if "/copy/" in key]
+    assert not [key for key in world.keys(TOTALS.prefix()) if "/copy/" in key]
 
 
 def test_before_its_id_is_free_a_space_is_restored_under_another_one_at_once():

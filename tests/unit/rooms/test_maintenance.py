@@ -7,9 +7,8 @@ import pytest
 from livemem.errors import RoomFull, StoreUnavailable
 from livemem.jobs import maintainable
 from livemem.rooms import fullness, maintenance
-from livemem.store import due_keys
-from livemem.store import room_keys as keys
-from livemem.upkeep import packages
+from livemem.store import bucket, due_keys
+from livemem.store.bucket import ROOM_ID
 from tests.support.chatter import ROOM, Chatter
 
 
@@ -57,10 +56,10 @@ def test_ids_go_after_two_days_when_their_messages_are_gone(chatter):
     chatter.world.clock.move(2 * 86_400 - 3_000)
 
     assert maintain(chatter) == {"room_ids_removed": 1}
-    assert chatter.world.keys("demo/_room_ids/") == [keys.message_id("demo", ROOM, "there")]
+    assert chatter.world.keys("demo/_room_ids/") == [ROOM_ID.key("demo", ROOM, "there")]
     chatter.world.clock.move(86_400)
     maintain(chatter)
-    assert chatter.world.keys("demo/_room_ids/") == [keys.message_id("demo", ROOM, "there")]
+    assert chatter.world.keys("demo/_room_ids/") == [ROOM_ID.key("demo", ROOM, "there")]
 
 
 def test_only_the_daily_look_costs_anything(chatter):
@@ -72,13 +71,13 @@ def test_only_the_daily_look_costs_anything(chatter):
     assert not chatter.world.client.requests
 
 
-def test_every_key_of_rooms_and_digests_belongs_to_a_package(chatter):
+def test_every_key_of_rooms_and_digests_is_of_a_kind(chatter):
     chatter.say("fact one", message_id="m1")
     chatter.digested()
 
     mine = [key for key in chatter.world.keys("demo/") if key.startswith(("demo/rooms", "demo/_room", "demo/_dig"))]
     assert len(mine) >= 6
-    assert all(packages.owned(key.removeprefix("demo/")) for key in mine)
+    assert all(bucket.kind_of(key.removeprefix("demo/")) for key in mine)
 
 
 def fill(chatter: Chatter, count: int) -> None:

@@ -9,7 +9,8 @@ from livemem.errors import InvalidName, InvalidRequest, LiveMemoryError, NotFoun
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.rooms.posting import Posted, RefusedMessage
-from livemem.store import room_keys as keys
+from livemem.store.bucket import ROOM_ID, ROOM_MESSAGE
+from livemem.store.object_table import digest_of
 from tests.support.cases import each
 from tests.support.chatter import ROOM, Chatter
 from tests.support.counting import Killed
@@ -22,14 +23,14 @@ def chatter() -> Chatter:
 
 
 def messages_of(chatter: Chatter, room: str = ROOM) -> list[str]:
-    return chatter.world.keys(keys.room_prefix("demo", room))
+    return chatter.world.keys(ROOM_MESSAGE.prefix("demo", room))
 
 
 def test_a_message_is_stored_under_its_time_and_the_hash_of_its_id(chatter):
     posted = chatter.say("Bonjour", message_id="m1")
 
     assert posted.fresh
-    assert messages_of(chatter) == [f"demo/rooms/general/20260220T140001_{keys.digest_of('m1')}.json"]
+    assert messages_of(chatter) == [f"demo/rooms/general/20260220T140001_{digest_of('m1', 16)}.json"]
     assert posted.message.model_dump() == {
         "message_id": "m1",
         "author": "Zoé Martin",
@@ -220,7 +221,7 @@ def test_secrets_are_taken_out_if_the_settings_say_so():
 
 
 def test_an_id_that_somebody_broke_in_the_bucket_does_not_keep_the_message_out(chatter):
-    chatter.world.store.put(keys.message_id("demo", ROOM, "m1"), b"no json")
+    chatter.world.store.put(ROOM_ID.key("demo", ROOM, "m1"), b"no json")
 
     assert chatter.say("hello", message_id="m1").fresh
 

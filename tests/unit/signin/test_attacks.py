@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from livemem.access.grant import token_digest
-from livemem.store import oauth_keys
+from livemem.store.bucket import OAUTH
 from tests.support.mcp import Agents, started, token
 from tests.support.signing_in import CHALLENGE, ISSUER, Browser, registered, signed_in, to
 from tests.support.world import World
@@ -89,7 +89,7 @@ def test_a_flood_of_sign_ins_leaves_a_bounded_number_of_objects_that_the_sweep_r
         form = browser.open(registered(send, name=str(number)).url()).fields()
         browser.submit({**form, "token": f"lm_{number}"})
 
-    left = service.world.keys(oauth_keys.OAUTH)
+    left = service.world.keys(OAUTH)
     assert {key.split("/")[2] for key in left} == {"wrong"}
     # One for each request, and one for the address.
     assert len(left) == 21

@@ -12,7 +12,8 @@ from livemem.errors import StoreUnavailable
 from livemem.signin import consent, registration
 from livemem.signin.client_metadata import redirect_host
 from livemem.signin.refusal import Refused
-from livemem.store import oauth_keys
+from livemem.store.bucket import CLIENT_DOCUMENT
+from livemem.store.object_table import PLACE_DIGITS
 from tests.support.llm_server import answer, redirect
 from tests.support.sites import HOST, URL, Site, site
 from tests.support.world import World
@@ -53,7 +54,7 @@ def publishing(world: World, documents: Mapping[str, list[str]]) -> None:
 
 
 def place(url: str) -> str:
-    return oauth_keys.document(hashlib.sha256(url.encode()).hexdigest())
+    return CLIENT_DOCUMENT.key(hashlib.sha256(url.encode()).hexdigest())
 
 
 def why(world: World, url: str) -> str:
@@ -126,7 +127,7 @@ def test_a_document_that_can_not_be_used_is_an_honest_refusal_and_nothing_is_kep
 
     assert f"at {HOST} " in refused.value.detail
     assert refused.value.reason == "invalid_client"
-    assert world.keys(oauth_keys.DOCUMENTS) == []
+    assert world.keys(CLIENT_DOCUMENT.prefix()) == []
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_no_client_has_an_id_with(_case, url):
             find(world, url)
 
     assert there.server.asked == []
-    assert world.keys(oauth_keys.DOCUMENTS) == []
+    assert world.keys(CLIENT_DOCUMENT.prefix()) == []
 
 
 def test_a_document_is_fetched_once_for_all_processes_and_again_after_an_hour():
@@ -226,7 +227,7 @@ def test_a_flood_of_documents_fetches_a_few_a_second_and_fills_a_fixed_number_of
     for number in range(50, 6_000):
         world.clock.move(0.21)
         find(world, f"https://x{number}.example/c.json")
-    assert 2_500 < len(world.keys(oauth_keys.DOCUMENTS)) <= 16**oauth_keys.PLACE_DIGITS == 4_096
+    assert 2_500 < len(world.keys(CLIENT_DOCUMENT.prefix())) <= 16**PLACE_DIGITS == 4_096
 
 
 def test_two_clients_of_one_place_are_not_mixed_up():
@@ -239,14 +240,14 @@ def test_two_clients_of_one_place_are_not_mixed_up():
     for url, uris in list(documents.items()) * 2:
         publishing(world, documents)
         assert list(find(world, url).redirect_uris) == uris
-        assert len(world.keys(oauth_keys.DOCUMENTS)) == 1
+        assert len(world.keys(CLIENT_DOCUMENT.prefix())) == 1
 
 
 def test_a_document_in_the_bucket_is_checked_again_and_replaced_where_it_makes_no_sense():
     with site(said(), said(), said()) as there:
         world = world_of(there)
         find(world)
-        [key] = world.keys(oauth_keys.DOCUMENTS)
+        [key] = world.keys(CLIENT_DOCUMENT.prefix())
         for body in (b"{", json.dumps({**DOCUMENT, "redirect_uris": ["javascript://x/"]}).encode()):
             world.inner.put_object(Bucket="bucket", Key=key, Body=body)
             with_site(world, there)

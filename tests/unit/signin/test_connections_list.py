@@ -8,7 +8,8 @@ from livemem.access.registry import Registry, Token
 from livemem.errors import NotFound
 from livemem.process import Process
 from livemem.signin import connections, grant_expiry
-from livemem.store import keys, oauth_keys
+from livemem.store import bucket
+from livemem.store.bucket import GRANT, OAUTH
 from tests.support.functions import request
 from tests.support.mcp import Agents, started, token
 from tests.support.signing_in import ISSUER, signed_in, to
@@ -104,7 +105,7 @@ def test_the_last_use_is_shown(service):
 
 
 def let_in(world: World, *tokens: Token) -> None:
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=bucket.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
     world.new_process()
 
 
@@ -138,7 +139,7 @@ def test_a_list_has_pages(service):
 
 def test_a_grant_that_nobody_can_read_is_no_connection(service):
     signed_in(to(service.world), ANN)
-    (key,) = service.world.keys(oauth_keys.GRANTS)
+    (key,) = service.world.keys(GRANT.prefix())
     service.world.inner.put_object(Bucket="bucket", Key=key, Body=b"{}")
 
     assert names(service, ROOT) == []
@@ -179,10 +180,8 @@ def test_what_is_over_is_removed_and_what_works_is_kept(service):
     world.clock.move(WEEK)
 
     assert expired(world.process) > 0
-    left = world.keys(oauth_keys.OAUTH)
-    assert [key for key in left if key.startswith(oauth_keys.GRANTS)] == [
-        oauth_keys.grant(issued["access_token"].split("_")[1])
-    ]
+    left = world.keys(OAUTH)
+    assert [key for key in left if key.startswith(GRANT.prefix())] == [GRANT.key(issued["access_token"].split("_")[1])]
     assert {key.split("/")[2] for key in left} == {"grants", "used"}
     assert ended["access_token"].split("_")[1] not in "".join(left)
     world.client.reset()

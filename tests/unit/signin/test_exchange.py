@@ -15,7 +15,7 @@ from livemem.errors import Forbidden, Unauthenticated
 from livemem.signin import consent, exchange
 from livemem.signin import registration as clients
 from livemem.signin.refusal import Refused
-from livemem.store import keys, oauth_keys
+from livemem.store.bucket import GRANT, OAUTH, TOKENS
 from tests.support.counting import Killed
 from tests.support.mcp import token
 from tests.support.world import BOOTSTRAP_KEY, World
@@ -36,7 +36,7 @@ def world_with(*tokens: Token, **settings: Any) -> World:
 
 
 def let_in(world: World, *tokens: Token) -> None:
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
     world.new_process()
 
 
@@ -104,7 +104,7 @@ def test_a_space_that_was_made_a_moment_ago_is_open_to_a_grant_of_all_spaces_and
         enter(world, access)
 
     entry = token(SECRET, "read", "write", spaces=("demo", "other", "new"))
-    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=[entry]).to_bytes())
+    world.inner.put_object(Bucket="bucket", Key=TOKENS, Body=Registry(tokens=[entry]).to_bytes())
 
     assert "new" in enter(world, every, space_id="new").space_ids
     with pytest.raises(Forbidden):
@@ -184,7 +184,7 @@ def test_a_code_is_of_use_only_to_the_client_that_asked(_case, changes):
 
     with pytest.raises(Refused):
         redeemed(world, **changes)
-    assert world.keys(oauth_keys.GRANTS) == []
+    assert world.keys(GRANT.prefix()) == []
 
 
 def test_a_code_lives_for_a_minute():
@@ -393,7 +393,7 @@ def test_no_token_code_or_ticket_is_in_the_bucket():
     first = signed_in(world)
     second = refreshed(world, first.refresh_token)
 
-    everything = "".join(f"{key} {world.text(key)}" for key in world.keys(oauth_keys.OAUTH))
+    everything = "".join(f"{key} {world.text(key)}" for key in world.keys(OAUTH))
     for issued in (first, second):
         assert issued.access_token[-40:] not in everything
         assert issued.refresh_token[-60:] not in everything
@@ -582,7 +582,7 @@ def test_a_code_makes_one_grant_at_most_wherever_the_process_ends(point, done):
 
     with pytest.raises(Refused):
         redeemed(world)
-    grants = [Grant.from_bytes(world.text(key).encode()) for key in world.keys(oauth_keys.GRANTS)]
+    grants = [Grant.from_bytes(world.text(key).encode()) for key in world.keys(GRANT.prefix())]
     assert all(grant.revoked for grant in grants)
     assert len(grants) == 1
 

@@ -13,7 +13,7 @@ from livemem.access import registry
 from livemem.errors import NotConfigured, ProviderFailed, Unauthenticated
 from livemem.signin import consent, person, provider
 from livemem.signin.provider import Login
-from livemem.store import oauth_keys
+from livemem.store.bucket import ATTEMPT, CODE, OAUTH
 from tests.support.mcp import token
 from tests.support.provider import CLIENT_ID, EMAIL, SECRET, OidcServer, ec_key, jwk, providing, rsa_key
 from tests.support.world import World
@@ -71,7 +71,7 @@ def test_a_person_whose_address_a_token_has_gets_what_that_token_may_do(there):
     consent.approve(world.process, request_of(world), "nonce", one.ticket, **choice)
 
     assert (one.principal.name, one.principal.space_ids) == ("ann", {"demo"})
-    assert len(world.keys(oauth_keys.CODES)) == 1
+    assert len(world.keys(CODE.prefix())) == 1
     with pytest.raises(Unauthenticated):
         consent.approve(world.process, request_of(world), "another browser", one.ticket, **choice)
 
@@ -212,7 +212,7 @@ def test_nobody_signs_in_with_a_token(there, _case, bent):
 
     with pytest.raises(ProviderFailed):
         who(world, there)
-    assert world.keys(oauth_keys.ATTEMPTS) == []
+    assert world.keys(ATTEMPT.prefix()) == []
 
 
 def test_a_shared_secret_does_not_count_even_where_the_provider_publishes_it(there):
@@ -364,7 +364,7 @@ def test_no_token_belongs_to_an_address(there, _case, claims):
     world = world_of(there, *(named("ann", email=address) for address in ("ann@example.org", None, "kim@example.org")))
 
     assert shown(world, {"sub": "x", **claims}) == []
-    assert world.keys(oauth_keys.ATTEMPTS) == []
+    assert world.keys(ATTEMPT.prefix()) == []
 
 
 def test_a_token_that_another_process_has_just_made_counts(there):
@@ -433,7 +433,7 @@ def test_nothing_of_the_person_or_of_the_way_is_in_the_bucket(there):
     there.claims = {"sub": "subject-of-ann"}
     shown(world, who(world, there))
 
-    everything = "".join(f"{key} {world.text(key)}" for key in world.keys(oauth_keys.OAUTH)).lower()
+    everything = "".join(f"{key} {world.text(key)}" for key in world.keys(OAUTH)).lower()
     assert everything
     for word in ("subject-of-ann", EMAIL.lower(), "code-", SECRET):
         assert word not in everything

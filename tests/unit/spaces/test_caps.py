@@ -15,7 +15,7 @@ from livemem.restore import fork, importing
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import caps, lifecycle
-from livemem.store import keys
+from livemem.store.bucket import TOKEN_CAPS
 from tests.support.actors import Actor
 from tests.support.asking import Asking
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -69,7 +69,7 @@ def test_an_admin_of_all_spaces_is_not_counted_and_one_of_some_is_also_for_what_
     world.create_space("home")
     for number in range(3):
         make(world, f"s-{number}", EVERYONE)
-    assert not world.keys(keys.CAPS)
+    assert not world.keys("_system/caps/")
     boss = Principal("boss", EVERYONE.permissions, frozenset({"home"}), token_hash=HASH)
     fork.order(world.process, boss, "home", "copy", None, world.clock() + INVOCATION)
 
@@ -186,12 +186,12 @@ def test_without_caps_nothing_is_counted():
     caps.begin_question(world.process, "one", "x", "ann")
     caps.end_question(world.process, "one", "x")
 
-    assert world.keys(keys.CAPS) == []
+    assert world.keys("_system/caps/") == []
 
 
 def test_caps_that_can_not_be_read_begin_anew():
     world = World(spaces_per_token_per_day=1)
-    world.store.put(keys.caps_of_token("0a" * 32), b"broken")
+    world.store.put(TOKEN_CAPS.key("0a" * 32), b"broken")
     make(world, "one")
     refused(make, world, "two")
 

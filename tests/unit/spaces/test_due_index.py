@@ -19,6 +19,7 @@ from livemem.jobs import counter
 from livemem.spaces import due_index, lifecycle
 from livemem.spaces.due_index import KEPT, RELIED_ON
 from livemem.store import due_keys, keys
+from livemem.store.bucket import HEAD, LEASE, NOTE, RUN
 from livemem.store.due_keys import DueEntry, Kind
 from livemem.upkeep import sweep
 from tests.simulation.kinds.consolidation import CONSOLIDATION
@@ -294,7 +295,7 @@ def test_who_relies_on_a_marker_of_before_is_found_by_it_although_it_is_swept_ev
     world.client.kill_at(0, done=False)
     with pytest.raises(Killed):
         counter.hear(counting, "demo")
-    assert world.client.requests == [("GET", keys.meta("demo"))]
+    assert world.client.requests == [("GET", HEAD.key("demo"))]
     world.new_process()
 
     world.sweep()
@@ -309,7 +310,7 @@ def test_a_run_whose_first_document_comes_as_late_as_can_be_is_ended_by_the_swee
     late: list[Request] = []
 
     def lose(request: Request) -> Any:
-        if request.verb == "PUT" and keys.parse_run(request.key):
+        if request.verb == "PUT" and RUN.last(request.key):
             late.append(request)
             raise error("InternalError", 500, "PutObject")
         return request.send(world.inner)
@@ -323,7 +324,7 @@ def test_a_run_whose_first_document_comes_as_late_as_can_be_is_ended_by_the_swee
 
     minutes_of_sweeps(world, 62)
 
-    (run,) = [json.loads(stored.body) for key, stored in world.inner.objects.items() if keys.parse_run(key)]
+    (run,) = [json.loads(stored.body) for key, stored in world.inner.objects.items() if RUN.last(key)]
     assert run["result"] == "error"
 
 
@@ -350,7 +351,7 @@ def test_what_is_left_of_a_deletion_is_found_by_its_marker():
 def hold(world: World) -> None:
     lease = {"owner": "01HZZZZZZZ0000000000000001", "kind": "backoff", "expires_at": "2026-02-20T15:00:00Z"}
     body = json.dumps(lease | {"seconds": 3_600})
-    world.inner.put_object(Bucket="b", Key=keys.lease("demo"), Body=body.encode())
+    world.inner.put_object(Bucket="b", Key=LEASE.key("demo"), Body=body.encode())
 
 
 WAITING: dict[str, Callable[[World], Any]] = {
@@ -439,10 +440,10 @@ def at_rest(spaces: int, *, waiting: bool) -> World:
     for number in range(spaces):
         space_id = f"space-{number:05}"
         body = meta.replace(b'"model"', f'"{space_id}"'.encode())
-        world.inner.objects[keys.meta(space_id)] = Stored(body, f'"{number}"', world.clock(), {})
+        world.inner.objects[HEAD.key(space_id)] = Stored(body, f'"{number}"', world.clock(), {})
         if waiting:
             note_id = f"20260220T140000_ann_todo_{number:08x}"
-            world.inner.objects[keys.note(space_id, note_id)] = Stored(b"x", '"x"', world.clock(), {})
+            world.inner.objects[NOTE.key(space_id, note_id)] = Stored(b"x", '"x"', world.clock(), {})
             put(world, space_id, "notes", keys.compact_time(world.clock()))
     world.new_process()
     world.store.capability_checked.clear()

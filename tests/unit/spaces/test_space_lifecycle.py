@@ -13,7 +13,8 @@ from livemem.notes import pages
 from livemem.recall import summary
 from livemem.spaces import directory, lifecycle, rules
 from livemem.spaces import head as heads
-from livemem.store import due_keys, keys
+from livemem.store import due_keys
+from livemem.store.bucket import HEAD, NOTE, TOTALS
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
@@ -60,7 +61,7 @@ def test_a_space_from_before_the_length_of_a_bank_has_none():
     world = World()
     head = json.loads(world.create_space().to_bytes())
     del head["bank_chars"]
-    world.process.store.put(keys.meta("demo"), json.dumps(head).encode())
+    world.process.store.put(HEAD.key("demo"), json.dumps(head).encode())
 
     assert heads.load(world.process, "demo").meta.bank_chars == 0
     assert heads.patch(world.process, "demo", description="new").bank_chars == 0
@@ -177,7 +178,7 @@ def test_the_info_of_a_space_counts_notes_and_files_and_nothing_else():
 
     found = summary.info(world.process, "demo")
 
-    assert [entry.key for entry in found.live] == [keys.note("demo", note_id) for note_id in world.live_ids()]
+    assert [entry.key for entry in found.live] == [NOTE.key("demo", note_id) for note_id in world.live_ids()]
     assert [entry.key for entry in found.bank] == ["demo/bank/log.md"]
     assert found.synthesis_exists
     assert found.meta.consolidation_count == 1
@@ -198,7 +199,7 @@ def test_a_deleted_space_is_gone_with_everything_and_its_neighbour_is_not():
     # That there were runs, and what they cost, is kept for the account.
     assert world.inner.objects.keys() == neighbour.keys()
     assert all(world.inner.objects[key] == neighbour[key] for key in neighbour)
-    assert world.keys(keys.USAGE)
+    assert world.keys(TOTALS.prefix())
     assert json.loads(tombstone.body)["description"] == ""
     assert json.loads(tombstone.body)["deleted_at"] == "2026-02-20T14:00:00Z"
     with pytest.raises(NotFound):
@@ -319,7 +320,7 @@ def test_a_request_of_a_deletion_that_is_repeated_later_can_not_hit_the_next_spa
 
 def test_a_note_that_came_after_the_deletion_is_not_the_next_spaces():
     world = space_in_use()
-    note = next(key for key in world.inner.objects if keys.parse_note(key))
+    note = next(key for key in world.inner.objects if NOTE.parse(key))
     late = world.inner.objects[note]
     lifecycle.delete(world.process, "demo", "demo")
     world.inner.objects[note] = late

@@ -15,7 +15,7 @@ from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
 from livemem.process import Process
 from livemem.recall import summary
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, NOTE, RECORD
 from livemem.store.cache import ENTRY_BYTES, MB, ReadCache
 from tests.support.world import EVERYONE, INVOCATION, World, several_files
 
@@ -154,9 +154,9 @@ def test_what_was_deleted_or_replaced_in_the_bucket_is_not_shown_any_more(world:
     process = world.new_process()
     for read, _ in READS.values():
         read(process)
-    held = [keys.record("demo", name) for name in records.names(process, "demo")]
-    live = keys.note("demo", world.live_ids()[0])
-    for key in (live, keys.bank_file("demo", "log.md")):
+    held = [RECORD.key("demo", name) for name in records.names(process, "demo")]
+    live = NOTE.key("demo", world.live_ids()[0])
+    for key in (live, BANK_FILE.key("demo", "log.md")):
         world.inner.delete_object(Bucket="b", Key=key)
     body = world.inner.objects[held[0]].body.replace(b"note 0 0", b"........")
     world.inner.put_object(Bucket="b", Key=held[0], Body=body)

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.errors import InvalidName
-from livemem.store import conversation_keys, keys
+from livemem.store import bucket, keys
+from livemem.store.bucket import BANK_FILE, BOUNDARY, HEAD, IN_SPACE, NOTE, RECORD, SUMMARY, SUMMARY_VERSIONS, TURN
 from tests.support.cases import each
 
 LETTERS = ascii_letters + digits
@@ -29,7 +30,7 @@ NOTE_ID = "20260220T140000_ann_todo_0000abcd"
 @given(SPACES, NAMES)
 def test_a_notes_key_parses_back_to_its_space_and_name(space_id: str, name: keys.NoteName):
     assert keys.parse_note_id(name.note_id) == name
-    assert keys.parse_note(keys.note(space_id, name.note_id)) == (space_id, name)
+    assert NOTE.parse(NOTE.key(space_id, name.note_id)) == (space_id, name.note_id)
 
 
 @given(NAMES, NAMES)
@@ -60,9 +61,9 @@ def test_a_note_id_that_parses_is_the_id_of_what_it_parses_to(text: str):
 @example("demo/live/.keep")
 @example("")
 def test_a_key_that_is_taken_for_a_note_is_built_from_what_it_says(key: str):
-    parsed = keys.parse_note(key)
+    parsed = NOTE.parse(key)
 
-    assert parsed is None or keys.note(parsed[0], parsed[1].note_id) == key
+    assert parsed is None or NOTE.key(*parsed) == key
 
 
 @given(st.text() | st.builds("{}/bank/{}".format, st.text(), st.text()).map(lambda key: key + ".md"))
@@ -70,9 +71,9 @@ def test_a_key_that_is_taken_for_a_note_is_built_from_what_it_says(key: str):
 @example("demo/bank/sub/a.md")
 @example("demo/bank/.keep")
 def test_a_key_that_is_taken_for_a_bank_file_is_built_from_what_it_says(key: str):
-    parsed = keys.parse_bank_file(key)
+    parsed = BANK_FILE.parse(key)
 
-    assert parsed is None or keys.bank_file(*parsed) == key
+    assert parsed is None or BANK_FILE.key(*parsed) == key
     assert parsed is None or keys.check_space_id(parsed[0])
 
 
@@ -83,7 +84,7 @@ def test_a_records_key_parses_back_and_covers_exactly_the_times_between(
     times = sorted(keys.compact_time(name.timestamp) for name in names)
     record = keys.RecordName(number, times[0], times[-1])
 
-    assert keys.parse_record(keys.record(space_id, record)) == record
+    assert RECORD.last(RECORD.key(space_id, record)) == record
     assert all(record.covers(name) for name in names)
     outside = keys.NoteName(datetime(2026, 2, 20, 14, tzinfo=UTC), "ann", "todo", "0" * 8)
     assert record.covers(outside) == (times[0] <= "20260220T140000" <= times[-1])
@@ -101,7 +102,7 @@ def test_a_records_key_parses_back_and_covers_exactly_the_times_between(
     ],
 )
 def test_what_is_no_record_is_not_taken_for_one(key: str):
-    assert keys.parse_record(key) is None
+    assert RECORD.last(key) is None
 
 
 CHECKS = [
@@ -148,22 +149,22 @@ def test_a_name_is_taken_exactly_as_it_stands_or_refused(check, allowed, field: 
 
 @given(SPACES, AGENTS)
 def test_no_space_can_be_one_of_the_services_own_folders(space_id: str, agent: str):
-    assert not keys.prefix(space_id).startswith(("_system/", "_backups/"))
+    assert not IN_SPACE.prefix(space_id).startswith(("_system/", "_backups/"))
     assert "_" not in agent
 
 
 def test_what_is_written_once_is_told_from_what_changes():
     one = "01J00000000000000000000000"
     once = {
-        "turn": conversation_keys.turn("demo", one, 1),
-        "boundary": conversation_keys.boundary("demo", one, 2, 1, 3),
-        "summary": conversation_keys.summary("demo", one, 2, 1, 3, "a" * 64),
+        "turn": TURN.key("demo", one, 1),
+        "boundary": BOUNDARY.key("demo", one, 2, 1, 3),
+        "summary": SUMMARY.key("demo", one, 2, 1, 3, "a" * 64),
     }
     changed = {
-        "versions": conversation_keys.summary_versions("demo", one),
-        "space record": keys.meta("demo"),
+        "versions": SUMMARY_VERSIONS.key("demo", one),
+        "space record": HEAD.key("demo"),
         "bank file": "demo/bank/log.md",
     }
 
-    assert [name for name, key in once.items() if not keys.is_immutable(key.partition("/")[2])] == []
-    assert [name for name, key in changed.items() if keys.is_immutable(key.partition("/")[2])] == []
+    assert [name for name, key in once.items() if not bucket.is_immutable(key.partition("/")[2])] == []
+    assert [name for name, key in changed.items() if bucket.is_immutable(key.partition("/")[2])] == []

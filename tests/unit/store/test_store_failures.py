@@ -13,7 +13,8 @@ from livemem.notes import appending, idempotency
 from livemem.notes.appending import NoteDraft
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import capability_check, due_keys, keys
+from livemem.store import capability_check, due_keys
+from livemem.store.bucket import CAPABILITY_CHECK, TOKENS
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3, error
 from tests.support.cases import each
@@ -73,13 +74,13 @@ def test_a_full_store_is_told_as_such_and_works_again_when_there_is_space(code: 
 def test_whether_a_store_is_full_is_asked_without_a_change_of_it():
     store, client, _ = counted(FakeS3())
     capability_check.has_conditional_writes(store)
-    before = store.get(keys.CAPABILITY_CHECK)
+    before = store.get(CAPABILITY_CHECK)
     client.reset()
 
     assert not capability_check.is_full(store)
 
     assert client.counts == {"PUT": 1}
-    after = store.get(keys.CAPABILITY_CHECK)
+    after = store.get(CAPABILITY_CHECK)
     assert before is not None
     assert after is not None
     assert (after.etag, after.body) == (before.etag, before.body)
@@ -193,7 +194,7 @@ def with_a_run_queued() -> World:
     """A service on a good store: a token, a bank of one consolidation, and a run that is queued."""
     world = World()
     world.create_space(threshold=2)
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=[ADMIN_TOKEN]).to_bytes())
+    world.inner.put_object(Bucket="b", Key=TOKENS, Body=Registry(tokens=[ADMIN_TOKEN]).to_bytes())
     world.note("one")
     world.consolidate()
     world.note("two")
@@ -235,7 +236,7 @@ def test_a_store_that_ignores_conditions_is_never_written_to_unprotected(
 
     assert (refused.value.status, refused.value.code) == (503, "conditional_writes_unsupported")
     # An entry of the due index overwrites nobody's.
-    free = (keys.CAPABILITY_CHECK, due_keys.DUE)
+    free = (CAPABILITY_CHECK, due_keys.DUE)
     assert {key: stored for key, stored in ignoring.objects.items() if not key.startswith(free)} == {
         key: stored for key, stored in before.items() if not key.startswith(free)
     }

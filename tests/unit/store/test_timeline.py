@@ -11,6 +11,7 @@ from livemem.process import Process
 from livemem.recall import summary
 from livemem.spaces import contents
 from livemem.store import keys, timeline
+from livemem.store.bucket import NOTE
 from livemem.store.objects import Store
 from tests.support.cases import each
 from tests.support.world import START, World
@@ -33,7 +34,7 @@ def space_with(world: World, seconds: list[float]) -> list[str]:
     made = []
     for number, moment in enumerate(seconds):
         name = keys.NoteName(START + timedelta(seconds=int(moment)), "ann", "todo", f"{number:08x}")
-        made.append(keys.note("demo", name.note_id))
+        made.append(NOTE.key("demo", name.note_id))
         world.inner.put_object(Bucket="b", Key=made[-1], Body=b"x")
     return sorted(made)
 

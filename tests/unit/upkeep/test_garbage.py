@@ -20,6 +20,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
+from livemem.store.bucket import EXPORT, HEAD, NOTE, RUN, UPLOAD
 from livemem.store.stored import Stored
 from livemem.upkeep import garbage
 from livemem.upkeep.garbage_report import CollectedGarbage, GarbageFailure, GarbageOfSpace, GarbageRequest
@@ -76,7 +77,7 @@ def with_everything() -> World:
     _die_over_a_commit(world, "committed")
     world.order("overdue")
     world.queued.clear()
-    body = world.store.get(keys.note("echoed", world.live_ids("echoed")[0]))
+    body = world.store.get(NOTE.key("echoed", world.live_ids("echoed")[0]))
     assert body
     world.consolidate("echoed")
     world.store.put(body.key, body.body)
@@ -90,7 +91,7 @@ def _die_over_a_commit(world: World, space_id: str) -> None:
     world.order(space_id)
 
     def die(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("PUT", keys.meta(space_id)):
+        if world.client.requests[index] == ("PUT", HEAD.key(space_id)):
             raise Killed
 
     world.new_process()
@@ -262,7 +263,7 @@ def test_a_space_that_is_deleted_under_way_is_no_failure():
     world = with_old_notes()
 
     def delete(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("LIST", keys.live_prefix("demo")) and not deleted:
+        if world.client.requests[index] == ("LIST", NOTE.prefix("demo")) and not deleted:
             deleted.append(True)
             lifecycle.delete(world.with_parts(store=world.process_on(world.inner).store), "demo", "demo")
 
@@ -278,10 +279,10 @@ def test_a_space_that_is_deleted_under_way_is_no_failure():
 
 def test_one_space_that_fails_does_not_stop_the_others():
     world = with_old_notes(*ALIKE, "broken")
-    world.store.put(keys.meta("broken"), b"{")
+    world.store.put(HEAD.key("broken"), b"{")
 
     def fail(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("LIST", keys.live_prefix("beta")):
+        if world.client.requests[index] == ("LIST", NOTE.prefix("beta")):
             raise RuntimeError("text with data")
 
     world.client.before = fail
@@ -408,8 +409,8 @@ def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself()
     report = collect(world, process=world.with_parts(enqueue=refuse))
 
     assert report.failed == [GarbageFailure("demo", "internal_error", "No invocation.")]
-    (key,) = [key for key in world.keys("demo/_runs/") if keys.parse_run(key)]
-    saved = runs.find(world.process, "demo", keys.parse_run(key)[0])
+    (key,) = [key for key in world.keys("demo/_runs/") if RUN.last(key)]
+    saved = runs.find(world.process, "demo", RUN.last(key) or "")
     assert (saved.value.state, saved.value.error.code) == ("error", "not_started")
     assert only(collect(world)).action == "consolidate"
 
@@ -435,7 +436,7 @@ def test_what_interrupted_work_has_left_is_cleared_away_as_the_sweep_does_it():
 
 
 def _runs(world: World, space_id: str) -> list[Stored[runs.Run]]:
-    ids = [parsed[0] for key in world.keys(keys.runs_prefix(space_id)) if (parsed := keys.parse_run(key))]
+    ids = [run_id for key in world.keys(RUN.prefix(space_id)) if (run_id := RUN.last(key))]
     return [saved for run_id in ids if (saved := runs.find(world.process, space_id, run_id))]
 
 
@@ -482,11 +483,11 @@ def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_st
 
 def test_archives_and_uploads_that_are_over_are_removed_by_who_may_see_all_spaces():
     world = with_old_notes("alpha", count=0)
-    old = [keys.upload(world.ids()), keys.export("alpha", "2026-02-20T14-00-00")]
+    old = [UPLOAD.key(world.ids()), EXPORT.key("alpha", "2026-02-20T14-00-00")]
     for key in old:
         world.store.put(key, b"old")
     world.clock.move(DAY + 1)
-    young = keys.upload(world.ids())
+    young = UPLOAD.key(world.ids())
     world.store.put(young, b"young")
     world.new_process()
 
@@ -498,13 +499,13 @@ def test_archives_and_uploads_that_are_over_are_removed_by_who_may_see_all_space
 
     assert ([report.exports_removed for report in reports], writes(world)) == ([0, 0, 2], set())
     assert collect(world).exports_removed == 2
-    assert [key for key in world.keys("_") if key.startswith((keys.EXPORTS, keys.UPLOADS))] == [young]
+    assert [key for key in world.keys("_") if key.startswith((EXPORT.prefix(), UPLOAD.prefix()))] == [young]
     assert collect(world).exports_removed == 0
 
 
 def test_archives_that_can_not_be_listed_do_not_stop_the_rest():
     world = with_old_notes()
-    world.client.before = lambda index, verb: _fail_at(world, index, keys.UPLOADS)
+    world.client.before = lambda index, verb: _fail_at(world, index, UPLOAD.prefix())
 
     report = collect(world)
 
@@ -531,7 +532,7 @@ def test_all_old_runs_are_removed_however_many():
     for number in range(1_100):
         run_id = f"{keys.run_moment(1_000_000 + number)}{number:016d}"
         run = runs.Run(job_id=run_id, space_id="demo", uid=uid, trigger="api", created_at="2026-02-20T14:00:00Z")
-        world.inner.put_object(Bucket="bucket", Key=keys.run("demo", run_id), Body=run.to_bytes())
+        world.inner.put_object(Bucket="bucket", Key=RUN.key("demo", run_id), Body=run.to_bytes())
     world.clock.move(100 * DAY)
 
     report = collect(world)
@@ -585,7 +586,7 @@ def test_a_space_with_more_than_fits_into_the_time_is_gone_on_with():
 
 def test_a_record_takes_no_more_bytes_than_one_may_have(monkeypatch: pytest.MonkeyPatch):
     world = with_old_notes(count=5)
-    size = world.inner.objects[keys.note("demo", world.live_ids()[0])].body
+    size = world.inner.objects[NOTE.key("demo", world.live_ids()[0])].body
     monkeypatch.setattr(archive_notes, "RECORD_BYTES", len(size) * 2)
 
     found = only(collect(world, delete_only=True))
@@ -597,7 +598,7 @@ def test_what_is_too_large_for_a_record_stays_live_and_stops_nothing(monkeypatch
     world = with_old_notes(count=4, consolidation_max_notes=2)
     monkeypatch.setattr(archive_notes, "RECORD_BYTES", 1_000)
     first = world.live_ids()[0]
-    world.store.put(keys.note("demo", first), b"x" * 1_001)
+    world.store.put(NOTE.key("demo", first), b"x" * 1_001)
 
     found = only(collect(world, delete_only=True))
 

@@ -14,7 +14,8 @@ from livemem.llm.client import LlmError
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Tidied
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import CAPABILITY_CHECK, LAST_CALL
 from livemem.store.objects import Store
 from livemem.upkeep import health
 from livemem.upkeep.health import Health
@@ -240,7 +241,7 @@ def test_how_calls_end_is_noted_when_it_changes_and_else_once_a_minute(llm_serve
 @pytest.mark.parametrize("last", [b"{", b"[]", b'{"error": 7}'])
 def test_a_note_of_the_last_call_that_can_not_be_read_is_none(llm_server: LlmServer, last: bytes):
     world = healthy()
-    world.inner.put_object(Bucket="b", Key=keys.LAST_CALL, Body=last)
+    world.inner.put_object(Bucket="b", Key=LAST_CALL, Body=last)
 
     found = look(world, llm_server)
 
@@ -496,7 +497,7 @@ def test_health_writes_nothing(llm_server: LlmServer):
     look(world, llm_server)
 
     assert world.inner.objects == before
-    assert keys.CAPABILITY_CHECK in before
+    assert CAPABILITY_CHECK in before
 
 
 def test_a_prompt_that_the_provider_cut_is_named_until_one_was_read_whole(llm_server: LlmServer):

@@ -8,7 +8,7 @@ from livemem.digests import maintenance
 from livemem.jobs import maintainable
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
-from livemem.store import room_keys as keys
+from livemem.store.bucket import CURRENT_DIGEST, DEAD_LETTER
 from tests.support.world import World
 
 HOUR = 3_600
@@ -73,8 +73,8 @@ def test_where_nobody_says_anything_nothing_is_overdue_and_it_costs_two_requests
 
 
 def test_chunks_that_were_given_up_are_told_of_for_a_week(world):
-    world.store.put(keys.dead("demo", "20260220T130000", 0), b"{}")
-    world.store.put(keys.open_slot("demo"), b"{}")
+    world.store.put(DEAD_LETTER.key("demo", "20260220T130000", 0), b"{}")
+    world.store.put(CURRENT_DIGEST.key("demo"), b"{}")
     assert problems(world) == ["digest_chunks_dead"]
 
     world.clock.move(8 * 24 * HOUR)

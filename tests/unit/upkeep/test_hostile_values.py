@@ -142,7 +142,7 @@ def test_a_package_whose_look_at_due_work_fails_stops_neither_the_others_nor_the
     def fails(*_: Any) -> due_index.Done:
         return {"x": {"demo": timedelta(days=1) / timedelta(0)}}
 
-    broken = maintainable.Maintainable(owns=lambda _: False, due={"question": fails})
+    broken = maintainable.Maintainable(due={"question": fails})
     monkeypatch.setattr(packages, "PACKAGES", (broken, *packages.PACKAGES))
     world = _beside().fork()
     due_index.leave_at(world.process, "demo", "question", world.ids(), world.clock())

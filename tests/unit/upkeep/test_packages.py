@@ -9,12 +9,12 @@ from livemem.notes.appending import NoteDraft
 from livemem.notes.idempotency import append_once
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft as Said
-from livemem.store import keys
-from livemem.upkeep import packages
+from livemem.store import bucket
+from livemem.store.bucket import DISPLACED, PLAN
 from tests.support.world import World
 
 
-def test_every_object_of_a_space_in_use_is_owned_by_one_room():
+def test_every_object_of_a_space_in_use_is_of_a_kind():
     world = World()
     world.create_space(threshold=2)
     append_once(world.process, "demo", "ann", NoteDraft("todo", "x"), "k")
@@ -28,22 +28,20 @@ def test_every_object_of_a_space_in_use_is_owned_by_one_room():
     posting.post(world.process, "demo", "kitchen", Said("bob", "The port is 8080.", message_id="m1"))
     names = [key.removeprefix("demo/") for key in world.keys("demo/")]
 
-    owners = {name: sum(package.owns(name) for package in packages.PACKAGES) for name in names}
-
     assert len(names) > 10
-    assert set(owners.values()) == {1}, owners
+    assert [name for name in names if not bucket.kind_of(name)] == []
 
 
 @pytest.mark.parametrize("name", ["_promotions/01ARZ3NDEKTSV4RRFFQ69G5FAV.json", "_promoted/x/team"])
 def test_what_promotions_left_in_a_bucket_is_owned(name: str):
-    assert packages.owned(name)
+    assert bucket.is_own(name)
 
 
 @pytest.mark.parametrize("name", ["photo.png", "live/notes.txt", "bank/a.txt", "_other/x.json", "live/zzz.md", ""])
 def test_what_the_service_does_not_write_belongs_to_no_package(name: str):
-    assert not packages.owned(name)
+    assert not bucket.is_own(name)
 
 
-@pytest.mark.parametrize("key", [keys.plan("demo", "0" * 26), keys.displaced("demo", "0" * 26, "a/b.md")])
+@pytest.mark.parametrize("key", [PLAN.key("demo", "0" * 26), DISPLACED.key("demo", "0" * 26, "a/b.md")])
 def test_what_a_run_leaves_behind_is_owned_too(key: str):
-    assert packages.owned(key.removeprefix("demo/"))
+    assert bucket.is_own(key.removeprefix("demo/"))

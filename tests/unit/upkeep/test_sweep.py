@@ -15,7 +15,8 @@ from livemem.notes.idempotency import CLAIM_LIFE, append_once
 from livemem.process import Function, Process
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import CAPABILITY_CHECK, IDEMPOTENCY, REQUEST_COUNT
 from livemem.store.objects import Store
 from livemem.upkeep import sweep
 from tests.support.audit import audit
@@ -342,12 +343,12 @@ def test_without_conditional_writes_the_sweep_touches_nothing():
 
     with pytest.raises(ConditionalWritesUnsupported):
         sweep.sweep(world.with_parts(store=store), deadline=world.clock() + LONG, everything=True)
-    assert set(ignoring.objects) - before <= {keys.CAPABILITY_CHECK}
+    assert set(ignoring.objects) - before <= {CAPABILITY_CHECK}
     assert not world.queued
 
 
 def claims(world: World, space_id: str = "demo") -> list[str]:
-    return [key for key in world.inner.objects if key.startswith(keys.idempotency_prefix(space_id))]
+    return [key for key in world.inner.objects if key.startswith(IDEMPOTENCY.prefix(space_id))]
 
 
 def append_with_key(world: World, key: str, space_id: str = "demo") -> str:
@@ -379,7 +380,7 @@ def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
 @pytest.mark.parametrize("failing", [run_retention, archive_expiry, page_codes])
 def test_old_things_of_one_kind_that_cannot_be_removed_keep_no_others(monkeypatch, caplog, failing):
     world = World()
-    world.process.store.put(keys.request_count(1, "space-demo", world.process.new_id(), 20), b"")
+    world.process.store.put(REQUEST_COUNT.key(1, "space-demo", world.process.new_id(), 20), b"")
 
     def fail(process: Process) -> None:
         raise StoreUnavailable("It did not answer.")
@@ -390,7 +391,7 @@ def test_old_things_of_one_kind_that_cannot_be_removed_keep_no_others(monkeypatc
     world.clock.move(3_600)
     world.sweep_all()
 
-    assert world.keys(keys.REQUEST_COUNTS) == []
+    assert world.keys(REQUEST_COUNT.prefix()) == []
     assert "were not removed" in caplog.text
 
 
@@ -423,7 +424,7 @@ def test_a_space_whose_keys_cannot_be_listed_is_named_and_the_others_are_cleaned
     whole = Store.scan
 
     def scan(store: Store, prefix: str, **rest: Any) -> Any:
-        if prefix == keys.idempotency_prefix("bad"):
+        if prefix == IDEMPOTENCY.prefix("bad"):
             raise StoreUnavailable("no")
         return whole(store, prefix, **rest)
 

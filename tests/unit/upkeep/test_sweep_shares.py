@@ -10,7 +10,8 @@ from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
-from livemem.store import conversation_keys, due_keys, keys, timing
+from livemem.store import due_keys, timing
+from livemem.store.bucket import BOUNDARY, CONVERSATION, SUMMARY_VERSIONS, SWEEP_PLACE
 from livemem.upkeep import daily_rest, packages, sweep, sweep_order
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -22,9 +23,7 @@ EVIL = "evil"
 
 
 def with_package(monkeypatch: pytest.MonkeyPatch, maintain) -> None:
-    monkeypatch.setattr(
-        packages, "PACKAGES", (Maintainable(owns=lambda name: False, maintain=maintain), *packages.PACKAGES)
-    )
+    monkeypatch.setattr(packages, "PACKAGES", (Maintainable(maintain=maintain), *packages.PACKAGES))
 
 
 def with_spaces(*space_ids: str) -> World:
@@ -117,7 +116,7 @@ def test_a_sweep_that_has_ended_begins_at_the_beginning_again():
 @each("body", [b"", b"[" * 5_000, b'{"behind": "a\\nb"}', b'{"behind": 7}', b"x" * 9_999])
 def test_a_note_of_the_place_that_can_not_be_read_costs_nothing_but_the_place(body):
     world = with_spaces(*(f"space-{number:03}" for number in range(70)))
-    world.inner.put_object(Bucket="b", Key=keys.sweep_place("all"), Body=body)
+    world.inner.put_object(Bucket="b", Key=SWEEP_PLACE.key("all"), Body=body)
 
     assert world.sweep_all().spaces == 70
 
@@ -128,9 +127,9 @@ def with_versions(highest: int) -> Talk:
     talk.said(*[700] * 4)
     talk.update()
     for number in (2, 3):
-        talk.world.store.put(conversation_keys.boundary("demo", talk.id, number, 1, 1), b"{}")
+        talk.world.store.put(BOUNDARY.key("demo", talk.id, number, 1, 1), b"{}")
     body = b'{"version": 1, "highest": 3}'
-    talk.world.store.put(conversation_keys.summary_versions("demo", talk.id), changed(body, ("highest",), highest))
+    talk.world.store.put(SUMMARY_VERSIONS.key("demo", talk.id), changed(body, ("highest",), highest))
     return talk
 
 
@@ -167,7 +166,7 @@ def test_conversations_are_looked_at_in_turn_and_one_that_can_not_be_read_does_n
     for space_id, minutes in moments:
         conversation_id = world.ids()
         due.mark_at(world.process, space_id, conversation_id, world.clock() + timedelta(minutes=minutes))
-        key = conversation_keys.conversation(space_id, conversation_id)
+        key = CONVERSATION.key(space_id, conversation_id)
         world.inner.put_object(Bucket="b", Key=key, Body=b'{"turns": 100000000}')
     world.clock.move(86_400)
     world.new_process()

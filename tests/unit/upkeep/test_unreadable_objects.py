@@ -10,7 +10,7 @@ from livemem.conversations.turn import Turn
 from livemem.erasure import erasure
 from livemem.llm import look as looks
 from livemem.llm.look import ApiState
-from livemem.store import conversation_keys, keys
+from livemem.store.bucket import BACKUP_MANIFEST, IN_CONVERSATION, PLAN, RECORD, RUN, TURN
 from livemem.upkeep import health
 from tests.support import damaged
 from tests.support.damaged import DAMAGES, SPACE, Whole
@@ -171,7 +171,7 @@ def test_a_commit_whose_plan_cannot_be_read_is_finished_once_it_is_mended(monkey
         patch.setattr("livemem.changes.commit.apply", _die)
         with pytest.raises(RuntimeError, match="died"):
             world.work(world.queued.pop())
-    plan = keys.plan("demo", run.job_id)
+    plan = PLAN.key("demo", run.job_id)
     sound = world.inner.objects[plan].body
     damaged.damage(world, plan, b"{")
     world.clock.move(3_600)
@@ -201,7 +201,7 @@ def test_what_may_hold_any_bytes_is_read_as_it_is_and_never_an_error_of_the_serv
     plain = ["demo/_rules.md", "demo/_synthesis.md", "demo/_lease.json", "demo/_runs/by_hand.json"]
     for folder in ("live/2", "bank/log", "rooms/", "conversations/{}/claims/", "_search/", "_by_cwd/"):
         plain += whole.world.keys(f"demo/{folder.format(whole.ids['conversation_id'])}")[:1]
-    manifest = keys.manifest("demo", whole.ids["backup_id"])
+    manifest = BACKUP_MANIFEST.key("demo", whole.ids["backup_id"])
     for shape in DAMAGES.values():
         agents, one = damaged.opened(monkeypatch, whole)
         for key in (*plain, manifest):
@@ -231,13 +231,13 @@ def test_nobody_is_told_that_a_note_is_erased_while_a_record_that_may_hold_it_ca
 
 def test_what_a_file_rests_on_is_not_known_where_the_record_that_says_it_cannot_be_read(whole: Whole):
     world = damaged.forked(whole).world
-    first, *_, newest = world.keys(keys.records_prefix("demo"))
+    first, *_, newest = world.keys(RECORD.prefix("demo"))
     damaged.damage(world, newest, b"{")
     world.clock.move(3_600)
 
     ended = world.consolidate()
 
-    made = next(one for one in world.keys(keys.records_prefix("demo")) if f"/{ended.consolidation:06d}_" in one)
+    made = next(one for one in world.keys(RECORD.prefix("demo")) if f"/{ended.consolidation:06d}_" in one)
     (file,) = json.loads(world.inner.objects[made].body)["files"]
     assert file["sources"] is None
     assert json.loads(world.inner.objects[first].body)["files"][0]["sources"] is not None
@@ -248,21 +248,21 @@ def test_a_run_that_cannot_be_read_does_not_stop_the_next_one():
     world.create_space()
     noted = world.note("Not to be lost.")
     run = world.order()
-    damaged.damage(world, keys.run("demo", run.job_id), b"{")
+    damaged.damage(world, RUN.key("demo", run.job_id), b"{")
     world.queued.clear()
     world.clock.move(7_200)
     world.sweep()
 
     assert world.consolidate().consolidation == 1
     assert world.live_ids() == []
-    assert noted.note_id in world.text(world.keys(keys.records_prefix("demo"))[0])
+    assert noted.note_id in world.text(world.keys(RECORD.prefix("demo"))[0])
 
 
 def test_a_damaged_turn_keeps_only_its_own_block_and_those_behind_it_waiting():
     talk, whole = Talk(), Talk()
     for each in (talk, whole):
         each.said(*[700] * 9)
-    key = conversation_keys.turn("demo", talk.id, 6)
+    key = TURN.key("demo", talk.id, 6)
     sound = talk.world.inner.objects[key].body
     damaged.damage(talk.world, key, b"{")
 
@@ -286,11 +286,11 @@ def test_the_summary_of_a_block_with_a_damaged_turn_waits_and_all_others_are_mad
     talk.update()
     made = _summaries(talk)
     first, *_ = sorted(made)
-    key = conversation_keys.turn("demo", talk.id, 1)
+    key = TURN.key("demo", talk.id, 1)
     sound = talk.world.inner.objects[key].body
     damaged.damage(talk.world, key, b"{")
     for name in made:
-        talk.world.store.delete(conversation_keys.folder("demo", talk.id) + name)
+        talk.world.store.delete(IN_CONVERSATION.prefix("demo", talk.id) + name)
 
     assert talk.update().outcome == "failed"
     assert first not in _summaries(talk)
@@ -304,7 +304,7 @@ def test_the_summary_of_a_block_with_a_damaged_turn_waits_and_all_others_are_mad
 def test_a_damaged_turn_that_is_erased_leaves_a_stub_so_that_the_conversation_goes_on():
     talk = Talk()
     talk.said(*[700] * 9)
-    key = conversation_keys.turn("demo", talk.id, 6)
+    key = TURN.key("demo", talk.id, 6)
     damaged.damage(talk.world, key, b"{")
 
     receipt = erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, 6, talk.world.clock() + INVOCATION)
@@ -318,5 +318,5 @@ def test_a_damaged_turn_that_is_erased_leaves_a_stub_so_that_the_conversation_go
 
 
 def _summaries(talk: Talk) -> set[str]:
-    folder = conversation_keys.folder("demo", talk.id)
+    folder = IN_CONVERSATION.prefix("demo", talk.id)
     return {key.removeprefix(folder) for key in talk.world.keys(folder) if "/summaries/" in key}

@@ -20,7 +20,7 @@ from livemem.restore import relabel
 from livemem.spaces import lifecycle, totals
 from livemem.spaces import usage_counts as usages
 from livemem.spaces.totals import Sums
-from livemem.store import keys
+from livemem.store.bucket import TOTALS
 from livemem.upkeep import health, usage_report
 from livemem.upkeep.usage_report import UsageOfDays
 from tests.support.actors import Actor
@@ -207,7 +207,7 @@ def test_late_repeats_of_all_that_was_written_count_nothing_twice():
     world.consolidate()
     before = of_all(world)
 
-    for request in [one for one in sent if one.writes and one.key.startswith(keys.USAGE)]:
+    for request in [one for one in sent if one.writes and one.key.startswith(TOTALS.prefix())]:
         with pytest.raises(ClientError, match="PreconditionFailed"):
             request.send(world.inner)
 
@@ -290,7 +290,7 @@ def test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports(name: str):
     assert world.consolidate().state == "ok"
     assert len([key for _, key in world.client.requests if key.startswith("_system/")]) <= 6
     assert of_all(world).total.runs == 10_001
-    assert len(world.text(world.keys(keys.USAGE)[0])) < 25_000
+    assert len(world.text(world.keys(TOTALS.prefix())[0])) < 25_000
 
 
 @pytest.mark.parametrize("name", ["llm_daily_token_budget", "llm_daily_token_budget_per_space"])
@@ -415,7 +415,7 @@ def test_without_a_budget_a_run_is_counted_by_one_write():
 
     world.work()
 
-    assert [verb for verb, key in world.client.requests if key.startswith(keys.USAGE)] == ["GET", "PUT"]
+    assert [verb for verb, key in world.client.requests if key.startswith(TOTALS.prefix())] == ["GET", "PUT"]
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ def test_what_a_budget_costs_does_not_grow_with_runs(name: str, expected: list[s
 
     world.work()
 
-    assert [verb for verb, key in world.client.requests if key.startswith(keys.USAGE)] == expected
+    assert [verb for verb, key in world.client.requests if key.startswith(TOTALS.prefix())] == expected
 
 
 def all_at_once(world: World, spaces: Sequence[str], prompt: int, used: Usage) -> tuple[int, int]:
@@ -602,7 +602,7 @@ def test_the_brake_lets_a_call_pass_where_the_store_does_not_tell_what_was_used(
 
 def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
     world = world_with_notes(llm_daily_token_budget=10_000)
-    key = keys.totals(TODAY, totals.shard_of("demo"))
+    key = TOTALS.key(TODAY, totals.shard_of("demo"))
     world.store.put(key, b'{"spaces": {"demo": {"calls": -5, "prompt_tokens": 1e400}}}')
 
     assert world.consolidate().state == "ok"

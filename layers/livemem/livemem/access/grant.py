@@ -14,7 +14,8 @@ from livemem import clock
 from livemem.access.look_rate import LookRate
 from livemem.access.registry import CACHED_SECONDS
 from livemem.process import Process, Timer
-from livemem.store import oauth_keys, stored
+from livemem.store import keys, stored
+from livemem.store.bucket import GRANT
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Count, Line, Moment
 
@@ -25,7 +26,7 @@ GRANT_LIFE = timedelta(days=90)
 """For so long after its last refresh a grant lives."""
 MOST_CACHED = 10_000
 
-_TOKEN = re.compile(rf"lm[ar]_(?P<grant>{oauth_keys.GRANT_ID.pattern})_[A-Za-z0-9_-]{{40,140}}")
+_TOKEN = re.compile(rf"lm[ar]_(?P<grant>{keys.RUN_ID.pattern})_[A-Za-z0-9_-]{{40,140}}")
 
 
 class Grant(Revised):
@@ -108,7 +109,7 @@ def opened_by(process: Process, token: str) -> Grant | None:
     if cached and cached.opens(digest, now):
         return cached
     if cache.looks.allowed():
-        grant = stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant))
+        grant = stored.find(process.store, GRANT.key(grant_id), stored.or_none(Grant))
         if grant and grant.value and grant.value.grant_id == grant_id:
             cache.grants[grant_id] = grant.value
             if grant.value.opens(digest, now):

@@ -16,7 +16,7 @@ from cachetools import TTLCache
 from livemem import clock
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
-from livemem.store import keys
+from livemem.store.bucket import LAST_USED
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class _Noted:
 
 def note(process: Process, token_hash: str) -> None:
     """Note in the background that the token is used now: 1 PUT, if this process did not do so for ten minutes."""
-    note_under(process, keys.last_used(token_hash))
+    note_under(process, LAST_USED.key(token_hash))
 
 
 def note_under(process: Process, key: str) -> None:
@@ -61,5 +61,5 @@ def note_under(process: Process, key: str) -> None:
 
 def all_times(process: Process) -> Mapping[str, datetime]:
     """For each token's hash the last use, by the store's clock: 1 LIST per 1,000 tokens that were ever used."""
-    entries = process.store.scan(keys.LAST_USED)
-    return {token: entry.last_modified for entry in entries if (token := keys.parse_last_used(entry.key))}
+    entries = process.store.scan(LAST_USED.prefix())
+    return {token: entry.last_modified for entry in entries if (token := LAST_USED.last(entry.key))}

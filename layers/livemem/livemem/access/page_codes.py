@@ -15,7 +15,8 @@ from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import PreconditionLost, Unauthenticated
 from livemem.process import Process
-from livemem.store import page_keys, stored
+from livemem.store import stored
+from livemem.store.bucket import PAGE_CODE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Line
@@ -40,7 +41,7 @@ def make(process: Process, token: str, *, new_secret: Callable[[], str] = secret
     require_conditional_writes(process.store)
     code = new_secret()
     document = HiddenToken(hidden=base64.b64encode(_hide(code, token.encode())).decode())
-    stored.create(process.store, page_keys.page_code(_digest(code)), document, process.new_id)
+    stored.create(process.store, PAGE_CODE.key(_digest(code)), document, process.new_id)
     return code
 
 
@@ -52,7 +53,7 @@ def redeem(process: Process, code: str) -> tuple[str, Principal]:
     """
     if len(code) > CODE_CHARACTERS:
         raise _unknown()
-    hidden = stored.find(process.store, page_keys.page_code(_digest(code)), stored.or_none(HiddenToken))
+    hidden = stored.find(process.store, PAGE_CODE.key(_digest(code)), stored.or_none(HiddenToken))
     if not hidden or not hidden.value or hidden.value.hidden is None or hidden.age > LIFE:
         raise _unknown()
     try:
@@ -65,7 +66,7 @@ def redeem(process: Process, code: str) -> tuple[str, Principal]:
 
 def remove_old(process: Process) -> None:
     """Remove codes after a day: 1 LIST per 1,000, and 1 DeleteObjects where there are any."""
-    old = [entry.key for entry in process.store.scan(page_keys.PAGE_CODES) if entry.age > KEPT]
+    old = [entry.key for entry in process.store.scan(PAGE_CODE.prefix()) if entry.age > KEPT]
     process.store.delete_many(old)
 
 

@@ -17,7 +17,8 @@ from livemem.access.look_rate import LookRate
 from livemem.access.principal import Principal
 from livemem.errors import RegistryUnreadable
 from livemem.process import Process, Timer
-from livemem.store import keys, stored
+from livemem.store import stored
+from livemem.store.bucket import TOKENS
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
@@ -183,9 +184,7 @@ def _revalidate(process: Process) -> tuple[Registry, str]:
     cache = process.cache(_Cache)
     last = cache.last()
     changed, item = (
-        process.store.get_if_changed(keys.TOKENS, last[1])
-        if last and last[1]
-        else (True, process.store.get(keys.TOKENS))
+        process.store.get_if_changed(TOKENS, last[1]) if last and last[1] else (True, process.store.get(TOKENS))
     )
     if changed or not last:
         # A removed registry has no tokens. Those that were read before must not remain valid.
@@ -243,7 +242,7 @@ def change_all(process: Process, change: Callable[[Registry], Registry]) -> Regi
 
     current, etag = _revalidate(process)
     cache = process.cache(_Cache)
-    base = Stored(keys.TOKENS, current, etag) if etag else None
-    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=cache.read, current=base)
+    base = Stored(TOKENS, current, etag) if etag else None
+    saved = stored.update(process.store, TOKENS, changed, process.new_id, read=cache.read, current=base)
     # A removed registry that `change` leaves as it is remains an empty one.
     return cache.put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]

@@ -23,6 +23,7 @@ from livemem.access.principal import Permission, Principal
 from livemem.errors import CapReached, LiveMemoryError
 from livemem.process import Process, Timer
 from livemem.store import keys
+from livemem.store.bucket import REQUEST_COUNT
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ def check(
 def remove_old(process: Process) -> None:
     """Remove counts that nobody needs: 1 LIST per 1,000, and as many DeleteObjects."""
     old: list[str] = []
-    for entry in process.store.scan(keys.REQUEST_COUNTS):
+    for entry in process.store.scan(REQUEST_COUNT.prefix()):
         if entry.age.total_seconds() <= KEPT or len(old) == REMOVED_AT_ONCE:
             break
         old.append(entry.key)
@@ -139,7 +140,7 @@ def _look(process: Process, subject: str, window: _Window, count_before: int, mo
     """Tell of this process's count, and see those of all."""
     try:
         name = process.cache(_Rates).name(process)
-        process.store.put(keys.request_count(window.number, subject, name, count_before), b"")
+        process.store.put(REQUEST_COUNT.key(window.number, subject, name, count_before), b"")
         if window.before is None:
             window.before = _of_all(process, window.number - 1, subject)
         of_all = max(window.before, _of_all(process, window.number, subject))
@@ -152,8 +153,9 @@ def _look(process: Process, subject: str, window: _Window, count_before: int, mo
 def _of_all(process: Process, number: int, subject: str) -> int:
     """The sum of what all processes got in a window, as far as they told."""
     counts: dict[str, int] = {}
-    for entry in process.store.scan(keys.request_counts_prefix(number, subject)):
-        parsed = keys.parse_request_count(entry.key)
+    for entry in process.store.scan(REQUEST_COUNT.prefix(number, subject)):
+        parsed = REQUEST_COUNT.parse(entry.key)
         if parsed:
-            counts[parsed[0]] = max(counts.get(parsed[0], 0), parsed[1])
+            *_, reporter, count = parsed
+            counts[reporter] = max(counts.get(reporter, 0), count)
     return sum(counts.values())

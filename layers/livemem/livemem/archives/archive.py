@@ -16,7 +16,8 @@ from typing import Any
 
 from livemem.backups.manifest import BackupObject, Manifest
 from livemem.bank import paths
-from livemem.store import keys, memory_keys
+from livemem.store import bucket, keys
+from livemem.store.bucket import MEMORY_VECTORS, NOTE, snapshot_of
 from livemem.text.invisible import has_controls
 
 FORMAT = "live-memory-archive"
@@ -70,9 +71,9 @@ def name_problem(name: str) -> str | None:
     """Why no object of a space in an archive may have this name, or None."""
     if name == keys.MANIFEST:
         return "has the name of the manifest"
-    if keys.is_derived(name):
+    if bucket.is_derived(name):
         return "is a lease, unfinished work or a derived object, which an archive must not have"
-    if name.startswith("live/") and name.endswith(".md") and not keys.parse_note(f"x/{name}"):
+    if name.startswith("live/") and name.endswith(".md") and not NOTE.parse(f"x/{name}"):
         return "does not have the name of a note"
     if name.startswith("bank/") and name.endswith(".md"):
         try:
@@ -86,7 +87,7 @@ def is_made_again(name: str) -> bool:
     """Whether an archive is written without the object of this name, although a backup has it. These are packed
     vectors, which a model can compute again. Archives of older versions of the service hold them.
     """
-    return memory_keys.parse_vectors(f"x/{name}") is not None
+    return MEMORY_VECTORS.parse(f"x/{name}") is not None
 
 
 def split(space_id: str, items: Iterable[BackupObject]) -> tuple[list[BackupObject], list[str]]:
@@ -99,7 +100,7 @@ def split(space_id: str, items: Iterable[BackupObject]) -> tuple[list[BackupObje
         if is_made_again(item.name):
             continue
         # Objects that only make memories faster are made again from their log.
-        too_large = item.size > OBJECT_BYTES and memory_keys.is_snapshot(item.name)
+        too_large = item.size > OBJECT_BYTES and snapshot_of(f"x/{item.name}")
         if too_large or path_problem(f"{space_id}/{item.name}") or name_problem(item.name):
             left_out.append(item.name)
         else:

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from livemem.archives import export_job
 from livemem.process import Process
-from livemem.store import keys, large
+from livemem.store import large
+from livemem.store.bucket import EXPORT, UPLOAD
 from livemem.store.large import Begun
 from livemem.store.objects import Entry
 
@@ -30,9 +31,9 @@ def expire(process: Process, now: datetime | None = None, *, dry_run: bool = Fal
     2 LIST per 1,000 objects, 1 ListMultipartUploads, 1 GET for each expired archive, 1 abort for each upload in parts,
     2 DeleteObjects per 1,000. With `now` an object's age counts until then, else by the store's clock.
     """
-    exports = [entry for entry in process.store.scan(keys.EXPORTS) if _is_over(entry, now)]
-    uploads = [entry for entry in process.store.scan(keys.UPLOADS) if _is_over(entry, now)]
-    parts = [begun for begun in large.begun(process.store, keys.EXPORTS) if _is_left_behind(process, begun, now)]
+    exports = [entry for entry in process.store.scan(EXPORT.prefix()) if _is_over(entry, now)]
+    uploads = [entry for entry in process.store.scan(UPLOAD.prefix()) if _is_over(entry, now)]
+    parts = [begun for begun in large.begun(process.store, EXPORT.prefix()) if _is_left_behind(process, begun, now)]
     expired = Expired(
         [entry.key for entry in exports],
         [entry.key for entry in uploads],
@@ -66,5 +67,5 @@ def _is_left_behind(process: Process, begun: Begun, now: datetime | None) -> boo
 def _abort(process: Process, key: str) -> None:
     saved = export_job.parse(process.store.get(key))
     if saved and saved.value.upload_id:
-        archive = keys.export(saved.value.space_id, saved.value.job_id)
+        archive = EXPORT.key(saved.value.space_id, saved.value.job_id)
         large.abort(process.store, archive, saved.value.upload_id)

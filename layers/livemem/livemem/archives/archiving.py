@@ -19,7 +19,8 @@ from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound
 from livemem.jobs.job import Progress
 from livemem.jobs.worker import End, Kind, Work
 from livemem.process import Process
-from livemem.store import copying, keys, large
+from livemem.store import copying, large
+from livemem.store.bucket import EXPORT, EXPORT_STATE
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ NOTHING: Mapping[str, Any] = {"upload_id": None, "etags": [], "digests": [], "me
 
 def _abort(process: Process, job: ExportJob) -> None:
     if job.upload_id:
-        large.abort(process.store, keys.export(job.space_id, job.job_id), job.upload_id)
+        large.abort(process.store, EXPORT.key(job.space_id, job.job_id), job.upload_id)
 
 
 class _UploadGone(LiveMemoryError):
@@ -90,7 +91,7 @@ def _pack(work: Work[ExportJob]) -> End | None:
 def _pack_from(work: Work[ExportJob], source: PackedBackup) -> End | None:
     process, job = work.process, work.job
     packed = Packed(list(job.digests), dict(job.metadata))
-    parts = _Parts(process, keys.export(job.space_id, job.job_id), job.upload_id, list(job.etags), job.bytes)
+    parts = _Parts(process, EXPORT.key(job.space_id, job.job_id), job.upload_id, list(job.etags), job.bytes)
     try:
         for is_whole in packing.pack(process, source, packed, parts.put):
             if is_whole:
@@ -148,7 +149,7 @@ class _Exports(Kind[ExportJob]):
     lasts = timedelta(days=1)
 
     def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
-        return keys.export_state(space_id, job_id)
+        return EXPORT_STATE.key(space_id, job_id)
 
     def is_final(self, error: LiveMemoryError) -> bool:
         return isinstance(error, BackupDamaged | NotFound | TooLarge)

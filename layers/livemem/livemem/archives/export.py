@@ -28,6 +28,7 @@ from livemem.process import Process
 from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.store import copying, keys, presigned
+from livemem.store.bucket import EXPORT, EXPORT_STATE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -99,7 +100,7 @@ def download(
 
 def _asked_for(process: Process, space_id: str) -> Stored[ExportJob] | None:
     """The newest export of the space that is under way, or whose end no caller knows yet: 1 LIST, 1 GET each."""
-    entries = process.store.scan(keys.exports_prefix(space_id))
+    entries = process.store.scan(EXPORT.prefix(space_id))
     fresh = [entry.key for entry in entries if entry.key.endswith(".json") and entry.age < FRESH]
     for key in reversed(fresh):
         item = export_job.parse(process.store.get(key))
@@ -114,7 +115,7 @@ def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]
     with suppress(PreconditionLost):
         seconds = worker.PUT_ASIDE.total_seconds()
         job = export_job.new(process, space_id, backup_id, "export", stage="backup", held_seconds=seconds)
-        jobs.create(process, keys.export_state(space_id, backup_id), job)
+        jobs.create(process, EXPORT_STATE.key(space_id, backup_id), job)
     worker.queue(process, KIND, space_id, backup_id)
     return _newest(process, space_id, backup_id)
 
@@ -183,7 +184,7 @@ def _answer(process: Process, current: Stored[ExportJob]) -> Archive | Working:
     return Archive(
         space_id=space_id,
         backup_id=backup_id,
-        url=presigned.get_url(process.store, keys.export(space_id, backup_id), f"{space_id}_{backup_id}.tar.gz"),
+        url=presigned.get_url(process.store, EXPORT.key(space_id, backup_id), f"{space_id}_{backup_id}.tar.gz"),
         expires_at=clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS)),
         size=job.bytes,
         objects=job.objects,
@@ -193,7 +194,7 @@ def _answer(process: Process, current: Stored[ExportJob]) -> Archive | Working:
 
 def _is_there(process: Process, job: ExportJob) -> bool:
     """Whether the archive of a job still exists: 1 HEAD."""
-    result = copying.look(process.store, keys.export(job.space_id, job.job_id))
+    result = copying.look(process.store, EXPORT.key(job.space_id, job.job_id))
     return bool(result and result.size == job.bytes)
 
 
@@ -210,7 +211,7 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
 
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
     """The jobs with their moments, the newest first: 1 LIST per 1,000. Jobs of the last day are kept."""
-    prefix = keys.exports_prefix(space_id)
+    prefix = EXPORT.prefix(space_id)
     names = (entry.key.removeprefix(prefix) for entry in process.store.scan(prefix))
     states = (name.removesuffix(".json") for name in names if name.endswith(".json"))
     return sorted(((catalog.moment(state), state) for state in states if catalog.is_id(state)), reverse=True)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 from livemem import clock
 from livemem.jobs.job import Job
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store.bucket import EXPORT_STATE
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
 from livemem.store.stored_documents import Count, Line
@@ -55,6 +55,6 @@ def parse(item: Object | None) -> Stored[ExportJob] | None:
         job = ExportJob.from_bytes(item.body) if item else None
     except ValueError:
         return None
-    if not item or not job or keys.export_state(job.space_id, job.job_id) != item.key:
+    if not item or not job or EXPORT_STATE.key(job.space_id, job.job_id) != item.key:
         return None
     return Stored(item.key, job, item.etag, item.age, item.seen_at)

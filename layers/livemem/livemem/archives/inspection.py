@@ -14,7 +14,8 @@ from livemem.errors import InvalidArchive, InvalidRequest, LiveMemoryError, TooL
 from livemem.markdown import front_matter
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import conversation_keys, keys, memory_keys
+from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, NOTE, RECORD, USER_SIGNALS, beyond_log, snapshot_of
 
 OBJECT_BYTES = archive.OBJECT_BYTES
 META_BYTES = 1 << 20
@@ -66,8 +67,8 @@ class ArchivedSpace:
         """Whether an import writes the object of this name as the archive has it. Not those that follow from others:
         the import makes them, or leaves them out where they do not follow.
         """
-        made = name in (keys.META, keys.MANIFEST) or memory_keys.is_snapshot(name)
-        return not (made or conversation_keys.is_user_signals(name) or self.documents.is_stray(name))
+        made = name in (keys.META, keys.MANIFEST) or snapshot_of(f"x/{name}")
+        return not (made or USER_SIGNALS.parse(f"x/{name}") or self.documents.is_stray(name))
 
 
 def inspect(chunks: Iterator[bytes], check: Callable[[], None]) -> Contents:
@@ -216,14 +217,14 @@ def _check_members(contents: Contents) -> None:
         if size > limit:
             raise too_large(path, size, limit)
     folders = {path.partition("/")[2]: path for path in contents.files}
-    for name in sorted(memory_keys.beyond_log(folders)):
+    for name in sorted(beyond_log(folders)):
         raise refused(folders[name], "needs a log of memories up to its number, which is incomplete")
 
 
 def _limit(name: str) -> int:
-    if keys.parse_note(f"x/{name}"):
+    if NOTE.parse(f"x/{name}"):
         return NOTE_BYTES
-    if keys.parse_bank_file(f"x/{name}"):
+    if BANK_FILE.parse(f"x/{name}"):
         return limits.BANK_FILE_BYTES
     return {keys.RULES_PATH: limits.RULES_BYTES, keys.SYNTHESIS: SYNTHESIS_BYTES}.get(name, OBJECT_BYTES)
 
@@ -245,7 +246,7 @@ def _check_meta(space_id: str, contents: Contents, objects: Mapping[str, Archive
             raise refused(path, f"can't be imported: its {name} is more than {MOST_COUNTED}")
     if meta.deleted_at:
         raise refused(path, "is the record of a deleted space")
-    newest = max((record.number for name in objects if (record := keys.parse_record(f"x/{name}"))), default=0)
+    newest = max((record.number for name in objects if (record := RECORD.last(f"x/{name}"))), default=0)
     if newest > meta.changes:
         raise refused(path, f"counts {meta.changes} changes, but the archive has a record of change {newest}")
     return meta

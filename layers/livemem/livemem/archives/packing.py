@@ -14,6 +14,7 @@ from livemem.backups.manifest import BackupObject, Manifest
 from livemem.errors import BackupDamaged
 from livemem.process import Process
 from livemem.store import keys, large
+from livemem.store.bucket import BACKUP_OBJECT
 
 PART_BYTES = 8 << 20
 """Bytes after which a part is full: more than S3's minimum."""
@@ -70,7 +71,7 @@ class PackedBackup:
         return f"{self.manifest.space_id}/{name}"
 
     def key(self, name: str) -> str:
-        return keys.backup_object(self.manifest.space_id, self.manifest.job_id, name)
+        return BACKUP_OBJECT.key(self.manifest.space_id, self.manifest.job_id, name)
 
 
 LEFT_OUT = ""

@@ -36,8 +36,41 @@ from livemem.rooms.digested import Input
 from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
 from livemem.spaces.head import Meta
-from livemem.store import conversation_keys, keys, memory_keys, room_keys
-from livemem.store.memory_keys import Kind as MemoryKind
+from livemem.store import keys
+from livemem.store.bucket import (
+    BLOCK_BOUNDARY,
+    BOUNDARY,
+    CONVERSATION,
+    CONVERSATION_DELETED,
+    CURRENT_DIGEST,
+    DEAD_LETTER,
+    DIGEST_DONE,
+    DIGEST_INPUT,
+    ERASURE,
+    EXTRACT,
+    FAILED_TRY,
+    IDEMPOTENCY,
+    IN_DIGEST,
+    IN_SPACE,
+    MEMORY_SNAPSHOT,
+    MESSAGE_ID,
+    OPERATION,
+    RECORD,
+    ROOM_ID,
+    RUN,
+    STORED_FACTS,
+    SUMMARIES_JOB,
+    SUMMARY,
+    SUMMARY_VERSIONS,
+    TOOL_RESULT,
+    TURN,
+    BoundaryKey,
+    OperationKey,
+    SummaryKey,
+    message_name,
+)
+from livemem.store.keys import MemoryKind
+from livemem.store.object_table import digest_of
 from livemem.store.stored_documents import BadShape, StoredDocument
 
 LATE = 1_000
@@ -125,7 +158,7 @@ def _agrees_anyway(_: StoredDocument, __: str) -> Disagreement:
 
 
 def _record(record: Record, key: str) -> Disagreement:
-    name = keys.parse_record(key)
+    name = RECORD.last(key)
     assert name
     yield "number", record.number == name.number
     yield "notes", all(name.first <= source.note_id[:15] <= name.last for source in record.notes)
@@ -154,28 +187,28 @@ def _is_of_a_time(ulid: str) -> bool:
 
 
 def _receipt(receipt: Receipt, key: str) -> Disagreement:
-    yield "job_id", receipt.job_id == keys.parse_erasure(key) and _is_of_a_time(receipt.job_id)
+    yield "job_id", receipt.job_id == ERASURE.last(key) and _is_of_a_time(receipt.job_id)
 
 
 def _conversation(conversation: Conversation, key: str) -> Disagreement:
-    parsed = conversation_keys.parse_conversation(key)
+    parsed = CONVERSATION.parse(key)
     assert parsed
     yield "conversation_id", conversation.conversation_id == parsed[1] and _is_of_a_time(parsed[1])
 
 
 def _turn(turn: Turn, key: str) -> Disagreement:
-    parsed = conversation_keys.parse_turn(key)
+    parsed = TURN.parse(key)
     assert parsed
     yield "turn_index", turn.turn_index == parsed[2]
 
 
 def _job(job: SummariesJob, key: str) -> Disagreement:
-    yield "job_id", job.job_id == conversation_keys.parse_job(key)
+    yield "job_id", job.job_id == SUMMARIES_JOB.last(key)
     yield "subject", f"/{job.subject}/" in key
 
 
 def _summary(summary: Summary, key: str) -> Disagreement:
-    parsed = conversation_keys.parse_summary(key)
+    parsed = SUMMARY.parse_as(SummaryKey, key)
     assert parsed
     yield "level", summary.level == parsed.level
     yield "number", summary.number == parsed.number
@@ -183,14 +216,14 @@ def _summary(summary: Summary, key: str) -> Disagreement:
 
 
 def _operation(operation: Operation, key: str) -> Disagreement:
-    parsed = memory_keys.parse_operation(key)
+    parsed = OPERATION.parse_as(OperationKey, key)
     assert parsed
     yield "number", operation.number == parsed.number
     yield "memory.kind", operation.memory.kind == parsed.kind
 
 
 def _snapshot(snapshot: Snapshot, key: str) -> Disagreement:
-    parsed = memory_keys.parse_snapshot(key)
+    parsed = MEMORY_SNAPSHOT.parse_as(OperationKey, key)
     assert parsed
     yield "number", snapshot.number == parsed.number
     yield "memories", all(memory.kind == parsed.kind for memory in snapshot.memories)
@@ -199,55 +232,25 @@ def _snapshot(snapshot: Snapshot, key: str) -> Disagreement:
 
 
 def _message(message: Message, key: str) -> Disagreement:
-    parsed = room_keys.parse_message(key)
+    parsed = message_name(key)
     assert parsed
     yield "timestamp", clock.parse(message.timestamp).replace(microsecond=0) == parsed.moment
     yield "message_id", _is_of_hash(message.message_id, parsed.digest)
 
 
 def _stamp(stamp: Stamp, key: str) -> Disagreement:
-    parsed = room_keys.parse_id(key)
+    parsed = ROOM_ID.parse(key)
     assert parsed
-    yield "message_id", _is_of_hash(stamp.message_id, parsed[1])
+    yield "message_id", _is_of_hash(stamp.message_id, parsed[2])
 
 
 def _is_of_hash(message_id: str, digest: str) -> bool:
-    return REDACTED in message_id or room_keys.digest_of(message_id) == digest
+    return REDACTED in message_id or digest_of(message_id, len(digest)) == digest
 
 
 def _of_slot(document: Input | DigestDone, key: str) -> Disagreement:
-    parsed = room_keys.parse_digest(key)
-    yield "slot", parsed is not None and document.slot == parsed[0]
-
-
-def _part(folder: str) -> Callable[[str], bool]:
-    def is_one(key: str) -> bool:
-        parsed = room_keys.parse_digest(key)
-        part = room_keys.parse_part(parsed[1]) if parsed else None
-        return part is not None and part[0] == folder
-
-    return is_one
-
-
-def _below_slot(parse: Callable[[str], object]) -> Callable[[str], bool]:
-    def is_one(key: str) -> bool:
-        parsed = room_keys.parse_digest(key)
-        return parsed is not None and parse(parsed[1]) is not None
-
-    return is_one
-
-
-def _named(wanted: str) -> Callable[[str], object]:
-    return lambda name: wanted if name == wanted else None
-
-
-def _is_open(key: str) -> bool:
-    return key == room_keys.open_slot("x")
-
-
-def _group_boundary(key: str) -> bool:
-    parsed = conversation_keys.parse_boundary(key)
-    return parsed is not None and parsed.level > 1
+    parsed = IN_DIGEST.parse(key)
+    yield "slot", parsed is not None and document.slot == parsed[1]
 
 
 @dataclass
@@ -341,12 +344,12 @@ class Documents:
             self._take_said(self.talks[name.split("/")[1]], name, document)
 
     def _take_said(self, talk: _Talk, name: str, document: StoredDocument) -> None:
-        boundary = conversation_keys.parse_boundary(f"x/{name}")
+        boundary = BOUNDARY.parse_as(BoundaryKey, f"x/{name}")
         if isinstance(document, Conversation):
             talk.buried = document.deleted_at is not None
             keys_of_it = markers(SPACE, document)
-            keys_of_it += [conversation_keys.deleted(SPACE, document.conversation_id)] if talk.buried else []
-            self.markers.update(key.removeprefix(keys.prefix(SPACE)) for key in keys_of_it)
+            keys_of_it += [CONVERSATION_DELETED.key(SPACE, document.conversation_id)] if talk.buried else []
+            self.markers.update(key.removeprefix(IN_SPACE.prefix(SPACE)) for key in keys_of_it)
         elif isinstance(document, Turn):
             talk.turns[document.turn_index] = name
             user = user_signals.speaker([document])
@@ -368,7 +371,7 @@ class Documents:
 
     @staticmethod
     def _take_signals(talk: _Talk, name: str, summary: Summary) -> None:
-        parsed = conversation_keys.parse_summary(f"{SPACE}/{name}")
+        parsed = SUMMARY.parse_as(SummaryKey, f"{SPACE}/{name}")
         if parsed and parsed.level == 1 and summary.signals:
             named_summary = NamedSummary(
                 conversation_id=parsed.conversation_id,
@@ -403,34 +406,34 @@ class Documents:
 
 
 _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], ArchivedKind], ...]] = {
-    "_consolidations": ((keys.parse_record, ArchivedKind(Record, _record)),),
-    "_runs": ((keys.parse_run, ArchivedKind(Run, _run)),),
-    "_idempotency": ((keys.parse_idempotency, ArchivedKind(KeyedNote, _agrees_anyway)),),
-    "_erasures": ((keys.parse_erasure, ArchivedKind(Receipt, _receipt)),),
+    "_consolidations": ((RECORD.last, ArchivedKind(Record, _record)),),
+    "_runs": ((RUN.last, ArchivedKind(Run, _run)),),
+    "_idempotency": ((IDEMPOTENCY.last, ArchivedKind(KeyedNote, _agrees_anyway)),),
+    "_erasures": ((ERASURE.last, ArchivedKind(Receipt, _receipt)),),
     "conversations": (
-        (conversation_keys.parse_turn, ArchivedKind(Turn, _turn)),
-        (conversation_keys.parse_message, ArchivedKind(Floor, _agrees_anyway)),
-        (conversation_keys.parse_tool_result, ArchivedKind(ToolResult, _agrees_anyway)),
-        (_group_boundary, ArchivedKind(GroupBoundary, _agrees_anyway)),
-        (conversation_keys.parse_boundary, ArchivedKind(BlockBoundary, _agrees_anyway)),
-        (conversation_keys.parse_summary, ArchivedKind(Summary, _summary)),
-        (conversation_keys.parse_conversation, ArchivedKind(Conversation, _conversation)),
-        (conversation_keys.parse_summary_versions, ArchivedKind(SummaryVersions, _agrees_anyway)),
-        (conversation_keys.parse_job, ArchivedKind(SummariesJob, _job)),
+        (TURN.parse, ArchivedKind(Turn, _turn)),
+        (MESSAGE_ID.parse, ArchivedKind(Floor, _agrees_anyway)),
+        (TOOL_RESULT.parse, ArchivedKind(ToolResult, _agrees_anyway)),
+        (BLOCK_BOUNDARY.parse, ArchivedKind(BlockBoundary, _agrees_anyway)),
+        (BOUNDARY.parse, ArchivedKind(GroupBoundary, _agrees_anyway)),
+        (SUMMARY.parse, ArchivedKind(Summary, _summary)),
+        (CONVERSATION.parse, ArchivedKind(Conversation, _conversation)),
+        (SUMMARY_VERSIONS.parse, ArchivedKind(SummaryVersions, _agrees_anyway)),
+        (SUMMARIES_JOB.last, ArchivedKind(SummariesJob, _job)),
     ),
     "memories": (
-        (memory_keys.parse_operation, ArchivedKind(Operation, _operation)),
-        (memory_keys.parse_snapshot, ArchivedKind(Snapshot, _snapshot)),
+        (OPERATION.parse, ArchivedKind(Operation, _operation)),
+        (MEMORY_SNAPSHOT.parse, ArchivedKind(Snapshot, _snapshot)),
     ),
-    "rooms": ((room_keys.parse_message, ArchivedKind(Message, _message)),),
-    "_room_ids": ((room_keys.parse_id, ArchivedKind(Stamp, _stamp)),),
+    "rooms": ((message_name, ArchivedKind(Message, _message)),),
+    "_room_ids": ((ROOM_ID.parse, ArchivedKind(Stamp, _stamp)),),
     "_digests": (
-        (_is_open, ArchivedKind(CurrentDigest, _agrees_anyway)),
-        (_part("extract"), ArchivedKind(Extract, _agrees_anyway)),
-        (_part("stored"), ArchivedKind(StoredFacts, _agrees_anyway)),
-        (_below_slot(room_keys.parse_try), ArchivedKind(Try, _agrees_anyway)),
-        (_below_slot(room_keys.parse_dead), ArchivedKind(DeadLetter, _agrees_anyway)),
-        (_below_slot(_named("input.json")), ArchivedKind(Input, _of_slot)),
-        (_below_slot(_named("done.json")), ArchivedKind(DigestDone, _of_slot)),
+        (CURRENT_DIGEST.parse, ArchivedKind(CurrentDigest, _agrees_anyway)),
+        (EXTRACT.parse, ArchivedKind(Extract, _agrees_anyway)),
+        (STORED_FACTS.parse, ArchivedKind(StoredFacts, _agrees_anyway)),
+        (FAILED_TRY.parse, ArchivedKind(Try, _agrees_anyway)),
+        (DEAD_LETTER.parse, ArchivedKind(DeadLetter, _agrees_anyway)),
+        (DIGEST_INPUT.parse, ArchivedKind(Input, _of_slot)),
+        (DIGEST_DONE.parse, ArchivedKind(DigestDone, _of_slot)),
     ),
 }

@@ -10,7 +10,8 @@ from livemem.jobs import describable
 from livemem.jobs.describable import Describable, Description
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import ask_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import QUESTION
 
 Place = tuple[int, str]
 """Of a question in the list: the time of its last write in milliseconds since 1970, and its id."""
@@ -18,10 +19,8 @@ Place = tuple[int, str]
 
 def places(process: Process, space_id: str) -> list[Place]:
     """The places of all questions, the newest first: 1 LIST per 1,000. Ids made of a client's key hold no time."""
-    entries = process.store.scan(keys.asks_prefix(space_id))
-    question_places = (
-        (int(entry.last_modified.timestamp() * 1_000), keys.parse_question(entry.key)) for entry in entries
-    )
+    entries = process.store.scan(QUESTION.prefix(space_id))
+    question_places = ((int(entry.last_modified.timestamp() * 1_000), QUESTION.last(entry.key)) for entry in entries)
     return sorted(((moment, request_id) for moment, request_id in question_places if request_id), reverse=True)
 
 

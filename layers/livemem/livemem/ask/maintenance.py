@@ -10,11 +10,11 @@ from livemem.ask.question import Question
 from livemem.ask.sessions import Session
 from livemem.errors import InvalidName, LiveMemoryError
 from livemem.jobs import worker
-from livemem.jobs.maintainable import Maintainable, Reader, Space
+from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces.due_index import Done, Due
-from livemem.store import ask_keys as keys
+from livemem.store.bucket import QUESTION, SESSION
 from livemem.store.objects import DELETE_BATCH, Entry
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ def _start(process: Process, due: Due) -> bool | None:
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Once a day, remove the questions and sessions that are old: 1 LIST per 1,000 of each."""
-    if space.folders.isdisjoint(keys.FOLDERS):
+    if space.folders.isdisjoint({"_asks", "sessions"}):
         return {}
     removed = _remove_old(process, space.space_id)
     return {"removed_questions": removed} if removed else {}
@@ -72,16 +72,16 @@ def _remove_old(process: Process, space_id: str) -> int:
     def old(entries: Iterable[Entry]) -> list[str]:
         return list(islice((entry.key for entry in entries if entry.age > retention), DELETE_BATCH))
 
-    doomed = old(process.store.scan(keys.asks_prefix(space_id)))
-    process.store.delete_many([*doomed, *old(process.store.scan(keys.sessions_prefix(space_id)))])
+    doomed = old(process.store.scan(QUESTION.prefix(space_id)))
+    process.store.delete_many([*doomed, *old(process.store.scan(SESSION.prefix(space_id)))])
     return len(doomed)
 
 
-def kind(name: str) -> Reader | None:
-    """Questions, and the sessions that they belong to."""
-    if keys.parse_question(f"x/{name}"):
-        return Question.from_bytes
-    return Session.from_bytes if keys.parse_session(f"x/{name}") else None
-
-
-MAINTAINABLE = Maintainable(owns=keys.is_of_asks, maintain=maintain, kind=kind, due={"question": start_due})
+MAINTAINABLE = Maintainable(
+    maintain=maintain,
+    due={"question": start_due},
+    objects={
+        QUESTION: Question.from_bytes,
+        SESSION: Session.from_bytes,
+    },
+)

@@ -1,8 +1,12 @@
 """A question with all its steps, as it is stored. A worker that resumes it repeats no model call that was answered."""
 
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
+
+from ulid import ULID
 
 from livemem import clock, limits
 from livemem.access import decision
@@ -17,9 +21,8 @@ from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.store import ask_keys as keys
-from livemem.store import keys as all_keys
-from livemem.store import room_keys
+from livemem.store import keys
+from livemem.store.bucket import QUESTION
 from livemem.store.stored import Stored
 from livemem.store.stored_documents import Count, Finite, Line, StoredDocument
 from livemem.text.redaction import Redaction, identifier, redact
@@ -156,11 +159,11 @@ class AskRequest:
         if self.user is not None:
             check_speaker("user", self.user)
         if self.room is not None:
-            room_keys.check_room(self.room)
+            keys.check_room(self.room)
             if redact(self.room)[1]:
                 raise InvalidRequest.of("room", "looks like a secret, so it can't be the name of a room")
         if self.session is not None:
-            all_keys.check_ulid("session", self.session)
+            keys.check_ulid("session", self.session)
 
     def check_user(self, author: str, *, may_write: bool) -> None:
         """Raise UserNotAllowed where `user` is not the token's own name, unless the token may write."""
@@ -197,7 +200,7 @@ def check_same(question: Question, author: str, request: AskRequest) -> None:
 
 def find(process: Process, space_id: str, request_id: str) -> Stored[Question] | None:
     """The question, or None: 1 GET. Raises InvalidName, QuestionBroken."""
-    key = keys.question(space_id, request_id)
+    key = QUESTION.key(space_id, request_id)
     return jobs.find(
         process,
         key,
@@ -223,10 +226,20 @@ def load(process: Process, space_id: str, request_id: str, reader: str) -> Quest
 def write_new(process: Process, question: Question) -> tuple[Stored[Question], bool]:
     """Write a question for the first time: 1 PUT. Returns the stored question, and whether this call wrote it."""
     try:
-        return jobs.create(process, keys.question(question.space_id, question.job_id), question), True
+        return jobs.create(process, QUESTION.key(question.space_id, question.job_id), question), True
     except PreconditionLost:
         existing = find(process, question.space_id, question.job_id)
     if not existing:
         # Somebody deletes the space right now.
         raise NotFound("space", question.space_id)
     return existing, False
+
+
+def request_of(author: str, idempotency_key: str, *, may_write: bool = True) -> str:
+    """The id of the question that a token of this name asks under the client's key. The same input gives the same id.
+
+    Names are not unique, so a token that may only read never meets the question of a namesake that may write.
+    """
+    parts = [author, idempotency_key, *([] if may_write else ["read"])]
+    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
+    return str(ULID.from_bytes(digest[:16]))

@@ -36,9 +36,8 @@ from livemem.llm.answering import OUT_OF_TIME, NoAnswer
 from livemem.process import Process
 from livemem.spaces import caps, due_index
 from livemem.spaces import head as heads
-from livemem.store import ask_keys as keys
-from livemem.store import keys as all_keys
-from livemem.store import timing
+from livemem.store import keys, timing
+from livemem.store.bucket import QUESTION
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -149,7 +148,7 @@ def carry_on(
     Raises InvalidName, StoreUnavailable, and StillAtWork where another worker answers this question or another one of
     the user, so that Lambda tries again.
     """
-    all_keys.check_space_id(space_id)
+    keys.check_space_id(space_id)
     saved = question.find(process, space_id, request_id) if heads.find(process, space_id) else None
     if not saved or saved.value.ended():
         caps.end_question(process, space_id, request_id)
@@ -189,7 +188,9 @@ def _take_down(
     """The question in the bucket: 1 GET and 3 PUTs, with a key 1 GET before. Raises CapReached where too many questions
     are being answered.
     """
-    request_id = keys.request_of(author, idempotency_key, may_write=may_write) if idempotency_key else process.new_id()
+    request_id = (
+        question.request_of(author, idempotency_key, may_write=may_write) if idempotency_key else process.new_id()
+    )
     existing = question.find(process, space_id, request_id) if idempotency_key else None
     if not existing:
         user = request.user or author
@@ -255,7 +256,7 @@ class _Questions(Kind[Question]):
     swept = True
 
     def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
-        return keys.question(space_id, job_id)
+        return QUESTION.key(space_id, job_id)
 
     def place(self, job: Question) -> LeasePlace:
         return places.of_session(job.space_id, job.user)

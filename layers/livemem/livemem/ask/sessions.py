@@ -12,8 +12,8 @@ from livemem.conversations.turn import Draft, ToolCall, Turn
 from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import ask_keys as keys
 from livemem.store import stored
+from livemem.store.bucket import SESSION
 from livemem.store.stored import Read, Revised
 from livemem.store.stored_documents import Count, Moment
 
@@ -39,7 +39,7 @@ class Session(Revised):
 
 def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | None]:
     """The conversation of the user's next question (None for a new one), and the user's latest one: 1 or 2 GETs."""
-    saved = stored.find(process.store, keys.session(space_id, user), _reading(process))
+    saved = stored.find(process.store, SESSION.key(space_id, user), _reading(process))
     session = saved.value if saved else None
     if not saved or not session:
         return None, None
@@ -115,7 +115,7 @@ def _close(process: Process, space_id: str, conversation_id: str) -> None:
 
 def _note(process: Process, space_id: str, question: Question) -> Session:
     """Count the question in the user's session. Returns the session that the question is part of."""
-    key = keys.session(space_id, question.user)
+    key = SESSION.key(space_id, question.user)
     for _ in range(TRIES):
         saved = stored.find(process.store, key, _reading(process))
         existing = saved.value if saved else None

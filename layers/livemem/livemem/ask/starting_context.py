@@ -22,7 +22,7 @@ from livemem.recall import message_context
 from livemem.recall.message_context import Outline
 from livemem.rooms import reading as rooms
 from livemem.rooms.message import Message
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 
 SELVES, GOALS = 20, 10
 """How many of the agent's newest memories about itself, and of its newest goals, are in every prompt."""
@@ -68,7 +68,7 @@ def _synthesis(process: Process, space_id: str) -> str:
     return ""
 
 
-def of_user(process: Process, state: tuple[Kind, State], user: str) -> list[Memory]:
+def of_user(process: Process, state: tuple[MemoryKind, State], user: str) -> list[Memory]:
     """The newest of the known facts that name the user, as a whole word or as a subject. First come those that the
     user's own token stored (user_signals.own_first).
 

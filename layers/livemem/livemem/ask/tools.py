@@ -49,7 +49,7 @@ from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import OF_ROOMS, SearchRequest
 from livemem.search.documents import QUESTIONS
 from livemem.spaces import head as heads
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 
 FOUND = 10
 """Results of a search."""
@@ -103,7 +103,7 @@ class Offer:
     writes: bool = False
 
 
-def _memories(kind: Kind) -> Callable[[Hand, Looking], CallResult]:
+def _memories(kind: MemoryKind) -> Callable[[Hand, Looking], CallResult]:
     def look(hand: Hand, arguments: Looking) -> CallResult:
         hits = reading.search(hand.process, hand.space_id, arguments.query, kind=kind, limit=FOUND)
         return results.of_memories((hit.memory, hit.score) for hit in hits)

@@ -14,7 +14,8 @@ from livemem.process import Process
 from livemem.spaces import contents, unreadable
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.store import keys
+from livemem.store import bucket, keys
+from livemem.store.bucket import BANK_FILE, IN_SPACE
 from livemem.store.keys import RecordName
 
 MOST_LIVE = 20_000
@@ -147,7 +148,7 @@ def _bank(process: Process, space_id: str) -> _Bank:
     result = files.with_content(process, bank_files[:MOST_FILES])
     texts = {file.path: recorded.digest(file.content or "") for file in result}
     for path in (keys.SYNTHESIS, keys.RULES_PATH):
-        item = process.store.get(keys.recorded(space_id, path))
+        item = process.store.get(bucket.recorded(space_id, path))
         if item:
             texts[path] = recorded.digest(item.body.decode(errors="replace"))
     by_record: dict[str, list[str]] = {}
@@ -155,7 +156,7 @@ def _bank(process: Process, space_id: str) -> _Bank:
         if file.record:
             by_record.setdefault(file.record, []).append(file.path)
     parts = process.store.map(lambda entry: _sources(process, space_id, *entry), by_record.items())
-    unread = {entry.key.removeprefix(keys.bank_prefix(space_id)) for entry in bank_files[MOST_FILES:]}
+    unread = {entry.key.removeprefix(BANK_FILE.prefix(space_id)) for entry in bank_files[MOST_FILES:]}
     return _Bank(texts, {path: notes for part in parts for path, notes in part.items()}, unread)
 
 
@@ -171,7 +172,7 @@ def _snapshots(process: Process, space_id: str) -> Invariant:
     result = replay.compare(process, space_id)
     if result.untold and not result.broken:
         return checks.untold("snapshots_agree", f"The log of {', '.join(result.untold)} is too long, or has gaps.")
-    detail = f"Remove the snapshots below {keys.prefix(space_id)}memories/: they are made again from the log."
+    detail = f"Remove the snapshots below {IN_SPACE.prefix(space_id)}memories/: they are made again from the log."
     return checks.judged("snapshots_agree", result.looked_at, result.broken, detail)
 
 

@@ -14,6 +14,7 @@ from livemem.errors import InvalidName, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -22,7 +23,7 @@ TRIES = 5
 
 def ids(process: Process, space_id: str) -> list[str]:
     """The ids of the space's backups, also of those that are not complete, oldest first: 1 LIST per 1,000."""
-    return [name for name in process.store.folders(keys.backups_prefix(space_id)) if is_id(name)]
+    return [name for name in process.store.folders(BACKUP_OBJECT.prefix(space_id)) if is_id(name)]
 
 
 def is_id(name: str) -> bool:
@@ -40,8 +41,8 @@ def moment(backup_id: str) -> int:
 
 def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:
     """The ids of the spaces that have backups, also of those that are deleted, in order: 1 LIST per 1,000."""
-    after = f"{keys.BACKUPS}{start_after}/\U0010ffff" if start_after else ""
-    for name in process.store.folders(keys.BACKUPS, start_after=after):
+    after = f"{BACKUP_OBJECT.prefix()}{start_after}/\U0010ffff" if start_after else ""
+    for name in process.store.folders(BACKUP_OBJECT.prefix(), start_after=after):
         try:
             yield keys.check_space_id(name)
         except InvalidName:
@@ -182,8 +183,8 @@ def discard(process: Process, space_id: str, backup_id: str, look: Peeked) -> No
 
 def clear(process: Process, space_id: str, backup_id: str) -> int:
     """Remove all objects of a backup except its tombstone. Returns how many there were."""
-    manifest = keys.manifest(space_id, backup_id)
-    folder = process.store.scan(keys.backup_prefix(space_id, backup_id))
+    manifest = BACKUP_MANIFEST.key(space_id, backup_id)
+    folder = process.store.scan(BACKUP_OBJECT.prefix(space_id, backup_id))
     doomed = [entry.key for entry in folder if entry.key != manifest]
     process.store.delete_many(doomed)
     return len(doomed)

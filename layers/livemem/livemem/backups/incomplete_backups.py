@@ -16,7 +16,8 @@ from livemem.jobs import describable
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Describable, Description
 from livemem.process import Process
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 
 NOBODY_COMES = timing.INVOCATION + timing.BACKUP_DELIVERED + timing.LAST_WRITE + timing.MARGIN
 """Age of a manifest, by the store's clock, after which no worker works on the backup any more, and no request for it
@@ -36,7 +37,7 @@ def find(process: Process, space_id: str, backup_id: str, look: Peeked | None) -
         if look.value.removed:
             return "removed"
         return "unfinished" if look.age >= NOBODY_COMES else None
-    entries = list(process.store.scan(keys.backup_prefix(space_id, backup_id)))
+    entries = list(process.store.scan(BACKUP_OBJECT.prefix(space_id, backup_id)))
     if not entries or any(entry.age < NOBODY_COMES for entry in entries):
         # Perhaps an operator copies a backup here from another bucket, and its manifest is still to come.
         return None
@@ -57,7 +58,7 @@ def clear(process: Process, space_id: str, backup_id: str, look: Peeked | None) 
     if look.value and look.value.removed:
         catalog.clear(process, space_id, backup_id)
         if look.age >= NOBODY_COMES:
-            process.store.delete(keys.manifest(space_id, backup_id), if_match=look.etag)
+            process.store.delete(BACKUP_MANIFEST.key(space_id, backup_id), if_match=look.etag)
         return True
     try:
         catalog.discard(process, space_id, backup_id, look)

@@ -77,9 +77,4 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     return [HealthProblem(space.space_id, "backup_overdue", f"The space was not backed up {since}.")]
 
 
-def _owns(_: str) -> bool:
-    """Backups are kept outside of the space."""
-    return False
-
-
-MAINTAINABLE = Maintainable(owns=_owns, maintain=maintain, problems=problems)
+MAINTAINABLE = Maintainable(maintain=maintain, problems=problems)

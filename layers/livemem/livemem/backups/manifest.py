@@ -20,6 +20,7 @@ from livemem.jobs import job as jobs
 from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.store import keys, stored
+from livemem.store.bucket import BACKUP_MANIFEST
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
 from livemem.store.stored_documents import Count, Line, Moment, Position
@@ -154,7 +155,7 @@ def _text(value: Any) -> str:
 
 def peek(process: Process, space_id: str, backup_id: str) -> Peeked | None:
     """The manifest without its objects, or None where there is none: 1 GET of 8 KiB."""
-    beginning = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
+    beginning = process.store.get(BACKUP_MANIFEST.key(space_id, backup_id), first=SUMMARY_BYTES)
 
     def read(item: Object) -> Manifest | None:
         try:
@@ -175,7 +176,7 @@ def summary(process: Process, space_id: str, backup_id: str) -> Stored[Manifest]
 
 def find(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | None:
     """The manifest with its objects, complete or not, or None: 1 GET. An unreadable one counts as none."""
-    return jobs.find(process, keys.manifest(space_id, backup_id), stored.or_none(Manifest), space_id, backup_id)
+    return jobs.find(process, BACKUP_MANIFEST.key(space_id, backup_id), stored.or_none(Manifest), space_id, backup_id)
 
 
 def load(process: Process, space_id: str, backup_id: str) -> Stored[Manifest]:

@@ -26,7 +26,17 @@ from livemem.process import Process
 from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import copying, keys, memory_keys
+from livemem.store import bucket, copying, keys
+from livemem.store.bucket import (
+    BACKUP_MANIFEST,
+    BACKUP_OBJECT,
+    BANK_FILE,
+    IN_MEMORIES,
+    IN_SPACE,
+    NOTE,
+    RECORD,
+    beyond_log,
+)
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
 from livemem.store.stored import Stored
@@ -193,7 +203,7 @@ class _Backups(Kind[Manifest]):
         self._contents = contents
 
     def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
-        return keys.manifest(space_id, job_id)
+        return BACKUP_MANIFEST.key(space_id, job_id)
 
     def place(self, job: Manifest) -> lease.LeasePlace:
         return places.of_space(job.space_id)
@@ -242,14 +252,14 @@ def contents(process: Process, space_id: str, *, limit: int | None = None) -> li
     """All objects of the space that are part of a backup: 1 LIST per 1,000. If it has rooms, 1 more per 1,000 objects
     of memories. With a `limit`, only those among its first objects.
     """
-    prefix = keys.prefix(space_id)
+    prefix = IN_SPACE.prefix(space_id)
     entries = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix, limit=limit)}
     if any(name.startswith(("rooms/", "_digests/")) for name in entries):
         # A message that was gone when rooms were listed is in a memory that was stored before: listed now it is there.
-        memories = process.store.scan(memory_keys.prefix(space_id))
+        memories = process.store.scan(IN_MEMORIES.prefix(space_id))
         entries |= {entry.key.removeprefix(prefix): entry for entry in memories}
-    too_new = memory_keys.beyond_log(entries)
-    return [entry for name, entry in entries.items() if not keys.is_derived(name) and name not in too_new]
+    too_new = beyond_log(entries)
+    return [entry for name, entry in entries.items() if not bucket.is_derived(name) and name not in too_new]
 
 
 def _may_skip(process: Process, request: BackupRequest) -> bool:
@@ -269,7 +279,7 @@ def _if_holds(process: Process, newest: Manifest, entries: Sequence[Entry]) -> S
     last = manifests.find(process, newest.space_id, newest.job_id)
     if not last or not last.value.complete:
         return None
-    prefix = keys.prefix(newest.space_id)
+    prefix = IN_SPACE.prefix(newest.space_id)
     now = {(entry.key.removeprefix(prefix), entry.size, entry.etag) for entry in entries}
     if {(item.name, item.size, item.etag) for item in last.value.items or ()} != now:
         return None
@@ -278,7 +288,7 @@ def _if_holds(process: Process, newest: Manifest, entries: Sequence[Entry]) -> S
 
 def _is_whole(process: Process, manifest: Manifest) -> bool:
     """Whether all objects in the backup's folder are there and unchanged: 1 LIST per 1,000."""
-    prefix = keys.backup_prefix(manifest.space_id, manifest.job_id)
+    prefix = BACKUP_OBJECT.prefix(manifest.space_id, manifest.job_id)
     copies = {(entry.key, entry.size, entry.etag) for entry in process.store.scan(prefix)}
     return copies >= {(prefix + item.name, item.size, item.copy_etag or item.etag) for item in manifest.items or ()}
 
@@ -326,7 +336,7 @@ def _copied(process: Process, manifest: Manifest) -> dict[str, BackupObject]:
     """The objects that an unfinished backup holds already: by name the object that each was copied from, as far as that
     is known.
     """
-    prefix = keys.backup_prefix(manifest.space_id, manifest.job_id)
+    prefix = BACKUP_OBJECT.prefix(manifest.space_id, manifest.job_id)
     originals = {item.name: item for item in manifest.items or ()}
     copies: dict[str, BackupObject] = {}
     for entry in process.store.scan(prefix):
@@ -340,7 +350,7 @@ def _copied(process: Process, manifest: Manifest) -> dict[str, BackupObject]:
 def _copy_all(work: Work[Manifest], head: Head, entries: Sequence[Entry], copies: Mapping[str, BackupObject]) -> End:
     """Copy the listed objects, except those that are among `copies` already, unchanged. Raises OutOfTime, Conflict."""
     process, space_id, backup_id = work.process, work.job.space_id, work.job.job_id
-    prefix = keys.prefix(space_id)
+    prefix = IN_SPACE.prefix(space_id)
     items: list[BackupObject] = []
     slowest = timedelta()
     for start in range(0, len(entries), BATCH):
@@ -354,7 +364,7 @@ def _copy_all(work: Work[Manifest], head: Head, entries: Sequence[Entry], copies
         items += [item for item in results if item]
         slowest = max(slowest, process.clock() - began)
     stale = copies.keys() - {item.name for item in items} - {keys.MANIFEST}
-    process.store.delete_many([keys.backup_object(space_id, backup_id, name) for name in sorted(stale)])
+    process.store.delete_many([BACKUP_OBJECT.key(space_id, backup_id, name) for name in sorted(stale)])
     _check_unchanged(process, head)
     return End(
         changes={
@@ -371,8 +381,8 @@ def _copy_all(work: Work[Manifest], head: Head, entries: Sequence[Entry], copies
 def _copy(work: Work[Manifest], entry: Entry, existing: BackupObject | None) -> BackupObject | None:
     """Copy one object, and return its entry. None: the object is gone, and a backup may lack it."""
     process, space_id = work.process, work.job.space_id
-    name = entry.key.removeprefix(keys.prefix(space_id))
-    target = keys.backup_object(space_id, work.job.job_id, name)
+    name = entry.key.removeprefix(IN_SPACE.prefix(space_id))
+    target = BACKUP_OBJECT.key(space_id, work.job.job_id, name)
     if existing and (existing.etag, existing.size) == (entry.etag, entry.size):
         return existing
     for _ in range(COPY_TRIES):
@@ -384,7 +394,7 @@ def _copy(work: Work[Manifest], entry: Entry, existing: BackupObject | None) -> 
             copied = None
         now = copying.look(process.store, entry.key)
         if not now:
-            if keys.is_memory(name) or keys.is_of_space(name):
+            if bucket.is_memory(name) or name in (keys.META, keys.RULES_PATH):
                 raise Conflict(CHANGED, retry_after=1)
             _check_ours(work)
             process.store.delete(target)
@@ -424,8 +434,8 @@ def _counts(items: Sequence[BackupObject]) -> dict[str, int]:
 
 
 def _kind(name: str) -> str:
-    if keys.parse_note(f"x/{name}"):
+    if NOTE.parse(f"x/{name}"):
         return "notes"
-    if keys.parse_bank_file(f"x/{name}"):
+    if BANK_FILE.parse(f"x/{name}"):
         return "bank_files"
-    return "records" if keys.parse_record(f"x/{name}") else "other"
+    return "records" if RECORD.last(f"x/{name}") else "other"

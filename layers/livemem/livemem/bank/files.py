@@ -11,7 +11,7 @@ from livemem.errors import InvalidName, NotFound
 from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE
 from livemem.store.objects import Entry, Object
 
 SETTLED = timedelta(seconds=2)
@@ -116,7 +116,7 @@ def check_path(path: str) -> str:
 def load_files(process: Process, space_id: str, entries: list[Entry]) -> list[BankFile]:
     """The listed files with content and ETag, for a change of the bank."""
     items = process.store.get_many([entry.key for entry in entries])
-    return [_for_change(item.key.removeprefix(keys.bank_prefix(space_id)), item) for item in items if item]
+    return [_for_change(item.key.removeprefix(BANK_FILE.prefix(space_id)), item) for item in items if item]
 
 
 def find_file(process: Process, space_id: str, path: str) -> BankFile | None:
@@ -131,18 +131,18 @@ def _for_change(path: str, item: Object) -> BankFile:
 
 def _find(process: Process, space_id: str, path: str) -> Object | None:
     heads.load_recent(process, space_id)
-    return process.store.get(keys.bank_file(space_id, check_path(path)))
+    return process.store.get(BANK_FILE.key(space_id, check_path(path)))
 
 
 def from_entry(entry: Entry) -> File:
     """A file as a listing shows it, without its content."""
-    parsed = keys.parse_bank_file(entry.key)
+    parsed = BANK_FILE.parse(entry.key)
     assert parsed
     return File(parsed[1], entry.size, clock.iso(entry.last_modified))
 
 
 def _with_content(item: Object) -> File:
-    parsed = keys.parse_bank_file(item.key)
+    parsed = BANK_FILE.parse(item.key)
     assert parsed
     return File(
         parsed[1],

@@ -18,6 +18,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from livemem.store.bucket import RECORD
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def page(
     more = first > 1 and (len(older) == top - first or any_before(process, space_id, first))
     if missing is not None:
         missing += [
-            keys.record(space_id, name)
+            RECORD.key(space_id, name)
             for name, record in zip(older, read, strict=True)
             if not isinstance(record, Record)
         ]

@@ -8,7 +8,7 @@ from livemem.errors import NotFound
 from livemem.markdown import front_matter
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import SYNTHESIS_FILE
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Synthesis:
 def read_synthesis(process: Process, space_id: str) -> Synthesis:
     """The synthesis. Raises NotFound if there was no consolidation yet."""
     heads.load_recent(process, space_id)
-    item = process.store.get(keys.synthesis(space_id))
+    item = process.store.get(SYNTHESIS_FILE.key(space_id))
     if not item:
         raise NotFound("synthesis", space_id)
     return parse_synthesis(item.body.decode(errors="replace"))

@@ -17,6 +17,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
+from livemem.store.bucket import SYNTHESIS_FILE
 
 MOST_CHANGES = 1_000
 """Most records that are read to go back in time. Each may hold a whole bank."""
@@ -141,7 +142,7 @@ def synthesis_at(process: Process, space_id: str, moment: RecordedMoment) -> Syn
     changed = of(moment.record)
     if changed:
         return _synthesis(changed.after, space_id)
-    today = process.store.get(keys.synthesis(space_id))
+    today = process.store.get(SYNTHESIS_FILE.key(space_id))
     for record in since(process, space_id, moment):
         later = of(record)
         if later:

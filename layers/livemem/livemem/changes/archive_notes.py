@@ -17,7 +17,7 @@ from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces.head import Head
 from livemem.spaces.oversized_notes import OversizedNotes
-from livemem.store import keys
+from livemem.store.bucket import NOTE
 from livemem.store.objects import Entry
 
 TRIGGER = "gc"
@@ -108,7 +108,7 @@ def _sources(process: Process, head: Head, until: str) -> list[NoteSource]:
         chosen.append(entry.key)
     # A note that is gone by now was no longer live when this change began.
     return [
-        NoteSource.of(parsed[1].note_id, item.body)
+        NoteSource.of(note_id, item.body)
         for item in process.store.get_many(chosen)
-        if item and (parsed := keys.parse_note(item.key))
+        if item and (note_id := NOTE.last(item.key))
     ]

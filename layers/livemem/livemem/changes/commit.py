@@ -19,6 +19,7 @@ from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Tidied
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
+from livemem.store.bucket import BANK_FILE, DISPLACED, NOTE, PLAN, RECORD, RULES, SYNTHESIS_FILE
 from livemem.store.objects import MARKDOWN, Object
 
 logger = logging.getLogger(__name__)
@@ -50,20 +51,20 @@ def prepare(process: Process, space_id: str, record: Record) -> Record:
     The plan says for each file on which notes its sections rest after the change (provenance.py).
     """
     record = provenance.with_sources(process, space_id, record)
-    key = keys.plan(space_id, record.run_id)
+    key = PLAN.key(space_id, record.run_id)
     written = stored.write_once(process.store, key, record.to_bytes())
     return unreadable.parsed(process, Record, written.other) if written.other else record
 
 
 def planned(process: Process, space_id: str, run_id: str) -> Record | None:
     """The plan of a run, or None. Raises ObjectUnreadable."""
-    item = process.store.get(keys.plan(space_id, run_id))
+    item = process.store.get(PLAN.key(space_id, run_id))
     return unreadable.parsed(process, Record, item) if item else None
 
 
 def is_planned(process: Process, space_id: str, run_id: str) -> bool:
     """Whether the run has a plan, readable or not: 1 GET."""
-    return process.store.get(keys.plan(space_id, run_id)) is not None
+    return process.store.get(PLAN.key(space_id, run_id)) is not None
 
 
 def commit(process: Process, head: Head, hold: Hold, record: Record) -> Head:
@@ -84,10 +85,10 @@ def commit(process: Process, head: Head, hold: Hold, record: Record) -> Head:
                 raise
         if not newest or not follows(newest.meta, record):
             # Another worker of the same run may have committed it: the caller looks into the records.
-            process.store.delete(keys.plan(head.meta.space_id, record.run_id))
+            process.store.delete(PLAN.key(head.meta.space_id, record.run_id))
             raise CommitLost("The space was deleted, or its bank was changed by another process.")
         if needs_approval(newest.meta, record):
-            process.store.delete(keys.plan(head.meta.space_id, record.run_id))
+            process.store.delete(PLAN.key(head.meta.space_id, record.run_id))
             raise ModeChanged("The space requires the approval of plans.")
         # Only a description or a threshold changed. The lease is read after the head: a worker that takes it over
         # changes the head before it removes our plan, so a swap based on this head can't outlive the plan.
@@ -157,9 +158,9 @@ def apply(process: Process, head: Head, record: Record) -> Head:
         _apply_synthesis(process, head, record)
         _apply_rules(process, head, record)
         if record.kind == "consolidation":
-            process.store.delete_many([keys.note(space_id, source.note_id) for source in record.notes])
+            process.store.delete_many([NOTE.key(space_id, source.note_id) for source in record.notes])
         # The plan is removed before the commit is closed, so it is never orphaned. The record replaces it.
-        process.store.delete(keys.plan(space_id, record.run_id))
+        process.store.delete(PLAN.key(space_id, record.run_id))
         if record.plan_of:
             reviews.end(process, head.meta, record.plan_of, _approval(record), metrics=record.metrics)
         return _close(process, head, record)
@@ -173,7 +174,7 @@ def _write_record(process: Process, space_id: str, record: Record) -> None:
     """Write the record where there is none: 1 PUT. So a late repeat does not bring back content that was erased from
     the record since (erasure/erasure.py).
     """
-    key, body = keys.record(space_id, record.name()), record.to_bytes()
+    key, body = RECORD.key(space_id, record.name()), record.to_bytes()
     over = None
     for _ in range(TRIES):
         written = stored.write_once(process.store, key, body, over=over)
@@ -191,7 +192,7 @@ def _run_id(item: Object) -> str | None:
 
 
 def _restore(process: Process, space_id: str, source: records.NoteSource) -> None:
-    key = keys.note(space_id, source.note_id)
+    key = NOTE.key(space_id, source.note_id)
     for _ in range(TRIES):
         if not stored.write_once(process.store, key, source.body(), content_type=MARKDOWN).gone:
             return
@@ -199,20 +200,20 @@ def _restore(process: Process, space_id: str, source: records.NoteSource) -> Non
 
 
 def _apply_file(process: Process, head: Head, record: Record, change: FileChange) -> None:
-    key = keys.bank_file(head.meta.space_id, change.path)
+    key = BANK_FILE.key(head.meta.space_id, change.path)
     _write(process, head, record, key, change.path, change.before, change.after)
 
 
 def _apply_synthesis(process: Process, head: Head, record: Record) -> None:
     if record.synthesis:
-        key = keys.synthesis(head.meta.space_id)
+        key = SYNTHESIS_FILE.key(head.meta.space_id)
         _write(process, head, record, key, keys.SYNTHESIS, record.synthesis.before, record.synthesis.after)
 
 
 def _apply_rules(process: Process, head: Head, record: Record) -> None:
     if record.rules:
         change = record.rules
-        _write(process, head, record, keys.rules(head.meta.space_id), change.path, change.before, change.after)
+        _write(process, head, record, RULES.key(head.meta.space_id), change.path, change.before, change.after)
 
 
 def _write(
@@ -233,7 +234,7 @@ def _write(
         if current and current.etag != etag and not _is_own(process, head.meta.space_id, path, current):
             # The bank file was changed without the service. Its text is kept aside, and the commit holds.
             logger.warning("bank file was changed outside the service", extra={"run_id": record.run_id})
-            process.store.put(keys.displaced(head.meta.space_id, record.run_id, path), current.body)
+            process.store.put(DISPLACED.key(head.meta.space_id, record.run_id, path), current.body)
         etag = current.etag if current else None
     raise StoreUnavailable("Another process keeps changing a bank file. Try again.")
 

@@ -15,6 +15,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.bucket import NOTE, RECORD
 from livemem.store.keys import NoteName, RecordName
 from livemem.store.objects import Entry, Object
 
@@ -40,7 +41,7 @@ def among(process: Process, head: Head, live: Sequence[Entry | Object]) -> set[s
     for each that covers the time of such a note, once per process.
     """
     meta = head.meta
-    names = [parsed[1] for entry in live if (parsed := keys.parse_note(entry.key))]
+    names = [keys.parse_note_id(note_id) for entry in live if (note_id := NOTE.last(entry.key))]
     if meta.folded_until is not None:
         names = [name for name in names if keys.compact_time(name.timestamp) <= meta.folded_until]
     elif meta.changes == 0:
@@ -73,7 +74,7 @@ def standing(process: Process, head: Head, names: Sequence[NoteName], *, since: 
 
 def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
     """The part of a just listed record, cached apart from the record because it is read more often."""
-    key = keys.record(space_id, name)
+    key = RECORD.key(space_id, name)
     folded = process.reads.get(_Folded, key, name.etag)
     if not folded:
         try:
@@ -105,8 +106,7 @@ def without(process: Process, space_id: str, live: Sequence[Entry]) -> list[Entr
 
 
 def _id(entry: Entry) -> str:
-    parsed = keys.parse_note(entry.key)
-    return parsed[1].note_id if parsed else ""
+    return NOTE.last(entry.key) or ""
 
 
 def remove(process: Process, head: Head, note_ids: set[str]) -> Head:
@@ -121,7 +121,7 @@ def finish(process: Process, head: Head) -> Head:
     space_id, note_ids = head.meta.space_id, head.meta.late_duplicates
     if not note_ids:
         return head
-    process.store.delete_many([keys.note(space_id, note_id) for note_id in note_ids])
+    process.store.delete_many([NOTE.key(space_id, note_id) for note_id in note_ids])
     try:
         return heads.swap(process, head, late_duplicates=[])
     except PreconditionLost:

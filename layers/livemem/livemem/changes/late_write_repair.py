@@ -11,7 +11,8 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import LateWriteRepair, Watched
-from livemem.store import keys, stored, timing
+from livemem.store import bucket, keys, stored, timing
+from livemem.store.bucket import NOTE
 from livemem.store.objects import MARKDOWN, Object
 
 WATCHED_FOR = timing.LAST_WRITE + timing.APART
@@ -58,7 +59,7 @@ def settle(process: Process, head: Head) -> Head:
 
 
 def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> None:
-    key = keys.recorded(head.meta.space_id, path)
+    key = bucket.recorded(head.meta.space_id, path)
     item = process.store.get(key)
     if item and not _is_stale(item, watched):
         return
@@ -86,13 +87,13 @@ def _bring_back(process: Process, head: Head, number: int) -> None:
     """Write the notes that undo `number` gave back and that are neither live nor folded again since."""
     space_id = head.meta.space_id
     undo = records.get(process, space_id, number)
-    first, last = (keys.live_prefix(space_id) + moment for moment in (undo.name().first, undo.name().last))
+    first, last = (NOTE.prefix(space_id) + moment for moment in (undo.name().first, undo.name().last))
     # `~` sorts behind every character of a note's name.
-    live = {entry.key for entry in process.store.scan(keys.live_prefix(space_id), start_after=first, stop=f"{last}~")}
-    missing = {source.note_id: source for source in undo.notes if keys.note(space_id, source.note_id) not in live}
+    live = {entry.key for entry in process.store.scan(NOTE.prefix(space_id), start_after=first, stop=f"{last}~")}
+    missing = {source.note_id: source for source in undo.notes if NOTE.key(space_id, source.note_id) not in live}
     folded = late_duplicates.standing(
         process, head, [keys.parse_note_id(note_id) for note_id in missing], since=number + 1
     )
     for note_id in missing.keys() - folded:
-        key = keys.note(space_id, note_id)
+        key = NOTE.key(space_id, note_id)
         stored.write_if(process.store, key, missing[note_id].body(), content_type=MARKDOWN)

@@ -7,12 +7,12 @@ from livemem.changes import direct, late_duplicates, orphans
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.jobs import lease, places
-from livemem.jobs.maintainable import MORE_WORK, HealthProblem, Maintainable, Reader, Space
+from livemem.jobs.maintainable import MORE_WORK, HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import contents, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import keys
+from livemem.store.bucket import PLAN, RECORD, REVIEW
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
@@ -32,7 +32,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 def _remove_reviews(process: Process, space: Space, run_ids: Sequence[str]) -> None:
     """Remove plans that wait for no approval: their runs have ended, so no worker can ask for approval now."""
-    process.store.delete_many([keys.review(space.space_id, run_id) for run_id in run_ids])
+    process.store.delete_many([REVIEW.key(space.space_id, run_id) for run_id in run_ids])
 
 
 def left_undone(process: Process, space: Space) -> int:
@@ -126,9 +126,12 @@ def _unfinished(space: Space) -> bool:
     return bool(meta.committed_run or meta.late_duplicates or stale or (meta.review and meta.review.decision))
 
 
-def kind(name: str) -> Reader | None:
-    """Records, and the plans that become records."""
-    return Record.from_bytes if keys.parse_record(f"x/{name}") or keys.is_plan(name) else None
-
-
-MAINTAINABLE = Maintainable(owns=keys.is_of_changes, maintain=maintain, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(
+    maintain=maintain,
+    problems=problems,
+    objects={
+        RECORD: Record.from_bytes,
+        PLAN: Record.from_bytes,
+        REVIEW: Record.from_bytes,
+    },
+)

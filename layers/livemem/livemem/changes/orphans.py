@@ -15,7 +15,8 @@ from livemem.jobs import run as runs
 from livemem.process import Process, Timer
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import PLAN, REVIEW, RUN
 from livemem.store.objects import Entry
 
 QUIET_AFTER = timing.DELIVERED + timing.LAST_WRITE + timing.APART
@@ -63,15 +64,15 @@ def find(process: Process, head: Head, *, ends: bool = True) -> OrphanedRuns:
     With `ends`, runs whose invocation never came are ended here: no worker holds the space for them.
     """
     entries = _listed(process, head)
-    plans = {run_id for entry in entries if (run_id := keys.parse_plan(entry.key))}
-    run_ids = [parsed[0] for entry in entries if (parsed := keys.parse_run(entry.key))]
+    plans = {run_id for entry in entries if (run_id := PLAN.last(entry.key))}
+    run_ids = [run_id for entry in entries if (run_id := RUN.last(entry.key))]
     ended = process.store.map(lambda run_id: _has_ended(process, head, run_id, ends=ends), run_ids)
     standing = dict(zip(run_ids, ended, strict=True))
     overdue = [run_id for run_id, state in standing.items() if state == "overdue"]
     # A plan of a change by hand has no run. While that change works the space is busy, and nothing is cleared away.
     overdue += sorted(run_id for run_id in plans if standing.get(run_id, "ended") == "ended" and run_id not in overdue)
     overdue = [run_id for run_id in overdue if run_id != head.meta.committed_run]
-    review_ids = [run_id for entry in entries if (run_id := keys.parse_review(entry.key))]
+    review_ids = [run_id for entry in entries if (run_id := REVIEW.last(entry.key))]
     unasked = [run_id for run_id in review_ids if standing.get(run_id, "ended") == "ended"]
     seen_until = _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids)
     more = max(run_ids, default=None) != seen_until or len(entries) == MOST_LISTED
@@ -97,8 +98,9 @@ def remember(process: Process, head: Head, orphaned: OrphanedRuns) -> None:
 
 def _listed(process: Process, head: Head) -> list[Entry]:
     space_id, mark = head.meta.space_id, head.meta.runs_seen
-    after = keys.runs_up_to(space_id, mark) if mark else ""
-    return list(process.store.scan(keys.runs_prefix(space_id), start_after=after, limit=MOST_LISTED))
+    below = RUN.prefix(space_id)
+    # Behind all objects of the run, and before those of later runs.
+    return list(process.store.scan(below, start_after=f"{below}{mark}.~" if mark else "", limit=MOST_LISTED))
 
 
 def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:

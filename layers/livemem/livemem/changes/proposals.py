@@ -22,7 +22,8 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Review
 from livemem.spaces.usage_counts import WAITS
-from livemem.store import keys, stored
+from livemem.store import stored
+from livemem.store.bucket import BANK_FILE, NOTE, REVIEW, SYNTHESIS_FILE
 from livemem.store.stored import Stored
 
 REVISION_CHARACTERS = 32
@@ -40,7 +41,7 @@ def propose(process: Process, head: Head, hold: Hold, record: Record) -> Head:
     try:
         record = Record.from_bytes(body)
     except ValueError as error:
-        key = keys.review(space_id, record.run_id)
+        key = REVIEW.key(space_id, record.run_id)
         unreadable.leave(process, key)
         raise unreadable.error(key) from error
     review = Review(
@@ -60,10 +61,10 @@ def propose(process: Process, head: Head, hold: Hold, record: Record) -> Head:
             if isinstance(error, StoreUnavailable):
                 raise
         if not newest or newest.meta.review or not commit.follows(newest.meta, record):
-            process.store.delete(keys.review(space_id, record.run_id))
+            process.store.delete(REVIEW.key(space_id, record.run_id))
             raise CommitLost("The space was deleted, or its bank was changed by another process.")
         if not commit.needs_approval(newest.meta, record):
-            process.store.delete(keys.review(space_id, record.run_id))
+            process.store.delete(REVIEW.key(space_id, record.run_id))
             raise ModeChanged("The space does not require the approval of plans.")
         if not lease.still_ours(process, hold):
             raise LeaseLost("The time of this run is over.")
@@ -73,7 +74,7 @@ def propose(process: Process, head: Head, hold: Hold, record: Record) -> Head:
 
 def _write(process: Process, space_id: str, run_id: str, body: bytes) -> bytes:
     """Write the plan and return it, or return the one that exists."""
-    key = keys.review(space_id, run_id)
+    key = REVIEW.key(space_id, run_id)
     for _ in range(commit.TRIES):
         written = stored.write_once(process.store, key, body)
         if not written.gone:
@@ -88,7 +89,7 @@ def revision(body: bytes) -> str:
 
 def plan_of(process: Process, space_id: str, run_id: str) -> Record | None:
     """The plan that a worker of the run wrote before it died, or None: 1 GET. Raises ObjectUnreadable."""
-    item = process.store.get(keys.review(space_id, run_id))
+    item = process.store.get(REVIEW.key(space_id, run_id))
     return unreadable.parsed(process, Record, item) if item else None
 
 
@@ -107,7 +108,7 @@ def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> 
 
 def read(process: Process, meta: Meta, review: Review) -> Record | None:
     """The plan that waits: 1 GET. None if it is gone, or is not the one that the head names."""
-    item = process.store.get(keys.review(meta.space_id, review.run_id))
+    item = process.store.get(REVIEW.key(meta.space_id, review.run_id))
     return Record.from_bytes(item.body) if item and revision(item.body) == review.revision else None
 
 
@@ -120,12 +121,12 @@ def changed_since(process: Process, head: Head, record: Record) -> bool:
     space_id = head.meta.space_id
     if not commit.follows(head.meta, record):
         return True
-    notes = process.store.get_many([keys.note(space_id, source.note_id) for source in record.notes])
+    notes = process.store.get_many([NOTE.key(space_id, source.note_id) for source in record.notes])
     if any(not item or item.body != source.body() for item, source in zip(notes, record.notes, strict=True)):
         return True
-    befores = {keys.bank_file(space_id, change.path): change.before for change in record.files}
+    befores = {BANK_FILE.key(space_id, change.path): change.before for change in record.files}
     if record.synthesis:
-        befores[keys.synthesis(space_id)] = record.synthesis.before
+        befores[SYNTHESIS_FILE.key(space_id)] = record.synthesis.before
     files = process.store.get_many(list(befores))
     return any(
         (item.etag if item else None) != (before.etag if before else None)

@@ -6,7 +6,7 @@ all read these records. The plan of a change is its record before it is committe
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,6 +22,7 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
+from livemem.store.bucket import RECORD
 from livemem.store.objects import Object
 from livemem.store.stored_documents import Line, Moment, NoteId, Number, StoredDocument
 
@@ -214,9 +215,9 @@ def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> 
 
 def names(process: Process, space_id: str, *, since: int = 0, limit: int | None = None) -> list[keys.RecordName]:
     """The names of all records from number `since` on, oldest first: one LIST per 1,000."""
-    start = keys.records_since(space_id, since) if since > 0 else ""
-    entries = process.store.scan(keys.records_prefix(space_id), start_after=start, limit=limit)
-    return [name for entry in entries if (name := keys.parse_record(entry.key, entry.etag))]
+    start = f"{RECORD.prefix(space_id)}{since:06d}" if since > 0 else ""
+    entries = process.store.scan(RECORD.prefix(space_id), start_after=start, limit=limit)
+    return [replace(name, etag=entry.etag) for entry in entries if (name := RECORD.last(entry.key))]
 
 
 def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
@@ -224,7 +225,7 @@ def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
 
     Raises ObjectUnreadable; StoreUnavailable if it is gone since it was listed (a lifecycle rule may have removed it).
     """
-    key = keys.record(space_id, name)
+    key = RECORD.key(space_id, name)
     body = process.reads.get(bytes, key, name.etag) if name.etag else None
     if body is not None:
         return Record.from_bytes(body)
@@ -282,7 +283,7 @@ def find(process: Process, space_id: str, text: str, missing: list[str] | None =
         name = next(
             (other for other in names(process, space_id, since=number, limit=1) if other.number == number), None
         )
-    item = process.store.get(keys.record(space_id, name)) if name else None
+    item = process.store.get(RECORD.key(space_id, name)) if name else None
     return unreadable.tolerated(process, Record, item, missing) if item else None
 
 

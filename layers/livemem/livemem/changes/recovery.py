@@ -17,7 +17,7 @@ from livemem.jobs.run import Result, Run
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import keys
+from livemem.store.bucket import PLAN
 from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
                 head = recover(process, heads.load(process, space_id))
                 continue
         if plan:
-            process.store.delete(keys.plan(space_id, run_id))
+            process.store.delete(PLAN.key(space_id, run_id))
         if not unended:
             return head
         record = made_by(process, head, unended.value)

@@ -13,7 +13,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision
-from livemem.store import keys
+from livemem.store.bucket import REVIEW
 
 REPLACED = "Another run replaced it. Its notes go into that run."
 CHANGED = "Bank, rules or notes have changed since the plan was made. Its notes are live."
@@ -60,7 +60,7 @@ def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: o
             continue
     else:
         raise PreconditionLost("The run was changed too often at the same time. Try again.")
-    process.store.delete(keys.review(meta.space_id, run_id))
+    process.store.delete(REVIEW.key(meta.space_id, run_id))
 
 
 def _ended(process: Process, run: Run, decision: Decision) -> dict[str, object]:

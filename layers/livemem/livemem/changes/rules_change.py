@@ -10,6 +10,7 @@ from livemem.process import Process
 from livemem.spaces import rules
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.bucket import RULES
 from livemem.text.redaction import when
 
 
@@ -45,7 +46,7 @@ def change(process: Process, author: str, space_id: str, new: NewRules) -> tuple
 
 
 def _planned(process: Process, space_id: str, text: str, reason: str | None) -> FileChange:
-    item = process.store.get(keys.rules(space_id))
+    item = process.store.get(RULES.key(space_id))
     before = Before(etag=item.etag, content=item.body.decode(errors="replace")) if item else None
     if before and before.content == text:
         raise Conflict("The space already has these rules.")

@@ -22,6 +22,7 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Review
 from livemem.store import keys, timeline, timing
+from livemem.store.bucket import RUN
 from livemem.store.stored import Stored
 from livemem.store.timeline import Timeline
 
@@ -80,18 +81,18 @@ def listing(process: Process, _: Principal, space_id: str, before: int | None) -
 
 
 def _newest_first(process: Process, space_id: str, before: str | None) -> Iterator[str]:
-    line = Timeline(keys.runs_prefix(space_id), keys.run_moment, _moment)
+    line = Timeline(RUN.prefix(space_id), keys.run_moment, _moment)
     now = int(process.clock().timestamp() * 1_000)
-    last = keys.parse_run(keys.run(space_id, before)) if before else None
-    end = last[1] + 1 if last and last[1] < LAST_MOMENT else None
+    last = _moment(RUN.key(space_id, before)) if before else None
+    end = last + 1 if last is not None and last < LAST_MOMENT else None
     for batch in timeline.newest_first(process.store, line, now=now, before=end):
-        ids = [parsed[0] for entry in batch if (parsed := keys.parse_run(entry.key))]
+        ids = [run_id for entry in batch if (run_id := RUN.last(entry.key))]
         yield from (run_id for run_id in sorted(ids, reverse=True) if before is None or run_id < before)
 
 
 def _moment(key: str) -> int | None:
-    parsed = keys.parse_run(key)
-    return parsed[1] if parsed else None
+    run_id = RUN.last(key)
+    return keys.ulid_moment(run_id) if run_id else None
 
 
 def _as_it_stands(process: Process, head: Head, saved: Stored[Run]) -> Run:

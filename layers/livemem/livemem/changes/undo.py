@@ -6,7 +6,7 @@ from livemem.changes.section_sources import Sources
 from livemem.errors import Conflict, NotFound
 from livemem.process import Process
 from livemem.spaces.head import Head
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, RULES, SYNTHESIS_FILE
 
 
 def undo(process: Process, author: str, space_id: str, number: int) -> Record:
@@ -28,7 +28,7 @@ def _undoing(process: Process, author: str, head: Head, run_id: str, number: int
         raise Conflict("The space had no rules before this change. Write other rules instead.")
     states = provenance.before_each(process, space_id, target.files)
     files = [
-        _reverse(process, keys.bank_file(space_id, change.path), change, None if state is None else Sources.of(state))
+        _reverse(process, BANK_FILE.key(space_id, change.path), change, None if state is None else Sources.of(state))
         for change, state in zip(target.files, states, strict=True)
     ]
     return records.by_hand(head, run_id, "undo", author, process.clock()).model_copy(
@@ -38,7 +38,7 @@ def _undoing(process: Process, author: str, head: Head, run_id: str, number: int
             "notes": target.notes,
             "files": files,
             "synthesis": _reverse_synthesis(process, space_id, target.synthesis),
-            "rules": target.rules and _reverse(process, keys.rules(space_id), target.rules),
+            "rules": target.rules and _reverse(process, RULES.key(space_id), target.rules),
             "rules_changed_at": target.rules_changed_at,
         }
     )
@@ -80,6 +80,6 @@ def _reverse(process: Process, key: str, change: FileChange, sources: Sources | 
 def _reverse_synthesis(process: Process, space_id: str, change: SynthesisChange | None) -> SynthesisChange | None:
     if not change:
         return None
-    current = process.store.get(keys.synthesis(space_id))
+    current = process.store.get(SYNTHESIS_FILE.key(space_id))
     before = Before(etag=current.etag, content=current.body.decode(errors="replace")) if current else None
     return SynthesisChange(before=before, after=change.before.content if change.before else None)

@@ -23,6 +23,7 @@ from livemem.spaces import contents, oversized_notes
 from livemem.spaces.head import Head
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
+from livemem.store.bucket import NOTE, RULES, SYNTHESIS_FILE
 from livemem.store.objects import Entry
 
 MESSAGE_NOTHING = "No new notes to consolidate"
@@ -188,7 +189,7 @@ def rules_changed_at(process: Process, head: Head, run: Run, rules: str) -> str 
 def surroundings(process: Process, head: Head, run: Run) -> Collected:
     """The parts of a prompt other than notes. Raises RunError."""
     space_id = head.meta.space_id
-    rules, synthesis = process.store.get_many([keys.rules(space_id), keys.synthesis(space_id)])
+    rules, synthesis = process.store.get_many([RULES.key(space_id), SYNTHESIS_FILE.key(space_id)])
     if not rules:
         raise RunError("rules_missing", "The space has no _rules.md.")
     text = rules.body.decode(errors="replace")
@@ -234,10 +235,10 @@ def _oldest(
             batch.append(entry)
             position += 1
         for item in process.store.get_many([entry.key for entry in batch]):
-            parsed = keys.parse_note(item.key) if item else None
-            if not item or not parsed:
+            note_id = NOTE.last(item.key) if item else None
+            if not item or not note_id:
                 continue
-            note = notes.parse_note(space_id, parsed[1], item.body)
+            note = notes.parse_note(space_id, keys.parse_note_id(note_id), item.body)
             need = prompt.need(note, settings.llmaas_max_tokens)
             if need <= room and agent in (None, note.agent):
                 fitting.append((note, item.body))

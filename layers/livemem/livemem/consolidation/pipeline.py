@@ -32,6 +32,7 @@ from livemem.spaces import contents, usage_counts
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.bucket import PLAN, REVIEW
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
 from livemem.store.stored import Stored
@@ -241,9 +242,9 @@ class _Work:
             return None
         process, space_id, run_id = self.process, self.space_id, self.saved.value.job_id
         plan = commit.planned(process, space_id, run_id)
-        key = keys.plan(space_id, run_id)
+        key = PLAN.key(space_id, run_id)
         if not plan and head.meta.consolidation_mode == "review":
-            plan, key = proposals.plan_of(process, space_id, run_id), keys.review(space_id, run_id)
+            plan, key = proposals.plan_of(process, space_id, run_id), REVIEW.key(space_id, run_id)
         if plan and plan.number != head.meta.changes + 1:
             process.store.delete(key)
             raise CommitLost("The bank was changed by another process.")

@@ -31,8 +31,8 @@ from livemem.notes.appending import NoteDraft
 from livemem.notes.note import CapturedFrom, Note
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys as all_keys
-from livemem.store import stored
+from livemem.store import keys, stored
+from livemem.store.bucket import NOTE
 from livemem.store.objects import MARKDOWN
 from livemem.store.stored_documents import Moment, NoteId, StoredDocument
 from livemem.text.redaction import Redaction
@@ -78,7 +78,7 @@ def _fit(value: Any) -> dict[str, Any] | None:
     named = [turn for turn in turns[:LISTED] if type(turn) is int] if isinstance(turns, list) else []
     content = content.strip()
     return {
-        "category": known if known in all_keys.CATEGORIES else OTHER_CATEGORY,
+        "category": known if known in keys.CATEGORIES else OTHER_CATEGORY,
         "content": content if len(content) <= CHARACTERS else f"{content[: CHARACTERS - 1]}…",
         "turns": named,
     }
@@ -169,10 +169,10 @@ def _captured(
             continue
         digest = hashlib.sha256(json.dumps([at.conversation_id, source, place]).encode()).hexdigest()
         try:
-            all_keys.check_agent(at.conversation.author)
-            agent = all_keys.check_agent(_writer(at, turns, writers))
+            keys.check_agent(at.conversation.author)
+            agent = keys.check_agent(_writer(at, turns, writers))
             suffix = f"{until.microsecond // 1_000 + rank:03x}{digest[:5]}"
-            name = all_keys.NoteName(until.replace(microsecond=0), agent, named_note.category, suffix)
+            name = keys.NoteName(until.replace(microsecond=0), agent, named_note.category, suffix)
         except InvalidName:
             # An author is no name of an agent: the conversation came with a foreign archive.
             return []
@@ -193,7 +193,7 @@ def _writer(at: At, turns: tuple[int, int], writers: Mapping[int, str]) -> str:
 
 
 def _note(at: At, captured_note: CapturedNote) -> Note:
-    name = all_keys.parse_note_id(captured_note.note_id)
+    name = keys.parse_note_id(captured_note.note_id)
     source = CapturedFrom(at.conversation_id, captured_note.turns)
     draft = NoteDraft(name.category, captured_note.content, said_at=captured_note.said_at)
     return appending.new_note(at.space_id, name.agent, draft, name.timestamp, name.suffix, source)
@@ -201,11 +201,11 @@ def _note(at: At, captured_note: CapturedNote) -> Note:
 
 def _not_folded(process: Process, space_id: str, made: Sequence[Note]) -> list[Note]:
     """The notes that are in no record. Another worker may have written them, and a consolidation folded them."""
-    parsed = records.find_notes(process, space_id, [all_keys.parse_note_id(note.note_id) for note in made])
+    parsed = records.find_notes(process, space_id, [keys.parse_note_id(note.note_id) for note in made])
     return [note for note in made if note.note_id not in parsed]
 
 
 def _write(process: Process, note: Note) -> None:
     """Write the note unless it is there. An object under its name is this note."""
-    key = all_keys.note(note.space_id, note.note_id)
+    key = NOTE.key(note.space_id, note.note_id)
     stored.write_if(process.store, key, notes.format_note(note), content_type=MARKDOWN)

@@ -14,8 +14,8 @@ from livemem.errors import ConversationBroken, InvalidRequest, NotFound, ObjectU
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.store import conversation_keys as keys
-from livemem.store import stored, stored_documents
+from livemem.store import keys, stored, stored_documents
+from livemem.store.bucket import BY_CWD, CONVERSATION, CONVERSATION_DELETED
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Revised
@@ -165,7 +165,7 @@ def create(
         author=author,
         redacted=done.counted(),
     )
-    key = keys.conversation(space_id, conversation.conversation_id)
+    key = CONVERSATION.key(space_id, conversation.conversation_id)
     # A document that is there already is the same: nobody else knows the id.
     stored.write_if(process.store, key, conversation.stamped(process.new_id()).to_bytes())
     process.store.map(lambda marker: _mark(process, marker), markers(space_id, conversation))
@@ -216,7 +216,7 @@ def _update(
 ) -> None:
     stored.update(
         process.store,
-        keys.conversation(space_id, conversation_id),
+        CONVERSATION.key(space_id, conversation_id),
         change,
         process.new_id,
         read=lambda item: parsed(process, Conversation, item),
@@ -227,7 +227,7 @@ def bury(process: Process, space_id: str, conversation: Conversation) -> None:
     """Replace the conversation by a tombstone without title, folders and host, and sign it for listings: 2 PUTs."""
     fields = {"title": None, "cwd": None, "host": None, "project_path": None}
     tombstone = conversation.model_copy(update={**fields, "deleted_at": clock.iso_millis(process.clock())})
-    key = keys.conversation(space_id, conversation.conversation_id)
+    key = CONVERSATION.key(space_id, conversation.conversation_id)
     process.store.put(key, tombstone.to_bytes(), content_type=stored_documents.JSON)
     sign(process, space_id, conversation.conversation_id)
 
@@ -236,7 +236,7 @@ def sign(process: Process, space_id: str, conversation_id: str) -> None:
     """Write the sign beside a tombstone that the conversation is deleted. A search only lists, and reads no tombstone.
     1 PUT.
     """
-    process.store.put(keys.deleted(space_id, conversation_id), b"", content_type=stored_documents.JSON)
+    process.store.put(CONVERSATION_DELETED.key(space_id, conversation_id), b"", content_type=stored_documents.JSON)
 
 
 def markers(space_id: str, conversation: Conversation) -> list[str]:
@@ -245,7 +245,7 @@ def markers(space_id: str, conversation: Conversation) -> list[str]:
         return []
     hosts = dict.fromkeys(["", conversation.host or ""])
     moment, conversation_id = clock.parse(conversation.created_at), conversation.conversation_id
-    return [keys.by_cwd(space_id, host, conversation.cwd, moment, conversation_id) for host in hosts]
+    return [BY_CWD.key(space_id, host + conversation.cwd, moment, conversation_id) for host in hosts]
 
 
 def _mark(process: Process, key: str) -> None:
@@ -275,7 +275,7 @@ def gone(process: Process, space_id: str, ids: Iterable[str | None]) -> set[str]
 
 def look(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
     """The conversation, or its tombstone, or None where there is neither: 1 GET."""
-    item = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
+    item = process.store.get(CONVERSATION.key(space_id, keys.check_conversation_id(conversation_id)))
     return parsed(process, Conversation, item) if item else None
 
 

@@ -13,7 +13,7 @@ from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
-from livemem.store import conversation_keys as keys
+from livemem.store import keys
 
 ANSWER_CHARS = 600
 """Of an answer, in addition to the summary itself."""

@@ -17,7 +17,7 @@ from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
 from livemem.errors import ConversationBroken, NotFound
 from livemem.process import Process
-from livemem.store import conversation_keys as keys
+from livemem.store import keys
 
 TURNS_AT_ONCE = 256
 """Turns that are read at once to find the ends of blocks."""

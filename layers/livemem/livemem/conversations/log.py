@@ -23,8 +23,8 @@ from livemem.errors import ConversationBroken, InvalidRequest, LiveMemoryError, 
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.store import conversation_keys as keys
-from livemem.store import stored
+from livemem.store import keys, stored
+from livemem.store.bucket import MESSAGE_ID, TOOL_RESULT, TURN
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry, Object
 from livemem.store.stored_documents import StoredDocument
@@ -174,7 +174,7 @@ def _append(process: Process, at: _At, draft: Draft, tail: int, floor: int | Non
 
 def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
     """Write the floor of a message that has none yet. The first one that was written counts, and is returned."""
-    key = keys.message(at.space_id, at.conversation_id, message_id)
+    key = MESSAGE_ID.key(at.space_id, at.conversation_id, message_id)
     written = stored.write_once(process.store, key, Floor(floor=tail).to_bytes())
     if written.gone:
         # Somebody deletes the conversation right now.
@@ -184,7 +184,7 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
 
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
     """The turn behind which a message's own turn is, or None if the message never came: 1 GET."""
-    item = process.store.get(keys.message(space_id, conversation_id, message_id))
+    item = process.store.get(MESSAGE_ID.key(space_id, conversation_id, message_id))
     return conversations.parsed(process, Floor, item).floor if item else None
 
 
@@ -207,7 +207,7 @@ def _write(
     met = {} if met is None else met
     for index in range(first, first + TRIES):
         turn, apart = turns.made(draft, message_id, index, at.author, process.clock())
-        key = keys.turn(at.space_id, at.conversation_id, index)
+        key = TURN.key(at.space_id, at.conversation_id, index)
         written = stored.write_once(process.store, key, turn.to_bytes())
         if written.gone:
             # Somebody deletes the conversation right now.
@@ -228,7 +228,7 @@ def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) 
     """Write large results. The turn is written by now, so a repeat of the message writes the same results again."""
 
     def put(place: int) -> None:
-        key = keys.tool_result(at.space_id, at.conversation_id, index, place)
+        key = TOOL_RESULT.key(at.space_id, at.conversation_id, index, place)
         stored.write_if(process.store, key, apart[place])
 
     process.store.map(put, list(apart))
@@ -247,14 +247,14 @@ def _repeated(process: Process, at: _At, draft: Draft, turn: Turn) -> Appended:
 
 def newest(process: Process, space_id: str, conversation_id: str, most: int) -> list[Entry]:
     """The newest turns as a listing shows them, the newest first: 1 LIST for up to 1,000 of them."""
-    entries = process.store.scan(keys.turns_prefix(space_id, conversation_id), limit=most)
-    return [entry for entry in entries if keys.parse_turn(entry.key)]
+    entries = process.store.scan(TURN.prefix(space_id, conversation_id), limit=most)
+    return [entry for entry in entries if TURN.parse(entry.key)]
 
 
 def last_index(process: Process, space_id: str, conversation_id: str) -> int:
     """The number of the newest turn, or 0 where there is none: 1 LIST."""
     result = newest(process, space_id, conversation_id, 1)
-    parsed = keys.parse_turn(result[0].key) if result else None
+    parsed = TURN.parse(result[0].key) if result else None
     return parsed[2] if parsed else 0
 
 
@@ -293,7 +293,7 @@ def _there(process: Process, space_id: str, conversation_id: str, indexes: Seque
     """
     for start in range(0, len(indexes), READ_AT_ONCE):
         batch = indexes[start : start + READ_AT_ONCE]
-        items = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in batch])
+        items = process.store.get_many([TURN.key(space_id, conversation_id, index) for index in batch])
         existing = [item for item in items if item]
         if not existing:
             return

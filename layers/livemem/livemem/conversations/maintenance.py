@@ -21,13 +21,29 @@ from livemem.conversations.turn import ToolResult, Turn
 from livemem.conversations.user_signals import UserSignals
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease, places, worker
-from livemem.jobs.maintainable import Maintainable, Reader, Space
+from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head, Meta
-from livemem.store import conversation_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import (
+    BLOCK_BOUNDARY,
+    BOUNDARY,
+    CAPTURE,
+    CONVERSATION,
+    IN_CONVERSATION,
+    IN_VERSION,
+    MESSAGE_ID,
+    SUMMARIES_JOB,
+    SUMMARY,
+    SUMMARY_VERSIONS,
+    TOOL_RESULT,
+    TURN,
+    USER_SIGNALS,
+    VERSION_FOLDER,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -150,7 +166,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """
     if "conversations" not in space.folders:
         return {}
-    ids = [name for name in process.store.folders(keys.prefix(space.space_id)) if _is_id(name)]
+    ids = [name for name in process.store.folders(TURN.prefix(space.space_id)) if _is_id(name)]
     if not ids:
         # A tombstone outlives all other objects of a conversation.
         return {}
@@ -191,9 +207,9 @@ def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
     keep = {known.version, known.building.version if known.building else known.version}
     recent = {item.version for item in known.retired if process.clock() - clock.parse(item.at) < summary_versions.KEPT}
     # The versions that a listing shows, not all numbers up to the highest: a forged document may hold any number.
-    folders = process.store.folders(keys.folder(space_id, conversation.conversation_id))
+    folders = process.store.folders(IN_CONVERSATION.prefix(space_id, conversation.conversation_id))
     # Higher versions were begun after the document was read.
-    parsed = [number for name in folders if (number := keys.parse_version(name)) and number <= known.highest]
+    parsed = [number for name in folders if (number := VERSION_FOLDER.last(name)) and number <= known.highest]
     doomed = [number for number in parsed if number not in keep | recent]
     for number in doomed:
         _remove(process, space_id, conversation.conversation_id, number)
@@ -204,37 +220,24 @@ def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
 
 
 def _remove(process: Process, space_id: str, conversation_id: str, number: int) -> None:
-    prefix = keys.version_prefix(space_id, conversation_id, number)
+    prefix = IN_VERSION.prefix(space_id, conversation_id, number)
     process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
 
 
-def kind(name: str) -> Reader | None:
-    """All documents of conversations, and the results of tools, which may be any JSON."""
-    key = f"x/{name}"
-    if keys.parse_turn(key):
-        return Turn.from_bytes
-    if boundary := keys.parse_boundary(key):
-        # A boundary is made again from the log and the parameters.
-        return (BlockBoundary if boundary.level == 1 else GroupBoundary).from_bytes
-    if keys.parse_summary(key):
-        return Summary.from_bytes
-    if keys.parse_capture(key):
-        return BlockCapture.from_bytes
-    if keys.is_user_signals(name):
-        return UserSignals.from_bytes
-    part = keys.parse_part(name)
-    return _PARTS.get(part[1]) if part else None
-
-
-_PARTS: dict[str, Reader] = {
-    "conversation": Conversation.from_bytes,
-    "versions": SummaryVersions.from_bytes,
-    "ids": Floor.from_bytes,
-    "jobs": SummariesJob.from_bytes,
-    "tools": ToolResult.from_bytes,
-}
-"""The readers by the name of the document, or of its folder."""
-
 MAINTAINABLE = Maintainable(
-    owns=keys.is_of_conversations, maintain=maintain, kind=kind, due={"conversation": start_due}
+    maintain=maintain,
+    due={"conversation": start_due},
+    objects={
+        TURN: Turn.from_bytes,
+        BLOCK_BOUNDARY: BlockBoundary.from_bytes,
+        BOUNDARY: GroupBoundary.from_bytes,
+        SUMMARY: Summary.from_bytes,
+        CAPTURE: BlockCapture.from_bytes,
+        USER_SIGNALS: UserSignals.from_bytes,
+        CONVERSATION: Conversation.from_bytes,
+        SUMMARY_VERSIONS: SummaryVersions.from_bytes,
+        MESSAGE_ID: Floor.from_bytes,
+        SUMMARIES_JOB: SummariesJob.from_bytes,
+        TOOL_RESULT: ToolResult.from_bytes,
+    },
 )

@@ -16,7 +16,7 @@ from livemem.errors import InvalidRequest
 from livemem.jobs import worker
 from livemem.jobs.worker import Worked
 from livemem.process import Process
-from livemem.store import conversation_keys as keys
+from livemem.store import keys
 from livemem.store.capability_check import require_conditional_writes
 
 Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"]

@@ -14,7 +14,8 @@ from livemem.conversations.turn import Turn
 from livemem.errors import NotFound, ObjectUnreadable
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import BY_CWD, TURN
 
 TurnOrder = Literal["newest", "oldest"]
 State = Literal["sealed", "pending"]
@@ -94,10 +95,9 @@ def page(
 
 def _ids(process: Process, space_id: str, cwd: str | None, host: str | None) -> list[str]:
     if cwd is None:
-        return sorted(process.store.folders(keys.prefix(space_id)), reverse=True)
-    named = conversations.host_name(host) if host else "", conversations.folder_name(cwd)
-    folder = keys.by_cwd_prefix(space_id, *named)
-    entries = (keys.parse_by_cwd(entry.key) for entry in process.store.scan(folder))
+        return sorted(process.store.folders(TURN.prefix(space_id)), reverse=True)
+    folder = BY_CWD.prefix(space_id, (conversations.host_name(host) if host else "") + conversations.folder_name(cwd))
+    entries = (BY_CWD.last(entry.key) for entry in process.store.scan(folder))
     # By their ids, which hold the time too: a page continues behind one of them.
     return sorted((entry for entry in entries if entry), reverse=True)
 

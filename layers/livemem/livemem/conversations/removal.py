@@ -9,9 +9,8 @@ from livemem.conversations import due
 from livemem.errors import NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys as keys
-from livemem.store import keys as all_keys
-from livemem.store import timing
+from livemem.store import keys, timing
+from livemem.store.bucket import BY_CWD, CONVERSATION, CONVERSATION_DELETED, IN_CONVERSATION, SEARCH_ORDER
 from livemem.store.objects import DELETE_BATCH, Entry
 
 logger = logging.getLogger(__name__)
@@ -36,7 +35,9 @@ def delete(process: Process, space_id: str, conversation_id: str) -> None:
         due.mark_at(process, space_id, conversation_id, process.clock())
         conversations.bury(process, space_id, conversation)
         process.store.delete_many(conversations.markers(space_id, conversation))
-    elif not _below(process.store.first(keys.folder(space_id, conversation_id)).entries, space_id, conversation_id):
+    elif not _below(
+        process.store.first(IN_CONVERSATION.prefix(space_id, conversation_id)).entries, space_id, conversation_id
+    ):
         raise NotFound("conversation", conversation_id)
     _clear_below(process, space_id, conversation_id)
     logger.info("conversation removed", extra={"space_id": space_id, "conversation_id": conversation_id})
@@ -44,7 +45,7 @@ def delete(process: Process, space_id: str, conversation_id: str) -> None:
 
 def _stays(space_id: str, conversation_id: str) -> set[str]:
     """The keys that stay of a deleted conversation for a while."""
-    return {keys.conversation(space_id, conversation_id), keys.deleted(space_id, conversation_id)}
+    return {CONVERSATION.key(space_id, conversation_id), CONVERSATION_DELETED.key(space_id, conversation_id)}
 
 
 def _below(entries: Collection[Entry], space_id: str, conversation_id: str) -> list[Entry]:
@@ -63,7 +64,11 @@ def clear(process: Process, space_id: str, conversation_id: str, but: Collection
     """Remove all objects below a conversation except for the keys `but`, and order the search to forget it."""
     for _ in range(ROUNDS):
         result = False
-        below = (entry for entry in process.store.scan(keys.folder(space_id, conversation_id)) if entry.key not in but)
+        below = (
+            entry
+            for entry in process.store.scan(IN_CONVERSATION.prefix(space_id, conversation_id))
+            if entry.key not in but
+        )
         for batch in _batches(below):
             result = True
             process.store.delete_many([entry.key for entry in batch])
@@ -87,7 +92,7 @@ def forget(process: Process, space_id: str, order_id: str) -> None:
     """Order that the indexer removes the snapshots and vectors of removed documents: 1 PUT. The sweep makes sure that
     it happens.
     """
-    process.store.put(all_keys.search_order(space_id, order_id), b"")
+    process.store.put(SEARCH_ORDER.key(space_id, order_id), b"")
     with suppress(StoreUnavailable):
         process.enqueue("indexer", {"space_id": space_id})
 
@@ -97,7 +102,7 @@ def go_on(process: Process, space_id: str, conversation_id: str) -> bool:
 
     1 LIST. Where there are such objects, 2 PUTs, 2 LISTs and 1 DeleteObjects per 1,000 objects more.
     """
-    entries = list(process.store.scan(keys.folder(space_id, conversation_id)))
+    entries = list(process.store.scan(IN_CONVERSATION.prefix(space_id, conversation_id)))
     came = _below(entries, space_id, conversation_id)
     if came:
         _clear_below(process, space_id, conversation_id)
@@ -117,14 +122,14 @@ def clear_orphans(process: Process, space_id: str, names: Sequence[str], living:
     for name in names:
         if name in living:
             continue
-        entries = list(process.store.scan(keys.folder(space_id, name)))
+        entries = list(process.store.scan(IN_CONVERSATION.prefix(space_id, name)))
         if entries and _is_over(entries) and not conversations.find(process, space_id, name):
             clear(process, space_id, name)
             count += 1
     stray = [
         entry.key
         for entry in process.store.scan(f"{space_id}/_by_cwd/")
-        if (parsed := keys.parse_by_cwd(entry.key)) and parsed not in living and entry.age > REMAINS_AFTER
+        if (parsed := BY_CWD.last(entry.key)) and parsed not in living and entry.age > REMAINS_AFTER
     ]
     for start in range(0, len(stray), DELETE_BATCH):
         process.store.delete_many(stray[start : start + DELETE_BATCH])

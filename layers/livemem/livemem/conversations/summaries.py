@@ -18,8 +18,8 @@ from livemem.conversations.summary_versions import At
 from livemem.errors import LiveMemoryError
 from livemem.llm.usage import Usage
 from livemem.process import Process, Timer
-from livemem.store import conversation_keys as keys
-from livemem.store import listing
+from livemem.store import keys, listing
+from livemem.store.bucket import BOUNDARY, IN_VERSION, SUMMARY, BoundaryKey, SummaryKey
 from livemem.store.objects import Entry
 from livemem.store.stored_documents import Count, Line, Moment, NoteId, Number, StoredDocument
 from livemem.text.speakers import all_said_by
@@ -165,9 +165,9 @@ def read(process: Process, at: At) -> Layers:
     numbers: dict[int, set[int]] = {level: set() for level in keys.LEVELS}
     found: dict[int, dict[int, list[str]]] = {level: defaultdict(list) for level in keys.LEVELS}
     etags = {}
-    for entry in _listed(process, keys.version_prefix(at.space_id, at.conversation_id, at.version)):
+    for entry in _listed(process, IN_VERSION.prefix(at.space_id, at.conversation_id, at.version)):
         etags[entry.key] = entry.etag
-        boundary, summary = keys.parse_boundary(entry.key), keys.parse_summary(entry.key)
+        boundary, summary = BOUNDARY.parse_as(BoundaryKey, entry.key), SUMMARY.parse_as(SummaryKey, entry.key)
         if boundary:
             numbers[boundary.level].add(boundary.number)
         elif summary:

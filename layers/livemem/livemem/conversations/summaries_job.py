@@ -17,9 +17,8 @@ from livemem.jobs import job as jobs
 from livemem.jobs.describable import Describable, Description
 from livemem.jobs.job import Job
 from livemem.process import Process
-from livemem.store import conversation_keys as keys
-from livemem.store import keys as all_keys
-from livemem.store import stored
+from livemem.store import keys, stored
+from livemem.store.bucket import SUMMARIES_JOB
 from livemem.store.objects import Object
 from livemem.store.stored_documents import Count, Finite, Line
 
@@ -92,7 +91,7 @@ def new(
 
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> SummariesJob | None:
     """The job, or None: 1 GET. Raises InvalidName, ObjectUnreadable."""
-    item = process.store.get(keys.job(space_id, conversation_id, job_id))
+    item = process.store.get(SUMMARIES_JOB.key(space_id, conversation_id, job_id))
     return _described(process, item) if item else None
 
 
@@ -112,7 +111,7 @@ def _tolerated(process: Process, item: Object, missing: list[str] | None) -> Sum
 
 def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> SummariesJob:
     """The job: 2 GETs. Raises InvalidName, NotFound."""
-    all_keys.check_ulid("job_id", job_id)
+    keys.check_ulid("job_id", job_id)
     conversations.load(process, space_id, conversation_id)
     result = find(process, space_id, conversation_id, job_id)
     if not result:
@@ -136,11 +135,11 @@ def page(
     Raises InvalidName, NotFound.
     """
     conversations.load(process, space_id, conversation_id)
-    entries = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
-    ids = sorted((parsed for entry in entries if (parsed := keys.parse_job(entry.key))), reverse=True)
+    entries = process.store.scan(SUMMARIES_JOB.prefix(space_id, conversation_id))
+    ids = sorted((parsed for entry in entries if (parsed := SUMMARIES_JOB.last(entry.key))), reverse=True)
     ids = [item for item in ids if after is None or item < after]
     batch = ids[:limit]
-    items = process.store.get_many([keys.job(space_id, conversation_id, item) for item in batch])
+    items = process.store.get_many([SUMMARIES_JOB.key(space_id, conversation_id, item) for item in batch])
     read = [_tolerated(process, item, missing) for item in items if item]
     return [item for item in read if item], batch[-1] if len(ids) > limit else None
 
@@ -160,8 +159,8 @@ def described(process: Process, _: Principal, space_id: str, name: str) -> Descr
 def listing(process: Process, space_id: str, conversation_id: str) -> Iterable[tuple[int, str]]:
     """The jobs of one conversation, the newest first: 1 LIST per 1,000. No list covers all conversations."""
     keys.check_conversation_id(conversation_id)
-    entries = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
-    ids = describable.by_moment(parsed for entry in entries if (parsed := keys.parse_job(entry.key)))
+    entries = process.store.scan(SUMMARIES_JOB.prefix(space_id, conversation_id))
+    ids = describable.by_moment(parsed for entry in entries if (parsed := SUMMARIES_JOB.last(entry.key)))
     return ((moment, name(conversation_id, job_id)) for moment, job_id in ids)
 
 

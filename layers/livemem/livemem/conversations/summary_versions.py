@@ -14,8 +14,8 @@ from livemem.conversations.parameters import Parameters, Profile
 from livemem.errors import ConversationBroken, NotFound
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import conversation_keys as keys
 from livemem.store import stored
+from livemem.store.bucket import BOUNDARY, CAPTURE, SUMMARY, SUMMARY_VERSIONS
 from livemem.store.stored import Read, Revised, Stored
 from livemem.store.stored_documents import Count, Moment, StoredDocument
 
@@ -93,7 +93,7 @@ class Standing:
 
 def read(process: Process, space_id: str, conversation: Conversation) -> Standing:
     """The versions of the conversation: 1 GET."""
-    key = keys.summary_versions(space_id, conversation.conversation_id)
+    key = SUMMARY_VERSIONS.key(space_id, conversation.conversation_id)
     return Standing(space_id, conversation, stored.find(process.store, key, reading(process)))
 
 
@@ -116,7 +116,7 @@ def begin(
             return None
         if summary_versions.highest == MOST:
             # No service made so many versions: the document was forged.
-            key = keys.summary_versions(standing.space_id, standing.conversation.conversation_id)
+            key = SUMMARY_VERSIONS.key(standing.space_id, standing.conversation.conversation_id)
             raise unreadable.error(key, ConversationBroken)
         fresh = SummaryVersion(
             version=summary_versions.highest + 1, profile=profile, parameters=parameters, job_id=job_id
@@ -166,7 +166,7 @@ def _update(
 ) -> Standing:
     """Apply a change to the newest document, and again after each lost race: 1 PUT, none where nothing changes."""
     space_id, conversation = standing.space_id, standing.conversation
-    key = keys.summary_versions(space_id, conversation.conversation_id)
+    key = SUMMARY_VERSIONS.key(space_id, conversation.conversation_id)
     document = stored.update(
         process.store,
         key,
@@ -203,15 +203,15 @@ class At:
 
     def boundary_key(self, level: int, number: int) -> str:
         """The key of a boundary."""
-        return keys.boundary(self.space_id, self.conversation_id, self.version, level, number)
+        return BOUNDARY.key(self.space_id, self.conversation_id, self.version, level, number)
 
     def capture_key(self, number: int) -> str:
         """The key of the notes that a block names."""
-        return keys.capture(self.space_id, self.conversation_id, self.version, number)
+        return CAPTURE.key(self.space_id, self.conversation_id, self.version, number)
 
     def summary_key(self, level: int, number: int, name: str) -> str:
         """The key of a summary."""
-        return keys.summary(self.space_id, self.conversation_id, self.version, level, number, name)
+        return SUMMARY.key(self.space_id, self.conversation_id, self.version, level, number, name)
 
 
 def write_boundary(process: Process, at: At, level: int, number: int, boundary: S) -> S:

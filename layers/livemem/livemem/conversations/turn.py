@@ -15,7 +15,7 @@ from livemem.conversations.conversation import TurnIndex
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import conversation_keys as keys
+from livemem.store.bucket import TOOL_RESULT
 from livemem.store.stored_documents import Count, Finite, Line, Moment, StoredDocument
 from livemem.text.redaction import Redaction
 from livemem.text.speakers import check_speaker, said_by
@@ -346,7 +346,7 @@ def with_results(process: Process, space_id: str, conversation_id: str, turn: Tu
         call = turn.tool_calls[place]
         if call.result_size is None:
             return call
-        item = process.store.get(keys.tool_result(space_id, conversation_id, turn.turn_index, place))
+        item = process.store.get(TOOL_RESULT.key(space_id, conversation_id, turn.turn_index, place))
         result = unreadable.tolerated(process, ToolResult, item) if item else None
         return call.model_copy(update={"result": result.value}) if result else call
 

@@ -34,8 +34,8 @@ from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.store import conversation_keys as keys
-from livemem.store import keys as all_keys
+from livemem.store import keys
+from livemem.store.bucket import SUMMARIES_JOB, TURN
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -60,7 +60,7 @@ def carry_out(
 
     Raises KeyError for an unknown kind, InvalidName, and so that Lambda tries again StoreUnavailable and StillAtWork.
     """
-    space_id = all_keys.check_space_id(payload["space_id"])
+    space_id = keys.check_space_id(payload["space_id"])
     if "kind" not in payload:
         conversation_id = keys.check_conversation_id(payload["conversation_id"])
         result = Waited(waited, in_line=bool(payload.get(shares.IN_LINE)))
@@ -113,7 +113,7 @@ def hear(
 
     Raises as carry_out. StillAtWork is raised after all of them were looked at.
     """
-    parsed = (keys.parse_turn(key) for key in event_keys)
+    parsed = (TURN.parse(key) for key in event_keys)
     fromkeys = dict.fromkeys(item[:2] for item in parsed if item)
     done, waits = [], None
     for fromkey in fromkeys:
@@ -325,7 +325,7 @@ class _SummaryJobs(Kind[SummariesJob]):
     swept = True
 
     def key(self, space_id: str, job_id: str, subject: str | None = None) -> str:
-        return keys.job(space_id, subject or "", job_id)
+        return SUMMARIES_JOB.key(space_id, subject or "", job_id)
 
     def is_final(self, error: LiveMemoryError) -> bool:
         # A retry would meet the same error.

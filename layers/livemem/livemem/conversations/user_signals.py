@@ -26,8 +26,8 @@ from livemem.conversations.turn import Turn
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import conversation_keys as keys
 from livemem.store import stored
+from livemem.store.bucket import USER_SIGNALS
 from livemem.store.keys import RUN_ID
 from livemem.store.objects import Object
 from livemem.store.stored import Revised
@@ -121,7 +121,7 @@ def note(process: Process, at: At, user: str, number: int, name: str, until: str
     try:
         stored.update(
             process.store,
-            keys.user_signals(at.space_id, user),
+            USER_SIGNALS.key(at.space_id, user),
             named,
             process.new_id,
             read=lambda user_signal: _readable(process, user_signal),
@@ -148,7 +148,7 @@ def heard(process: Process, space_id: str, user: str) -> list[Heard]:
     1 GET. Where there is a document, 2 GETs more for each conversation that it names, and 1 GET for each of up to SHOWN
     summaries that this process has not read before. Raises StoreUnavailable.
     """
-    item = process.store.get(keys.user_signals(space_id, user))
+    item = process.store.get(USER_SIGNALS.key(space_id, user))
     known = _readable(process, item).newest if item else []
     ids = list(dict.fromkeys(user_signal.conversation_id for user_signal in known))
     results = dict(zip(ids, process.store.map(lambda entry: _current(process, space_id, entry), ids), strict=True))

@@ -12,7 +12,7 @@ from livemem.llm.contract import ContractError, Part
 from livemem.memories import memory as memories
 from livemem.memories import ttl as ttls
 from livemem.rooms.message import UNKNOWN, Message
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.text.speakers import fitting
 
 MOST = 40
@@ -24,7 +24,7 @@ ANSWER_TOKENS = 500
 class ExtractedMemory(Part):
     """One memory, with the numbers of the messages that it rests on."""
 
-    kind: Kind
+    kind: MemoryKind
     category: str | None = None
     content: str
     subjects: list[str] = []

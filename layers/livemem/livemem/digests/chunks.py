@@ -25,8 +25,8 @@ from livemem.process import Process
 from livemem.rooms import message as messages
 from livemem.rooms.digested import Chunk, Input
 from livemem.rooms.message import Message
-from livemem.store import room_keys as keys
-from livemem.store.memory_keys import Kind
+from livemem.store.bucket import DEAD_LETTER, EXTRACT, FAILED_TRY, IN_SPACE, STORED_FACTS, message_name
+from livemem.store.keys import MemoryKind
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ AT_ONCE = 4
 TRIES = 3
 GOALS = 2
 """Most goals that a whole digest stores."""
-KNOWN: tuple[tuple[Kind, int], ...] = (("fact", 20), ("self", 5), ("goal", 5))
+KNOWN: tuple[tuple[MemoryKind, int], ...] = (("fact", 20), ("self", 5), ("goal", 5))
 """How many of the nearest memories the model sees beside a chunk, by kind."""
 QUERY_BYTES = 8_000
 LATER = "The messages stay in their rooms. They are digested on the next day, or as soon as more tokens are available."
@@ -88,7 +88,7 @@ class DigestTask:
             return facts, 0
         with self._lock:
             if self._goals is None:
-                answers = [keys.extract(self.space_id, self.slot, number) for number in sorted(progress.extracts)]
+                answers = [EXTRACT.key(self.space_id, self.slot, number) for number in sorted(progress.extracts)]
                 self._goals = sum(answer.goals for answer in digest_progress.counted(self.process, answers, Extract))
             room = max(0, GOALS - self._goals)
             admitted: list[ExtractedFact] = []
@@ -172,10 +172,10 @@ def _pauses(error: NoAnswer) -> bool:
 
 def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
     """The existing messages of a chunk: 1 GET each, in parallel."""
-    items = process.store.get_many([keys.named(space_id, name) for name in chunk.messages])
+    items = process.store.get_many([IN_SPACE.key(space_id, name) for name in chunk.messages])
     result = []
     for name, item in zip(chunk.messages, items, strict=True):
-        parsed = keys.parse_message(keys.named(space_id, name))
+        parsed = message_name(IN_SPACE.key(space_id, name))
         if item and parsed:
             result.append(DeadMessage(name=name, message=messages.read(parsed, item)))
     # Names give no order within a second.
@@ -202,7 +202,7 @@ def _ask(task: DigestTask, chunk: Chunk, number: int, progress: ChunkProgress) -
             usage=meter.used,
             at=clock.iso_millis(process.clock()),
         )
-        digest_progress.write(process, keys.extract(task.space_id, task.slot, number), extract)
+        digest_progress.write(process, EXTRACT.key(task.space_id, task.slot, number), extract)
     task.spend(meter.used)
 
 
@@ -223,7 +223,7 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
     Each has an id made of its place, so that a repeat changes nothing.
     """
     process, where = task.process, (task.space_id, task.slot, number)
-    extract = digest_progress.read(process, keys.extract(*where), Extract)
+    extract = digest_progress.read(process, EXTRACT.key(*where), Extract)
     if extract and extract.given_up:
         _keep_apart(task, chunk, number, extract.given_up)
         return False
@@ -242,7 +242,7 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
     results = [result for result in done if not isinstance(result, Failed)]
     new = len([result for result in results if result.fresh])
     counted = StoredFacts(new=new, merged=len(results) - new, refused=len(refused))
-    digest_progress.write(process, keys.stored(*where), counted)
+    digest_progress.write(process, STORED_FACTS.key(*where), counted)
     return True
 
 
@@ -252,7 +252,7 @@ def _note_try(task: DigestTask, number: int, count: int, error: NoAnswer) -> int
     The record is written once. Workers of the same try share it.
     """
     noted = Try(code=error.code, detail=error.detail, usage=error.used, at=clock.iso_millis(task.process.clock()))
-    digest_progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
+    digest_progress.write(task.process, FAILED_TRY.key(task.space_id, task.slot, number, count), noted)
     return count
 
 
@@ -265,7 +265,7 @@ def _give_up(task: DigestTask, chunk: Chunk, number: int, error: NoAnswer) -> bo
         at=clock.iso_millis(task.process.clock()),
         given_up=GivenUp(code=error.code, detail=error.detail),
     )
-    standing = digest_progress.write(task.process, keys.extract(task.space_id, task.slot, number), document)
+    standing = digest_progress.write(task.process, EXTRACT.key(task.space_id, task.slot, number), document)
     if standing.given_up:
         _keep_apart(task, chunk, number, standing.given_up)
     return standing.given_up is not None
@@ -280,7 +280,7 @@ def _keep_apart(task: DigestTask, chunk: Chunk, number: int, why: GivenUp) -> No
         at=clock.iso_millis(task.process.clock()),
         messages=said_in(task.process, task.space_id, chunk),
     )
-    digest_progress.write(task.process, keys.dead(task.space_id, task.slot, number), dead)
+    digest_progress.write(task.process, DEAD_LETTER.key(task.space_id, task.slot, number), dead)
     task.work.counts["dead_letters"] += 1
     logger.error(
         "a chunk of messages was given up",

@@ -16,9 +16,8 @@ from livemem.errors import PreconditionLost
 from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import keys as all_keys
-from livemem.store import room_keys as keys
-from livemem.store import stored
+from livemem.store import keys, stored
+from livemem.store.bucket import CURRENT_DIGEST, IN_DIGEST
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
 from livemem.store.stored_documents import Line
@@ -60,7 +59,7 @@ def find(process: Process, space_id: str) -> Stored[CurrentDigest]:
     If it cannot be read, or is a copy from another space, it is derived from the documents of digests (1 LIST per
     1,000). The next write replaces it.
     """
-    key = keys.open_slot(space_id)
+    key = CURRENT_DIGEST.key(space_id)
     current = stored.find(process.store, key, lambda item: _read(process, space_id, item))
     return current or Stored(key, _none(process, space_id), "")
 
@@ -82,9 +81,9 @@ def _read(process: Process, space_id: str, item: Object) -> CurrentDigest:
 def begun(process: Process, space_id: str) -> CurrentDigest:
     """The newest digest that has an input and no end, as a job. Without one, a job with an empty slot."""
     names: dict[str, set[str]] = {}
-    for entry in process.store.scan(keys.digests_prefix(space_id)):
-        if parsed := keys.parse_digest(entry.key):
-            names.setdefault(parsed[0], set()).add(parsed[1])
+    for entry in process.store.scan(IN_DIGEST.prefix(space_id)):
+        if parsed := IN_DIGEST.parse(entry.key):
+            names.setdefault(parsed[1], set()).add(parsed[2])
     slot = max(
         (slot for slot, files in names.items() if "input.json" in files and "done.json" not in files), default=""
     )
@@ -113,4 +112,4 @@ def order(process: Process, space_id: str, slot: str) -> str:
 
 def later(slot: str) -> str:
     """The slot of the next second."""
-    return all_keys.compact_time(keys.slot_moment(slot) + timedelta(seconds=1))
+    return keys.compact_time(keys.slot_moment(slot) + timedelta(seconds=1))

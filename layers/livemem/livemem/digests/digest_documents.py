@@ -6,14 +6,14 @@ from livemem.llm.usage import Usage
 from livemem.memories.memory import MemoryDraft
 from livemem.rooms.digested import Ending
 from livemem.rooms.message import Message, MessageKey
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.store.stored_documents import Count, Line, Moment, StoredDocument
 
 
 class ExtractedFact(StoredDocument):
     """A memory of a chunk, and the ids of the messages that it rests on."""
 
-    kind: Kind
+    kind: MemoryKind
     category: str | None = None
     content: str
     subjects: list[str] = []

@@ -12,9 +12,9 @@ from livemem.process import Process
 from livemem.rooms import digested, reading
 from livemem.rooms.digested import Chunk, DigestedMessage, Input
 from livemem.spaces import unreadable
-from livemem.store import room_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import DIGEST_INPUT, ROOM_MESSAGE, MessageName, message_name
 from livemem.store.objects import Entry
-from livemem.store.room_keys import MessageName
 
 MOST = 5_000
 """Messages of one digest, at most."""
@@ -29,7 +29,7 @@ Listed = tuple[MessageName, Entry]
 
 def find(process: Process, space_id: str, slot: str) -> Input | None:
     """The input of the digest, or None if it is not written yet: 1 GET. Raises ObjectUnreadable."""
-    item = process.store.get(keys.digest_input(space_id, slot))
+    item = process.store.get(DIGEST_INPUT.key(space_id, slot))
     return unreadable.parsed(process, Input, item) if item else None
 
 
@@ -41,12 +41,12 @@ def ensure(process: Process, space_id: str, slot: str) -> Input:
     existing = find(process, space_id, slot)
     if existing:
         return existing
-    return digest_progress.write(process, keys.digest_input(space_id, slot), _gather(process, space_id, slot))
+    return digest_progress.write(process, DIGEST_INPUT.key(space_id, slot), _gather(process, space_id, slot))
 
 
 def _gather(process: Process, space_id: str, slot: str) -> Input:
     now = process.clock()
-    rooms = [name for name in process.store.folders(keys.rooms_prefix(space_id)) if keys.ROOM.fullmatch(name)]
+    rooms = [name for name in process.store.folders(ROOM_MESSAGE.prefix(space_id)) if keys.ROOM.fullmatch(name)]
     # Digested messages are skipped, so more of a room may be read than a digest takes.
     taken = digested.since(process, space_id, now - digested.REMEMBERED)
     per_room = process.store.map(lambda room: _of_room(process, space_id, room, taken), rooms)
@@ -98,6 +98,6 @@ def waits_since(process: Process, space_id: str) -> datetime | None:
     It is the message's own time, at the latest the time of writing. So a message posted after its hour is still found
     due. Only the first 1,000 keys are read.
     """
-    entries = process.store.first(keys.rooms_prefix(space_id)).entries
-    pairs = [(entry, name) for entry in entries if (name := keys.parse_message(entry.key))]
+    entries = process.store.first(ROOM_MESSAGE.prefix(space_id)).entries
+    pairs = [(entry, name) for entry in entries if (name := message_name(entry.key))]
     return min((min(name.moment, entry.last_modified) for entry, name in pairs), default=None)

@@ -8,8 +8,8 @@ from livemem.digests.digest_documents import DigestDone
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import room_keys as keys
 from livemem.store import stored as storing
+from livemem.store.bucket import DEAD_LETTER, DIGEST_DONE, EXTRACT, FAILED_TRY, IN_DIGEST, STORED_FACTS
 from livemem.store.stored_documents import StoredDocument
 
 D = TypeVar("D", bound=StoredDocument)
@@ -43,19 +43,18 @@ class ChunkProgress:
 def look(process: Process, space_id: str, slot: str) -> ChunkProgress:
     """The progress of the digest: 1 LIST per 1,000 of its documents."""
     progress = ChunkProgress()
-    for entry in process.store.scan(keys.digest_prefix(space_id, slot)):
-        parsed = keys.parse_digest(entry.key)
-        if not parsed:
-            continue
-        name = parsed[1]
-        if name == "done.json":
-            progress.done = True
-        elif (part := keys.parse_part(name)) is not None:
-            (progress.extracts if part[0] == "extract" else progress.stored).add(part[1])
-        elif (chunk := keys.parse_dead(name)) is not None:
-            progress.dead.add(chunk)
-        elif (attempt := keys.parse_try(name)) is not None:
-            progress.tries[attempt[0]] = max(progress.tries.get(attempt[0], 0), attempt[1])
+    for entry in process.store.scan(IN_DIGEST.prefix(space_id, slot)):
+        for kind, chunks in (
+            (EXTRACT, progress.extracts),
+            (STORED_FACTS, progress.stored),
+            (DEAD_LETTER, progress.dead),
+        ):
+            if (chunk := kind.last(entry.key)) is not None:
+                chunks.add(chunk)
+        if attempt := FAILED_TRY.parse(entry.key):
+            *_, chunk, number = attempt
+            progress.tries[chunk] = max(progress.tries.get(chunk, 0), number)
+        progress.done = progress.done or DIGEST_DONE.parse(entry.key) is not None
     return progress
 
 
@@ -85,12 +84,12 @@ def readable(process: Process, key: str, kind: type[D], missing: list[str] | Non
 
 def find_done(process: Process, space_id: str, slot: str) -> DigestDone | None:
     """How the digest ended, or None: 1 GET. Raises ObjectUnreadable."""
-    return read(process, keys.done(space_id, slot), DigestDone)
+    return read(process, DIGEST_DONE.key(space_id, slot), DigestDone)
 
 
 def is_done(process: Process, space_id: str, slot: str) -> bool:
     """Whether the digest has ended, even if its end cannot be read: 1 GET."""
-    return process.store.get(keys.done(space_id, slot)) is not None
+    return process.store.get(DIGEST_DONE.key(space_id, slot)) is not None
 
 
 def counted(process: Process, object_keys: Iterable[str], kind: type[D]) -> list[D]:

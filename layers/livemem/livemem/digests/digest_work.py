@@ -28,8 +28,8 @@ from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import keys as all_keys
-from livemem.store import room_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import CURRENT_DIGEST, DIGEST_DONE, EXTRACT, FAILED_TRY, IN_SPACE, STORED_FACTS
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -71,7 +71,7 @@ def carry_out(process: Process, space_id: str, order: DigestOrder, deadline: dat
     Raises StillAtWork, so that Lambda tries again, if a digest by hand must wait for another worker, or if nobody can
     tell whether that worker lives (LeaseTaken.fails).
     """
-    all_keys.check_space_id(space_id)
+    keys.check_space_id(space_id)
     require_conditional_writes(process.store)
     try:
         meta = heads.refresh(process, space_id).meta
@@ -100,7 +100,7 @@ def carry_out(process: Process, space_id: str, order: DigestOrder, deadline: dat
 def latest_slot(process: Process, meta: Meta) -> str:
     """The slot of the space that was due last."""
     hours = digest_times.hours(process.settings.digest_hours)
-    return all_keys.compact_time(digest_times.latest(process.clock(), heads.zone_of(process, meta), hours))
+    return keys.compact_time(digest_times.latest(process.clock(), heads.zone_of(process, meta), hours))
 
 
 def next_due(process: Process, meta: Meta) -> datetime:
@@ -110,7 +110,7 @@ def next_due(process: Process, meta: Meta) -> datetime:
 
 
 def _wanted(process: Process, meta: Meta, order: DigestOrder) -> str:
-    now = all_keys.compact_time(process.clock())
+    now = keys.compact_time(process.clock())
     return order.slot or (now if order.forced else latest_slot(process, meta))
 
 
@@ -171,8 +171,8 @@ def _digest(work: Work[CurrentDigest]) -> End:
             raise OutOfTime("Its other chunks are left to another invocation.")
         _settle_similar(task)
         # Exactly the messages of the input: all are in memories by now, or in dead letters.
-        process.store.delete_many([keys.named(space_id, name) for name in source.names()])
-        done = digest_progress.write(process, keys.done(space_id, slot), _counted(task, source, progress))
+        process.store.delete_many([IN_SPACE.key(space_id, name) for name in source.names()])
+        done = digest_progress.write(process, DIGEST_DONE.key(space_id, slot), _counted(task, source, progress))
     work.counts["more"] += done.more
     return End(changes={"progress": Progress(done=done.chunks, total=done.chunks), "usage": done.usage})
 
@@ -190,13 +190,13 @@ def _settle_similar(task: DigestTask) -> None:
 
 def _counted(task: DigestTask, source: Input, progress: digest_progress.ChunkProgress) -> DigestDone:
     process, space_id, slot = task.process, task.space_id, task.slot
-    answers = [keys.extract(space_id, slot, number) for number in sorted(progress.extracts)]
+    answers = [EXTRACT.key(space_id, slot, number) for number in sorted(progress.extracts)]
     tried = [
-        keys.failed_try(space_id, slot, number, k + 1)
+        FAILED_TRY.key(space_id, slot, number, k + 1)
         for number, most in sorted(progress.tries.items())
         for k in range(most)
     ]
-    stored = [keys.stored(space_id, slot, number) for number in sorted(progress.stored)]
+    stored = [STORED_FACTS.key(space_id, slot, number) for number in sorted(progress.stored)]
     facts = digest_progress.counted(process, stored, StoredFacts)
     used = [answer.usage for answer in digest_progress.counted(process, answers, Extract)]
     used += [attempt.usage for attempt in digest_progress.counted(process, tried, Try)]
@@ -228,7 +228,7 @@ class _Digests(Kind[CurrentDigest]):
     swept = True
 
     def key(self, space_id: str, _job_id: str, _subject: str | None = None) -> str:
-        return keys.open_slot(space_id)
+        return CURRENT_DIGEST.key(space_id)
 
     def place(self, job: CurrentDigest) -> LeasePlace:
         return places.of_digest(job.space_id, job.job_id)

@@ -13,8 +13,7 @@ from livemem.jobs import worker
 from livemem.process import Process, Timer
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.store import keys as all_keys
-from livemem.store import room_keys as keys
+from livemem.store import keys
 from livemem.store.capability_check import require_conditional_writes
 
 logger = logging.getLogger(__name__)
@@ -140,6 +139,6 @@ def start(process: Process, space_id: str) -> str:
     """
     heads.load(process, space_id)
     require_conditional_writes(process.store)
-    slot = current_digest.order(process, space_id, all_keys.compact_time(process.clock()))
+    slot = current_digest.order(process, space_id, keys.compact_time(process.clock()))
     worker.queue(process, KIND, space_id, slot, by_hand=True)
     return slot

@@ -6,11 +6,21 @@ from datetime import timedelta
 from livemem.digests import current_digest, digest_times, reading
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
-from livemem.jobs.maintainable import HealthProblem, Maintainable, Reader, Space
+from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.rooms.digested import Input
-from livemem.store import keys as all_keys
-from livemem.store import room_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import (
+    CURRENT_DIGEST,
+    DEAD_LETTER,
+    DIGEST_CLAIM,
+    DIGEST_DONE,
+    DIGEST_INPUT,
+    EXTRACT,
+    FAILED_TRY,
+    IN_DIGEST,
+    STORED_FACTS,
+)
 
 AT_ONCE = 50
 """Digests that one call removes."""
@@ -27,8 +37,8 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """
     if "_digests" not in space.folders:
         return {}
-    oldest = all_keys.compact_time(process.clock() - timedelta(days=process.settings.run_retention_days))
-    names = process.store.folders(keys.digests_prefix(space.space_id))
+    oldest = keys.compact_time(process.clock() - timedelta(days=process.settings.run_retention_days))
+    names = process.store.folders(IN_DIGEST.prefix(space.space_id))
     old = sorted(slot for slot in names if keys.SLOT.fullmatch(slot) and slot < oldest)
     removed = sum(_remove(process, space.space_id, slot) for slot in old[:AT_ONCE])
     return {"digests_removed": float(removed)} if removed else {}
@@ -36,15 +46,15 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 def _remove(process: Process, space_id: str, slot: str) -> bool:
     """Remove an ended digest, unless it holds dead letters. Returns whether it was removed."""
-    object_keys = [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot))]
-    names = [parsed[1] for key in object_keys if (parsed := keys.parse_digest(key))]
+    object_keys = [entry.key for entry in process.store.scan(IN_DIGEST.prefix(space_id, slot))]
+    done = DIGEST_DONE.key(space_id, slot)
     # If another digest began before this one, only its lease exists.
-    is_over = "done.json" in names or set(names) == {"claim.json"}
-    if not is_over or any(keys.parse_dead(name) is not None for name in names):
+    is_over = done in object_keys or object_keys == [DIGEST_CLAIM.key(space_id, slot)]
+    if not is_over or any(DEAD_LETTER.parse(key) for key in object_keys):
         return False
-    # `done.json` is removed last. Without it the rest would look like a running digest.
-    process.store.delete_many([key for key in object_keys if key != keys.done(space_id, slot)])
-    process.store.delete(keys.done(space_id, slot))
+    # The end is removed last. Without it the rest would look like a running digest.
+    process.store.delete_many([key for key in object_keys if key != done])
+    process.store.delete(done)
     return True
 
 
@@ -86,11 +96,10 @@ def overdue_after(hours: Sequence[int]) -> int:
 
 def _given_up(process: Process, space: Space) -> list[HealthProblem]:
     """The problem of chunks that were given up in the last week: 1 LIST, seldom more."""
-    prefix = keys.digests_prefix(space.space_id)
-    since = all_keys.compact_time(process.clock() - SHOWN_FOR)
+    prefix = IN_DIGEST.prefix(space.space_id)
+    since = keys.compact_time(process.clock() - SHOWN_FOR)
     entries = process.store.scan(prefix, start_after=f"{prefix}{since}")
-    digests = [parsed for entry in entries if (parsed := keys.parse_digest(entry.key))]
-    dead = [slot for slot, rest in digests if keys.parse_dead(rest) is not None]
+    dead = [parsed[1] for entry in entries if (parsed := DEAD_LETTER.parse(entry.key))]
     if not dead:
         return []
     detail = (
@@ -100,30 +109,16 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
     return [HealthProblem(space.space_id, "digest_chunks_dead", detail)]
 
 
-def kind(name: str) -> Reader | None:
-    """The kind of a digest's document. None for leases, because nothing depends on them."""
-    if name == keys.OPEN:
-        return CurrentDigest.from_bytes
-    parsed = keys.parse_digest(f"x/{name}")
-    if not parsed or parsed[1] == "claim.json":
-        return None
-    if parsed[1] in _DOCUMENTS:
-        return _DOCUMENTS[parsed[1]]
-    if keys.parse_dead(parsed[1]) is not None:
-        return DeadLetter.from_bytes
-    if keys.parse_try(parsed[1]):
-        return Try.from_bytes
-    part = keys.parse_part(parsed[1])
-    return part and _PARTS[part[0]]
-
-
-_DOCUMENTS: dict[str, Reader] = {
-    "input.json": Input.from_bytes,
-    "done.json": DigestDone.from_bytes,
-}
-_PARTS: dict[str, Reader] = {
-    "extract": Extract.from_bytes,
-    "stored": StoredFacts.from_bytes,
-}
-
-MAINTAINABLE = Maintainable(owns=keys.is_of_digests, maintain=maintain, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(
+    maintain=maintain,
+    problems=problems,
+    objects={
+        CURRENT_DIGEST: CurrentDigest.from_bytes,
+        DIGEST_INPUT: Input.from_bytes,
+        DIGEST_DONE: DigestDone.from_bytes,
+        EXTRACT: Extract.from_bytes,
+        STORED_FACTS: StoredFacts.from_bytes,
+        DEAD_LETTER: DeadLetter.from_bytes,
+        FAILED_TRY: Try.from_bytes,
+    },
+)

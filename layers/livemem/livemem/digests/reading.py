@@ -17,7 +17,8 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.spaces import head as heads
-from livemem.store import room_keys as keys
+from livemem.store import keys
+from livemem.store.bucket import DEAD_LETTER, DIGEST_DONE, DIGEST_INPUT, IN_DIGEST
 
 WAITS = "The digest waits after a failure, and continues by itself."
 
@@ -66,7 +67,7 @@ def page(process: Process, space_id: str, *, limit: int, after: str | None = Non
     if after is not None:
         keys.check_slot(after)
     current = current_digest.find(process, space_id).value
-    names = process.store.folders(keys.digests_prefix(space_id))
+    names = process.store.folders(IN_DIGEST.prefix(space_id))
     slots = {slot for slot in names if keys.SLOT.fullmatch(slot)} | {current.ordered or "", current.open_slot or ""}
     behind = sorted((slot for slot in slots if slot and (after is None or slot < after)), reverse=True)
     batch = behind[:limit]
@@ -100,11 +101,10 @@ def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> 
 
 def dead_letters(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadLetter]:
     """The same chunks with their messages. The keys of unreadable ones are added to `missing`."""
-    entries = process.store.scan(keys.dead_prefix(space_id, slot))
-    parsed = [keys.parse_digest(entry.key) for entry in entries]
-    numbers = [chunk for name in parsed if name and (chunk := keys.parse_dead(name[1])) is not None]
+    entries = process.store.scan(DEAD_LETTER.prefix(space_id, slot))
+    numbers = [chunk for entry in entries if (chunk := DEAD_LETTER.last(entry.key)) is not None]
     letters = process.store.map(
-        lambda number: digest_progress.readable(process, keys.dead(space_id, slot, number), DeadLetter, missing),
+        lambda number: digest_progress.readable(process, DEAD_LETTER.key(space_id, slot, number), DeadLetter, missing),
         numbers,
     )
     return {number: dead for number, dead in zip(numbers, letters, strict=True) if dead}
@@ -112,14 +112,14 @@ def dead_letters(process: Process, space_id: str, slot: str, missing: list[str])
 
 def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest) -> Digest | None:
     missing: list[str] = []
-    done = digest_progress.readable(process, keys.done(space_id, slot), DigestDone, missing)
+    done = digest_progress.readable(process, DIGEST_DONE.key(space_id, slot), DigestDone, missing)
     if done:
         return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
     if missing:
         return Digest(slot, "done", missing=missing)
     if slot == current.ordered:
         return Digest(slot, "queued")
-    source = digest_progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
+    source = digest_progress.readable(process, DIGEST_INPUT.key(space_id, slot), Input, missing)
     progress = digest_progress.look(process, space_id, slot)
     job = current if slot == current.open_slot else None
     if not (job or source or missing or progress != ChunkProgress()):
@@ -150,9 +150,9 @@ def hours_since_done(process: Process, space_id: str) -> float | None:
 
 def _last_end(process: Process, space_id: str) -> datetime | None:
     """When the last digest ended; None without one."""
-    slots = sorted(slot for slot in process.store.folders(keys.digests_prefix(space_id)) if keys.SLOT.fullmatch(slot))
+    slots = sorted(slot for slot in process.store.folders(IN_DIGEST.prefix(space_id)) if keys.SLOT.fullmatch(slot))
     for slot in reversed(slots):
-        done = digest_progress.readable(process, keys.done(space_id, slot), DigestDone)
+        done = digest_progress.readable(process, DIGEST_DONE.key(space_id, slot), DigestDone)
         if done:
             return clock.parse(done.ended_at)
     return None
@@ -178,7 +178,7 @@ def described(process: Process, _: Principal, space_id: str, name: str) -> Descr
 
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
     """The digests of a space, the newest first: 1 LIST per 1,000."""
-    slots = process.store.folders(keys.digests_prefix(space_id))
+    slots = process.store.folders(IN_DIGEST.prefix(space_id))
     return sorted(((moment, slot) for slot in slots if (moment := _moment(slot)) is not None), reverse=True)
 
 

@@ -11,8 +11,8 @@ from livemem.process import Process
 from livemem.rooms import digested
 from livemem.spaces import due_index, unreadable
 from livemem.spaces import head as heads
-from livemem.store import room_keys as keys
-from livemem.store import stored, timing
+from livemem.store import keys, stored, timing
+from livemem.store.bucket import DEAD_LETTER, DIGEST_DONE, IN_DIGEST, IN_SPACE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 
@@ -40,14 +40,14 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     due_index.leave_now(process, space_id, "room")
     count = sum(_put_back(process, space_id, slot, list(dead.values())))
     # The dead letters are removed last, so that an error before loses nothing.
-    process.store.delete_many([keys.dead(space_id, slot, number) for number in dead])
+    process.store.delete_many([DEAD_LETTER.key(space_id, slot, number) for number in dead])
     return count
 
 
 def _ended(process: Process, space_id: str, slot: str) -> Object:
-    done = process.store.get(keys.done(space_id, slot))
+    done = process.store.get(DIGEST_DONE.key(space_id, slot))
     if not done:
-        if not next(iter(process.store.scan(keys.digest_prefix(space_id, slot), limit=1)), None):
+        if not next(iter(process.store.scan(IN_DIGEST.prefix(space_id, slot), limit=1)), None):
             raise NotFound("digest", slot)
         raise Conflict("The digest has not ended: it continues by itself.", retry_after=600)
     return done
@@ -74,7 +74,7 @@ def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadLet
         if any(taker.slot != slot and taker.created_at > began for taker in taken.get(name, ())):
             return False
         # An existing message was written by an earlier try. If none exists, the dead letter must stay.
-        if not stored.write_once(process.store, keys.named(space_id, name), body).etag:
+        if not stored.write_once(process.store, IN_SPACE.key(space_id, name), body).etag:
             raise Conflict("A message is being moved: try again.", retry_after=60)
         return True
 

@@ -17,7 +17,8 @@ from livemem.errors import InvalidName
 from livemem.notes import note as notes
 from livemem.notes.note import CapturedFrom
 from livemem.notes.stub import is_stub, stub
-from livemem.store import conversation_keys, keys, stored_documents
+from livemem.store import keys, stored_documents
+from livemem.store.bucket import NOTE, TURN_ID, is_plan
 
 MOST_TURNS = 100_000
 """Of a block: its window has at most so many characters."""
@@ -30,7 +31,7 @@ has, to know it again.
 
 def contents_of(item: str, body: bytes) -> list[str]:
     """The texts of a note's object, of an operation of a memory, or of a turn, by the id of either."""
-    if conversation_keys.parse_turn_id(item):
+    if TURN_ID.parse(item):
         return of_conversations.contents_of(item, body)
     if keys.RUN_ID.fullmatch(item):
         return of_memories.contents_of(item, body)
@@ -47,7 +48,7 @@ def turns_of(note_id: str, body: bytes) -> Iterator[str]:
         first, last = source.turns
         # A block has few: somebody who writes otherwise into the bucket can't make this long.
         for index in range(first, min(last, first + MOST_TURNS) + 1):
-            yield conversation_keys.turn_id(source.conversation, index)
+            yield TURN_ID.key(source.conversation, index)
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None]:
@@ -59,9 +60,9 @@ def held_in(name: str, body: bytes) -> Mapping[str, bytes | None]:
         own = of_conversations.held_in(name, body)
     if own is not None:
         return own
-    live = keys.parse_note(f"x/{name}")
+    live = NOTE.last(f"x/{name}")
     if live:
-        return {live[1].note_id: _unless_stub(live[1].note_id, body)}
+        return {live: _unless_stub(live, body)}
     result: dict[str, bytes | None] = {}
     for source in _sources(_json(body)):
         note = _source(source)
@@ -91,14 +92,14 @@ def _of_name(name: str, body: bytes, task: ErasureTask) -> Fate | None:
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
     """What becomes of the object of this name below the space."""
-    live = keys.parse_note(f"x/{name}")
+    live = NOTE.last(f"x/{name}")
     if live:
-        return _of_live(live[1].note_id, body, task)
+        return _of_live(live, body, task)
     own = of_memories.fate(name, body, task) or of_conversations.fate(name, body, task)
     own = own or of_digests.fate(name, body, task) or _of_name(name, body, task)
     if own:
         return own
-    if keys.is_plan(name) and not task.pieces.all:
+    if is_plan(name) and not task.pieces.all:
         # Whether it quotes the note can't be told any more, and nobody will commit it.
         return Fate(None)
     parsed = _json(body) if name.endswith(".json") else None
@@ -110,7 +111,7 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
     except RecursionError:
         return Fate(_scrubbed(body, task.pieces))
     changed = wanted != parsed
-    if changed and keys.is_plan(name):
+    if changed and is_plan(name):
         # Nobody will commit it: a swap of the head has shut out the worker that could have.
         return Fate(None, frozenset(quoting))
     return Fate(_dump(wanted) if changed else body, frozenset(quoting))

@@ -29,7 +29,8 @@ from livemem.spaces import directory, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Erasing
-from livemem.store import conversation_keys, keys, memory_keys
+from livemem.store import keys
+from livemem.store.bucket import ERASURE, TURN_ID
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -71,7 +72,7 @@ def erase_memory(process: Process, principal: Principal, space_id: str, memory_i
     A request that has no time begins it, and queues the rest. From then on nobody finds the memory. Raises
     MemoriesBroken where nobody can tell what the space's memories are.
     """
-    memory_keys.check_memory_id(memory_id)
+    keys.check_memory_id(memory_id)
     keys.check_space_id(space_id)
     ids = erasing.joined(process, space_id, memory_id)
     return order(process, principal, space_id, ErasureTarget(memory_ids=ids), deadline)
@@ -83,8 +84,8 @@ def erase_turn(
     """The same for a turn of a conversation, also of one that only a backup holds. Its place, its times and its length
     stay; the summaries that were made of it go, and are made again without it.
     """
-    conversation_keys.check_conversation_id(conversation_id)
-    item = conversation_keys.turn_id(conversation_id, index)
+    keys.check_conversation_id(conversation_id)
+    item = TURN_ID.key(conversation_id, index)
     return order(process, principal, space_id, ErasureTarget(turns=frozenset({item})), deadline)
 
 
@@ -145,7 +146,7 @@ def _check_each(process: Process, space_id: str, occurrences: Occurrences, each:
         if keys.RUN_ID.fullmatch(item):
             if not erasing.is_known(process, space_id, item):
                 raise NotFound("memory", item)
-        elif conversation_keys.parse_turn_id(item):
+        elif TURN_ID.parse(item):
             raise NotFound("turn", item)
         else:
             # As above.
@@ -402,7 +403,7 @@ class _Erasures(Kind[Receipt]):
         self._head_is_read, self._found = head_is_read, occurrences
 
     def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
-        return keys.erasure(space_id, job_id)
+        return ERASURE.key(space_id, job_id)
 
     def place(self, job: Receipt) -> lease.LeasePlace:
         return places.of_space(job.space_id)

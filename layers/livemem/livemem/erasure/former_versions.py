@@ -10,7 +10,17 @@ from livemem.erasure.task import ErasureTask
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
-from livemem.store import keys, large, memory_keys, versions
+from livemem.store import large, versions
+from livemem.store.bucket import (
+    BACKUP_OBJECT,
+    EXPORT,
+    IN_SPACE,
+    MEMORY_VECTORS,
+    NOTE,
+    SEARCH_SNAPSHOT,
+    SEGMENT,
+    VERDICT,
+)
 from livemem.store.objects import Store
 from livemem.store.versions import Version
 
@@ -36,9 +46,9 @@ def clear_quoting(work: Work[Receipt], task: ErasureTask, clean: set[Known], ski
     task = replace(task, kept=frozenset(), held=frozenset())
     removed, kept = 0, False
     for prefix in (
-        keys.prefix(task.space_id),
-        keys.backups_prefix(task.space_id),
-        keys.exports_prefix(task.space_id),
+        IN_SPACE.prefix(task.space_id),
+        BACKUP_OBJECT.prefix(task.space_id),
+        EXPORT.prefix(task.space_id),
     ):
         batch: list[Version] = []
         for version in versions.below(work.process.store, prefix):
@@ -54,11 +64,11 @@ def clear_quoting(work: Work[Receipt], task: ErasureTask, clean: set[Known], ski
 
 def _to_look_at(version: Version, task: ErasureTask, clean: set[Known], skip: str) -> bool:
     name = _name(version.key, task.space_id)
-    if version.marker or name == skip or name in LEFT_ALONE or keys.is_of_search(name):
+    if version.marker or name == skip or name in LEFT_ALONE or name.startswith(("_search/", "_vectors/")):
         return False
     if (name, version.etag, version.size) in clean:
         return False
-    return concerns(name, task) or version.key.startswith(keys.EXPORTS)
+    return concerns(name, task) or version.key.startswith(EXPORT.prefix())
 
 
 def _clear(work: Work[Receipt], batch: list[Version], task: ErasureTask, clean: set[Known]) -> int:
@@ -74,9 +84,9 @@ def _clear(work: Work[Receipt], batch: list[Version], task: ErasureTask, clean: 
 
 def _holds(store: Store, version: Version, task: ErasureTask, clean: set[Known]) -> bool:
     name = _name(version.key, task.space_id)
-    if version.key.startswith(keys.EXPORTS) or _is_erased_note(name, task):
+    if version.key.startswith(EXPORT.prefix()) or _is_erased_note(name, task):
         return True
-    if task.is_of_memories and memory_keys.parse_vectors(f"x/{name}"):
+    if task.is_of_memories and MEMORY_VECTORS.parse(f"x/{name}"):
         # Of what they were made can't always be told.
         return True
     body = versions.read(store, version)
@@ -89,16 +99,15 @@ def _holds(store: Store, version: Version, task: ErasureTask, clean: set[Known])
 
 
 def _is_erased_note(name: str, task: ErasureTask) -> bool:
-    live = keys.parse_note(f"x/{name}")
-    return bool(live and live[1].note_id in task.ids)
+    return NOTE.last(f"x/{name}") in task.ids
 
 
 def _name(key: str, space_id: str) -> str:
     """The object's name below the space, also of one in a backup."""
-    backups = keys.backups_prefix(space_id)
+    backups = BACKUP_OBJECT.prefix(space_id)
     if key.startswith(backups):
         return key.removeprefix(backups).partition("/")[2]
-    return key.removeprefix(keys.prefix(space_id))
+    return key.removeprefix(IN_SPACE.prefix(space_id))
 
 
 def clear_former(work: Work[Receipt]) -> Cleared:
@@ -138,8 +147,8 @@ def clear_derived(process: Process, space_id: str) -> Cleared:
     3 ListObjectVersions and 3 LIST, and 1 DeleteObjects per 1,000 of each. Raises VersionsUnreachable,
     StoreUnavailable; the present ones are removed either way.
     """
-    verdicts = keys.prefix(space_id) + memory_keys.VERDICTS
-    prefixes = (keys.search_prefix(space_id), keys.vectors_prefix(space_id), verdicts)
+    verdicts = VERDICT.prefix(space_id)
+    prefixes = (SEARCH_SNAPSHOT.prefix(space_id), SEGMENT.prefix(space_id), verdicts)
     for prefix in prefixes:
         process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
     found = [version for prefix in prefixes for version in versions.below(process.store, prefix)]
@@ -154,7 +163,7 @@ def clear_archives(process: Process, space_id: str) -> int:
 
     1 ListMultipartUploads and 1 AbortMultipartUpload each, 1 LIST and 1 DeleteObjects per 1,000.
     """
-    prefix = keys.exports_prefix(space_id)
+    prefix = EXPORT.prefix(space_id)
     uploads = large.begun(process.store, prefix)
     for upload in uploads:
         large.abort(process.store, upload.key, upload.upload_id)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from livemem.erasure import receipts
 from livemem.jobs import worker
-from livemem.jobs.maintainable import MORE_WORK, Maintainable, Reader, Space
+from livemem.jobs.maintainable import MORE_WORK, Maintainable, Space
 from livemem.jobs.receipt import Receipt
 from livemem.process import Process
 from livemem.spaces import due_index
-from livemem.store import keys
+from livemem.store.bucket import ERASURE
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
@@ -24,9 +24,9 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {MORE_WORK: 1}
 
 
-def kind(name: str) -> Reader | None:
-    """Receipts."""
-    return Receipt.from_bytes if keys.is_of_erasures(name) and name.endswith(".json") else None
-
-
-MAINTAINABLE = Maintainable(owns=keys.is_of_erasures, maintain=maintain, kind=kind)
+MAINTAINABLE = Maintainable(
+    maintain=maintain,
+    objects={
+        ERASURE: Receipt.from_bytes,
+    },
+)

@@ -17,9 +17,20 @@ from livemem.jobs.worker import Work
 from livemem.memories import operation as operations
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import conversation_keys, keys, memory_keys
-from livemem.store.keys import RecordName
-from livemem.store.memory_keys import KINDS
+from livemem.store import keys
+from livemem.store.bucket import (
+    BACKUP_OBJECT,
+    IN_SPACE,
+    NOTE,
+    OPERATION,
+    RECORD,
+    TOOL_RESULT,
+    TURN,
+    TURN_ID,
+    OperationKey,
+    is_plan,
+)
+from livemem.store.keys import MEMORY_KINDS, RecordName
 from livemem.store.objects import Entry
 
 AT_ONCE = 64
@@ -90,7 +101,7 @@ class ErasurePlace:
     @property
     def prefix(self) -> str:
         """The beginning of their keys."""
-        return keys.backup_prefix(self.space_id, self.backup_id) if self.backup_id else keys.prefix(self.space_id)
+        return BACKUP_OBJECT.prefix(self.space_id, self.backup_id) if self.backup_id else IN_SPACE.prefix(self.space_id)
 
     def entries(self, process: Process) -> Iterator[tuple[str, Entry]]:
         """The objects by their names below the space: 1 LIST per 1,000. Without those that hold no text, and those that
@@ -98,7 +109,7 @@ class ErasurePlace:
         """
         for entry in process.store.scan(self.prefix):
             name = entry.key.removeprefix(self.prefix)
-            if name not in LEFT_ALONE and not keys.is_of_search(name):
+            if name not in LEFT_ALONE and not name.startswith(("_search/", "_vectors/")):
                 yield name, entry
 
 
@@ -163,7 +174,7 @@ def _captured(process: Process, space_id: str, target: ErasureTarget) -> frozens
     """Those of the turns whose conversation notes are captured from, or is gone, so that nobody can tell."""
 
     def captures(item: str) -> bool:
-        parsed = conversation_keys.parse_turn_id(item)
+        parsed = TURN_ID.parse(item)
         try:
             result = conversations.find(process, space_id, parsed[0]) if parsed else None
         except ObjectUnreadable:
@@ -174,8 +185,8 @@ def _captured(process: Process, space_id: str, target: ErasureTarget) -> frozens
 
 
 def _candidates(process: Process, place: ErasurePlace, target: ErasureTarget) -> Iterator[tuple[str, Entry]]:
-    for kind in KINDS if target.memory_ids else ():
-        log = place.prefix + memory_keys.log_prefix("x", kind).removeprefix("x/")
+    for kind in MEMORY_KINDS if target.memory_ids else ():
+        log = place.prefix + OPERATION.prefix("x", kind).removeprefix("x/")
         for entry in process.store.scan(log):
             yield entry.key.removeprefix(place.prefix), entry
     for turn in target.turns:
@@ -198,11 +209,11 @@ def _candidates(process: Process, place: ErasurePlace, target: ErasureTarget) ->
 
 def _objects_of(item: str) -> list[str]:
     """The beginnings of the names of a turn's objects."""
-    parsed = conversation_keys.parse_turn_id(item)
+    parsed = TURN_ID.parse(item)
     assert parsed
     return [
-        conversation_keys.turn("x", *parsed).removeprefix("x/"),
-        conversation_keys.tool_results_prefix("x", *parsed).removeprefix("x/"),
+        TURN.key("x", *parsed).removeprefix("x/"),
+        TOOL_RESULT.prefix("x", *parsed).removeprefix("x/"),
     ]
 
 
@@ -210,22 +221,22 @@ def _may_hold(name: str, target: ErasureTarget) -> bool:
     turn = of_conversations.turn_of(name)
     if turn:
         return turn in target.turns
-    live = keys.parse_note(f"x/{name}")
+    live = NOTE.last(f"x/{name}")
     if live:
-        return bool(target.captured) or target.admits(live[1].note_id)
-    if memory_keys.parse_operation(f"x/{name}"):
+        return bool(target.captured) or target.admits(live)
+    if OPERATION.parse(f"x/{name}"):
         return bool(target.memory_ids)
-    record = keys.parse_record(f"x/{name}")
-    return target.may_be_in(record) if record else keys.is_plan(name)
+    record = RECORD.last(f"x/{name}")
+    return target.may_be_in(record) if record else is_plan(name)
 
 
 def _held(process: Process, name: str, entry: Entry, target: ErasureTarget) -> Mapping[str, bytes | None]:
     item = process.store.get(entry.key)
-    if item and not entry.key.startswith(keys.BACKUPS):
+    if item and not entry.key.startswith(BACKUP_OBJECT.prefix()):
         # Nobody could promise that the words are gone.
-        if keys.parse_record(entry.key):
+        if RECORD.last(entry.key):
             unreadable.parsed(process, Record, item)
-        elif memory_keys.parse_operation(entry.key):
+        elif OPERATION.parse_as(OperationKey, entry.key):
             operations.read(process, item)
     holding = erased.held_in(name, item.body) if item else {}
     return {one: body for one, body in holding.items() if target.admits(one) or _is_captured(one, body, target)}
@@ -241,7 +252,7 @@ def _is_captured(note_id: str, body: bytes | None, target: ErasureTarget) -> boo
 def _take_in(occurrences: Occurrences, place: ErasurePlace, name: str, notes: Mapping[str, bytes | None]) -> None:
     for note_id, body in notes.items():
         occurrences.known.add(note_id)
-        if keys.parse_record(f"x/{name}"):
+        if RECORD.last(f"x/{name}"):
             occurrences.held[place].add(note_id)
         if body is not None:
             occurrences.bodies[note_id].add(body)

@@ -11,23 +11,23 @@ from livemem.conversations.capture import BlockCapture
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.erasure.task import ErasureTask, Fate, read
-from livemem.store import conversation_keys as keys
+from livemem.store.bucket import CAPTURE, SUMMARY, TOOL_RESULT, TURN, TURN_ID
 
 
 def turn_of(name: str) -> str | None:
     """The id of the turn that the object of this name is, or is a tool's result of; None for every other one."""
     key = f"x/{name}"
-    parsed = keys.parse_turn(key) or keys.parse_tool_result(key)
-    return keys.turn_id(*parsed[1:]) if parsed else None
+    parsed = TURN.parse(key) or TOOL_RESULT.parse(key)
+    return TURN_ID.key(parsed[1], parsed[2]) if parsed else None
 
 
 def kind(name: str) -> str | None:
     """How a receipt counts the object; None for one that is neither of a turn nor a summary."""
     if turn_of(name):
-        return "turns" if keys.parse_turn(f"x/{name}") else "tool_results"
-    if keys.parse_capture(f"x/{name}"):
+        return "turns" if TURN.parse(f"x/{name}") else "tool_results"
+    if CAPTURE.parse(f"x/{name}"):
         return "captures"
-    return "summaries" if keys.parse_summary(f"x/{name}") else None
+    return "summaries" if SUMMARY.parse(f"x/{name}") else None
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
@@ -45,7 +45,7 @@ def contents_of(item: str, body: bytes) -> list[str]:
     """The texts of both sides of a turn. Arguments and results of its tools are other people's text, a file or a page:
     they go with the turn, and are not looked for elsewhere.
     """
-    parsed = keys.parse_turn_id(item)
+    parsed = TURN_ID.parse(item)
     turn = read(Turn, body)
     # A result of a tool can be any JSON.
     if not turn or not parsed or turn.turn_index != parsed[1]:
@@ -59,24 +59,24 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     if item in task.ids:
         if item in task.kept:
             return Fate(body)
-        own = keys.parse_turn(f"x/{name}")
+        own = TURN.parse(f"x/{name}")
         if not own:
             return Fate(None)
         turn = read(Turn, body)
         # Without a turn of this number the conversation would end before it.
         stub = turns.erased(turn, task.day) if turn else turns.erased_unread(own[2], task.day)
         return Fate(stub.to_bytes())
-    capturing = keys.parse_capture(f"x/{name}")
+    capturing = CAPTURE.parse(f"x/{name}")
     if capturing:
-        return _of_capture(body, _indexes(task, capturing), task)
-    key = keys.parse_summary(f"x/{name}")
-    indexes = _indexes(task, key.conversation_id) if key else []
+        return _of_capture(body, _indexes(task, capturing[1]), task)
+    key = SUMMARY.parse(f"x/{name}")
+    indexes = _indexes(task, key[1]) if key else []
     return Fate(None) if indexes and _says_of(body, indexes) else None
 
 
 def _indexes(task: ErasureTask, conversation_id: str) -> list[int]:
     """The numbers of the erased turns of a conversation."""
-    parsed = (keys.parse_turn_id(item) for item in task.ids)
+    parsed = (TURN_ID.parse(item) for item in task.ids)
     return [item[1] for item in parsed if item and item[0] == conversation_id]
 
 
@@ -100,4 +100,4 @@ def _says_of(body: bytes, indexes: list[int]) -> bool:
 
 
 def _turn(name: str, body: bytes) -> Turn | None:
-    return read(Turn, body) if keys.parse_turn(f"x/{name}") else None
+    return read(Turn, body) if TURN.parse(f"x/{name}") else None

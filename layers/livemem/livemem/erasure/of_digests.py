@@ -3,7 +3,7 @@
 from livemem.digests.digest_documents import Extract, ExtractedFact
 from livemem.erasure import scrubbing
 from livemem.erasure.task import ErasureTask, Fate, read
-from livemem.store import room_keys as keys
+from livemem.store.bucket import EXTRACT
 
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
@@ -11,7 +11,7 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
 
     The subjects of a fact go with its text: a name alone is too short to be looked for.
     """
-    extract = read(Extract, body) if keys.is_extract(name) else None
+    extract = read(Extract, body) if EXTRACT.parse(f"x/{name}") else None
     if not extract:
         return None
     facts = [_scrubbed(fact, task) for fact in extract.facts]

@@ -11,15 +11,15 @@ from livemem.memories import erasing
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
-from livemem.store import memory_keys as keys
 from livemem.store import vector_file
+from livemem.store.bucket import MEMORY_SNAPSHOT, MEMORY_VECTORS, OPERATION
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
     """The memories that an operation is of: its bytes by their ids, None where they have no words of one; None for
     every other object.
     """
-    parsed = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
+    parsed = read(Operation, body) if OPERATION.parse(f"x/{name}") else None
     if not parsed:
         return None
     ids = [part.memory.memory_id for part in parsed.parts()]
@@ -33,12 +33,12 @@ def contents_of(memory_id: str, body: bytes) -> list[str]:
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """The object's fate. None for one that is not of memories, or can't be read."""
-    if keys.parse_vectors(f"x/{name}"):
+    if MEMORY_VECTORS.parse(f"x/{name}"):
         return Fate(_vectors_without(body, task))
-    parsed = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
+    parsed = read(Operation, body) if OPERATION.parse(f"x/{name}") else None
     if parsed:
         return _of_operation(parsed, body, task)
-    known = read(Snapshot, body) if keys.parse_snapshot(f"x/{name}") else None
+    known = read(Snapshot, body) if MEMORY_SNAPSHOT.parse(f"x/{name}") else None
     return _of_snapshot(known, body, task) if known else None
 
 

@@ -22,6 +22,7 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys, timing
+from livemem.store.bucket import ERASURE
 from livemem.store.stored import Stored
 
 NOT_REACHED = (
@@ -63,13 +64,13 @@ def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | 
     added to `missing`.
     """
     read = partial(unreadable.tolerated, process, Receipt, missing=missing)
-    return jobs.find(process, keys.erasure(space_id, erasure_id), read, space_id, erasure_id)
+    return jobs.find(process, ERASURE.key(space_id, erasure_id), read, space_id, erasure_id)
 
 
 def find_readable(process: Process, space_id: str, erasure_id: str) -> Stored[Receipt] | None:
     """The same, but raises ObjectUnreadable for one that cannot be read."""
     read = partial(unreadable.parsed, process, Receipt)
-    return jobs.find(process, keys.erasure(space_id, erasure_id), read, space_id, erasure_id)
+    return jobs.find(process, ERASURE.key(space_id, erasure_id), read, space_id, erasure_id)
 
 
 def view(process: Process, space_id: str, erasure_id: str) -> Receipt:
@@ -93,7 +94,7 @@ def page(
     if before is not None:
         keys.check_ulid("before", before)
     at_work = heads.load(process, space_id).meta.erasing_now()
-    prefix = keys.erasures_prefix(space_id)
+    prefix = ERASURE.prefix(space_id)
     names = [entry.key.removeprefix(prefix).removesuffix(".json") for entry in process.store.scan(prefix)]
     ids = [name for name in reversed(names) if keys.RUN_ID.fullmatch(name) and (before is None or name < before)]
     shown = ids[:limit]
@@ -108,11 +109,11 @@ def of_note(process: Process, space_id: str, note_id: str) -> list[Receipt]:
     """
     written = keys.parse_note_id(note_id).timestamp
     at_work = heads.load_recent(process, space_id).meta.erasing_now()
-    prefix = keys.erasures_prefix(space_id)
+    prefix = ERASURE.prefix(space_id)
     # Another machine made the id of the receipt: its clock may be behind.
     since = keys.run_moment(max(int((written - timing.APART).timestamp() * 1_000), 0))
     entries = process.store.scan(prefix, start_after=f"{prefix}{since}")
-    ids = [parsed for entry in entries if (parsed := keys.parse_erasure(entry.key))]
+    ids = [parsed for entry in entries if (parsed := ERASURE.last(entry.key))]
     results = process.store.map(lambda item: find(process, space_id, item), ids[-MOST_OF_NOTE:])
     return [
         result.value
@@ -139,7 +140,7 @@ def listing(process: Process, caller: Principal, space_id: str, _: int | None) -
     """The jobs with their moments, the newest first: 1 LIST per 1,000."""
     if "admin" not in caller.permissions:
         return []
-    ids = (keys.parse_erasure(entry.key) for entry in process.store.scan(keys.erasures_prefix(space_id)))
+    ids = (ERASURE.last(entry.key) for entry in process.store.scan(ERASURE.prefix(space_id)))
     return describable.by_moment(item for item in ids if item)
 
 

@@ -17,7 +17,8 @@ from livemem.jobs import job as jobs
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
-from livemem.store import keys, memory_keys, stored, stored_documents
+from livemem.store import bucket, stored, stored_documents
+from livemem.store.bucket import NOTE, RECORD, is_plan
 from livemem.store.objects import MARKDOWN, Entry, Object
 from livemem.store.stored import Stored, WriteOutcome
 
@@ -50,7 +51,7 @@ class Rewrites:
     def files(self) -> set[str]:
         """The names of the space's bank files to change, and of its synthesis and its rules."""
         own = (names for place, names in self.changes.items() if not place.backup_id)
-        return {path for names in own for name in names if (path := keys.path_in_records(name))}
+        return {path for names in own for name in names if (path := bucket.path_in_records(name))}
 
 
 @dataclass(frozen=True)
@@ -72,20 +73,20 @@ class Doomed:
 
 def kind(name: str) -> str:
     """How a receipt counts an object."""
-    if keys.parse_note(f"x/{name}"):
+    if NOTE.parse(f"x/{name}"):
         return "live"
-    if keys.parse_record(f"x/{name}"):
+    if RECORD.last(f"x/{name}"):
         return "records"
-    if keys.is_plan(name):
+    if is_plan(name):
         return "plans"
     if name.startswith("_idempotency/"):
         return "idempotency"
-    if keys.is_of_runs(name):
+    if name.startswith("_runs/"):
         return "runs"
-    if memory_keys.is_of_memories(name):
+    if name.startswith(("memories/", "_verdicts/")):
         return "memories"
     of_talk = of_conversations.kind(name)
-    return of_talk or ("bank_files" if keys.path_in_records(name) else "other")
+    return of_talk or ("bank_files" if bucket.path_in_records(name) else "other")
 
 
 def concerns(name: str, task: ErasureTask) -> bool:
@@ -253,7 +254,7 @@ def _replace(
 ) -> None:
     counts = dict(current.value.counts)
     for gone in {item.name for item in before} - {item.name for item in items}:
-        name = "notes" if keys.parse_note(f"x/{gone}") else "other"
+        name = "notes" if NOTE.parse(f"x/{gone}") else "other"
         counts[name] = counts.get(name, 1) - 1
     jobs.change(
         process,

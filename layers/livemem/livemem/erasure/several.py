@@ -18,7 +18,8 @@ from livemem.jobs.worker import Work
 from livemem.memories import erasing
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys, keys, memory_keys
+from livemem.store import keys
+from livemem.store.bucket import TURN_ID
 from livemem.store.stored import Stored
 
 State = Literal["in_space", "in_backups", "erased", "unknown"]
@@ -41,7 +42,7 @@ class Selection:
             raise TooLarge.of("note_ids", count, limits.ERASED_AT_ONCE, "notes, memories and turns together")
         return Selection(
             _once(keys.parse_note_id(note_id).note_id for note_id in self.note_ids),
-            _once(memory_keys.check_memory_id(memory_id) for memory_id in self.memory_ids),
+            _once(keys.check_memory_id(memory_id) for memory_id in self.memory_ids),
             _once(_turn(turn) for turn in self.turns),
         )
 
@@ -172,7 +173,7 @@ def _once(ids: Iterable[str]) -> tuple[str, ...]:
 
 
 def _turn(item: str) -> str:
-    parsed = conversation_keys.parse_turn_id(item)
+    parsed = TURN_ID.parse(item)
     if not parsed:
         raise InvalidRequest.of("turns", "must be ids of turns: the conversation's id, a slash, and the turn's number")
-    return conversation_keys.turn_id(*parsed)
+    return TURN_ID.key(*parsed)

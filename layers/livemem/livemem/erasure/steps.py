@@ -24,7 +24,8 @@ from livemem.jobs.worker import Work
 from livemem.memories import erasing
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys, keys, vector_file
+from livemem.store import bucket, vector_file
+from livemem.store.bucket import CAPTURE, IN_VERSION, NOTE, SUMMARY, TURN, TURN_ID
 
 
 def erase(work: Work[Receipt], occurrences: Occurrences) -> None:
@@ -115,7 +116,7 @@ def _remove_sources(work: Work[Receipt], task: ErasureTask, occurrences: Occurre
 
 
 def _is_made_of_turns(key: str) -> bool:
-    return bool(conversation_keys.parse_summary(key) or conversation_keys.parse_capture(key))
+    return bool(SUMMARY.parse(key) or CAPTURE.parse(key))
 
 
 def _tell_conversation(work: Work[Receipt], task: ErasureTask, item: str, rewrites: Rewrites) -> None:
@@ -126,12 +127,12 @@ def _tell_conversation(work: Work[Receipt], task: ErasureTask, item: str, rewrit
     A worker that looks after this takes back its own (conversations/making.py). One that looked before has written
     before.
     """
-    parsed = conversation_keys.parse_turn_id(item)
+    parsed = TURN_ID.parse(item)
     assert parsed
     process, space_id, conversation_id = work.process, task.space_id, parsed[0]
     conversations.note_erased(process, space_id, *parsed)
     place = ErasurePlace(space_id)
-    entries = process.store.scan(conversation_keys.versions_prefix(space_id, conversation_id))
+    entries = process.store.scan(IN_VERSION.prefix(space_id, conversation_id))
     named = ((entry.key.removeprefix(place.prefix), entry) for entry in entries)
     fresh = [
         name
@@ -149,12 +150,12 @@ def _note_sources(work: Work[Receipt], occurrences: Occurrences) -> None:
     receipt = work.job
     space_id = receipt.space_id
     now = {place.prefix + name for place, names in occurrences.keys.items() for name in names}
-    now |= {keys.note(space_id, note_id) for note_id in receipt.note_ids}
-    turns = (conversation_keys.parse_turn_id(turn) for turn in receipt.turns)
-    now |= {conversation_keys.turn(space_id, *parsed) for parsed in turns if parsed}
+    now |= {NOTE.key(space_id, note_id) for note_id in receipt.note_ids}
+    turns = (TURN_ID.parse(turn) for turn in receipt.turns)
+    now |= {TURN.key(space_id, *parsed) for parsed in turns if parsed}
     head = heads.load(work.process, space_id)
     if head.meta.late_write_repair and not receipt.ended():
-        now |= {keys.recorded(space_id, path) for path in head.meta.late_write_repair.files}
+        now |= {bucket.recorded(space_id, path) for path in head.meta.late_write_repair.files}
     _save(work, removing=sorted({*receipt.removing, *now}))
 
 

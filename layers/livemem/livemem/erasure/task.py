@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from livemem.erasure.scrubbing import Pieces
-from livemem.store import conversation_keys, keys
+from livemem.store import keys
+from livemem.store.bucket import TURN_ID
 from livemem.store.stored_documents import StoredDocument
 
 D = TypeVar("D", bound=StoredDocument)
@@ -38,7 +39,7 @@ class ErasureTask:
     @cached_property
     def conversations(self) -> frozenset[str]:
         """The conversations of the turns that are erased."""
-        parsed = (conversation_keys.parse_turn_id(item) for item in self.ids)
+        parsed = (TURN_ID.parse(item) for item in self.ids)
         return frozenset(item[0] for item in parsed if item)
 
 

@@ -9,7 +9,8 @@ import math
 
 from livemem.errors import PreconditionLost, TooSoon
 from livemem.process import Process
-from livemem.store import keys, stored
+from livemem.store import stored
+from livemem.store.bucket import STARTED_BY_HAND
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 
@@ -26,7 +27,7 @@ def claim(process: Process, space_id: str, run_id: str) -> None:
     if not seconds:
         return
     require_conditional_writes(process.store)
-    key = keys.started_by_hand(space_id)
+    key = STARTED_BY_HAND.key(space_id)
     # The content of the document is for people.
     last = stored.find(process.store, key, stored.or_none(Started))
     if last and last.age.total_seconds() < seconds:

@@ -17,7 +17,8 @@ from livemem.process import Process
 from livemem.spaces import contents, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import keys, timing
+from livemem.store import timing
+from livemem.store.bucket import NOTE
 from livemem.store.capability_check import require_conditional_writes
 
 logger = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ def start_if_possible(process: Process, space_id: str) -> str | None:
 
 def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
     """Look at each space that has a live note among the `written` keys. Returns the result by space."""
-    touched = sorted({parsed[0] for key in written if (parsed := keys.parse_note(key))})
+    touched = sorted({parsed[0] for key in written if (parsed := NOTE.parse(key))})
     return {space_id: hear(process, space_id).result for space_id in touched}
 
 

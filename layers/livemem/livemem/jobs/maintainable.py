@@ -14,8 +14,9 @@ from livemem.spaces import contents, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head
-from livemem.store import keys
+from livemem.store.bucket import IN_SPACE
 from livemem.store.due_keys import Kind
+from livemem.store.object_table import AnyKind
 from livemem.store.objects import Entry
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
@@ -104,15 +105,10 @@ Reader = Callable[[bytes], object]
 """Reads a document. It raises ValueError for a body that is none of its kind."""
 
 
-def _no_kind(_: str) -> Reader | None:
-    return None
-
-
 @dataclass(frozen=True)
 class Maintainable:
-    """What one package offers. `owns` says whether a key below the space, without the space's id, is the package's.
-
-    `kind` returns the reader of the document that such a key must hold. None: any object there can be read.
+    """What one package offers. `objects` has the readers of the documents in its kinds of objects. Of other kinds any
+    object can be read.
 
     `maintain` does the work that events and retries left undone, and returns names of that work, each with a number
     (how many, seconds). MORE_WORK is one of the names. `problems` is the package's part of health. `due` has a function
@@ -120,10 +116,9 @@ class Maintainable:
     entries of its kind until shortly before a deadline, and settles them.
     """
 
-    owns: Callable[[str], bool]
     maintain: Callable[[Process, Space], Mapping[str, float]] = _nothing_done
     problems: Callable[[Process, Space], list[HealthProblem]] = _no_problem
-    kind: Callable[[str], Reader | None] = _no_kind
+    objects: Mapping[AnyKind, Reader] = field(default_factory=dict)
     due: Mapping[Kind, Callable[[Process, Sequence[Due], datetime], Done]] = field(default_factory=dict)
 
 
@@ -143,7 +138,7 @@ def find(process: Process, space_id: str, *, daily: bool = False) -> Space | Non
 
 def _below(process: Process, space_id: str) -> tuple[frozenset[str], tuple[Entry, ...] | None]:
     """The first parts of all keys of the space, and its objects where one listing holds them all: 1 LIST, else 2."""
-    prefix = keys.prefix(space_id)
+    prefix = IN_SPACE.prefix(space_id)
     listing = process.store.first(prefix)
     if listing.more:
         return frozenset(process.store.folders(prefix)), None

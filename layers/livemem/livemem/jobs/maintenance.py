@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from livemem import clock
 from livemem.jobs import budget, counter, run_retention, tidy_due
-from livemem.jobs.maintainable import MORE_WORK, OLDEST, HealthProblem, Maintainable, Reader, Space
+from livemem.jobs.maintainable import MORE_WORK, OLDEST, HealthProblem, Maintainable, Space
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import due_index
-from livemem.store import keys
+from livemem.store.bucket import RUN
 
 FORGOTTEN_DAYS = 14
 """Days after which health reports a plan that waits for approval as forgotten."""
@@ -60,9 +60,10 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     return causes
 
 
-def kind(name: str) -> Reader | None:
-    """Runs."""
-    return Run.from_bytes if keys.parse_run(f"x/{name}") else None
-
-
-MAINTAINABLE = Maintainable(owns=keys.is_of_runs, maintain=maintain, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(
+    maintain=maintain,
+    problems=problems,
+    objects={
+        RUN: Run.from_bytes,
+    },
+)

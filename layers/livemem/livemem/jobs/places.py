@@ -6,7 +6,7 @@ from livemem.jobs.job import ENDED
 from livemem.jobs.lease import Lease, LeasePlace
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import ask_keys, conversation_keys, keys, room_keys
+from livemem.store.bucket import DIGEST_CLAIM, LEASE, RUN, SEARCH_LEASE, SESSION_CLAIM, SUMMARIES_CLAIM
 
 
 class _Run(BaseModel, defer_build=True):
@@ -17,22 +17,22 @@ class _Run(BaseModel, defer_build=True):
 
 def of_space(space_id: str) -> LeasePlace:
     """The lease of a space: its holder changes the bank."""
-    return LeasePlace(keys.lease(space_id), lambda process, lease: _has_ended(process, space_id, lease))
+    return LeasePlace(LEASE.key(space_id), lambda process, lease: _has_ended(process, space_id, lease))
 
 
 def of_conversation(space_id: str, conversation_id: str) -> LeasePlace:
     """The lease of a conversation: its holder makes the summaries."""
-    return LeasePlace(conversation_keys.claim(space_id, conversation_id))
+    return LeasePlace(SUMMARIES_CLAIM.key(space_id, conversation_id))
 
 
 def of_digest(space_id: str, slot: str) -> LeasePlace:
     """The lease of a digest: its holder works on it."""
-    return LeasePlace(room_keys.claim(space_id, slot))
+    return LeasePlace(DIGEST_CLAIM.key(space_id, slot))
 
 
 def of_session(space_id: str, user: str) -> LeasePlace:
     """The lease of a user's questions: its holder answers one of them."""
-    return LeasePlace(ask_keys.session_claim(space_id, user))
+    return LeasePlace(SESSION_CLAIM.key(space_id, user))
 
 
 def _has_ended(process: Process, space_id: str, lease: Lease) -> bool:
@@ -45,7 +45,7 @@ def _has_ended(process: Process, space_id: str, lease: Lease) -> bool:
 
 def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
     """Whether the run has ended: no worker works on it any more."""
-    document = process.store.get(keys.run(space_id, run_id))
+    document = process.store.get(RUN.key(space_id, run_id))
     try:
         return bool(document and _Run.model_validate_json(document.body).status in ENDED)
     except ValueError:
@@ -54,4 +54,4 @@ def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
 
 def of_index(space_id: str) -> LeasePlace:
     """The lease of the indexer of a space."""
-    return LeasePlace(keys.search_lease(space_id))
+    return LeasePlace(SEARCH_LEASE.key(space_id))

@@ -16,7 +16,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import unreadable, usage_counts
 from livemem.spaces.usage_counts import WAITS
-from livemem.store import keys
+from livemem.store.bucket import RUN
 from livemem.store.stored import Read, Stored
 from livemem.store.stored_documents import Count, Line, Moment, Number, Position
 
@@ -114,12 +114,12 @@ def with_result(result: Result) -> dict[str, Any]:
 
 def create(process: Process, run: Run) -> Stored[Run]:
     """Write a new run: 1 PUT."""
-    return jobs.create(process, keys.run(run.space_id, run.job_id), run)
+    return jobs.create(process, RUN.key(run.space_id, run.job_id), run)
 
 
 def find(process: Process, space_id: str, run_id: str, missing: list[str] | None = None) -> Stored[Run] | None:
     """The run as stored, or None. None also for a run that can't be read, whose key is added to `missing`."""
-    return jobs.find(process, keys.run(space_id, run_id), _read(process, missing), space_id, run_id)
+    return jobs.find(process, RUN.key(space_id, run_id), _read(process, missing), space_id, run_id)
 
 
 def _read(process: Process, missing: list[str] | None = None) -> Read[Run | None]:

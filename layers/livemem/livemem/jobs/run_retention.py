@@ -14,6 +14,7 @@ from livemem.process import Process
 from livemem.spaces import usage_counts
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.bucket import RUN, TOTALS
 from livemem.store.objects import DELETE_BATCH
 
 AT_ONCE = DELETE_BATCH // 2
@@ -29,9 +30,9 @@ def removable(process: Process, head: Head) -> list[str]:
     if not last_seen or clock.parse(head.meta.created_at) >= before:
         return []
     space_id = head.meta.space_id
-    prefix = keys.runs_prefix(space_id)
+    prefix = RUN.prefix(space_id)
     entries = process.store.scan(prefix, stop=prefix + keys.run_moment(int(before.timestamp() * 1_000)))
-    run_ids = (parsed[0] for entry in entries if (parsed := keys.parse_run(entry.key)))
+    run_ids = (run_id for entry in entries if (run_id := RUN.last(entry.key)))
     # The run of a waiting plan stays for as long as the plan waits: an approval ends it.
     waits = head.meta.review.run_id if head.meta.review else None
     ended = (run_id for run_id in takewhile(lambda run_id: run_id <= last_seen, run_ids) if run_id != waits)
@@ -41,7 +42,7 @@ def removable(process: Process, head: Head) -> list[str]:
 def remove(process: Process, head: Head) -> int:
     """Remove these runs and return how many: 1 LIST and 1 DeleteObjects, no DeleteObjects where there are none."""
     doomed, space_id = removable(process, head), head.meta.space_id
-    process.store.delete_many([keys.run(space_id, run_id) for run_id in doomed])
+    process.store.delete_many([RUN.key(space_id, run_id) for run_id in doomed])
     return len(doomed)
 
 
@@ -51,8 +52,8 @@ def remove_days(process: Process) -> int:
     Returns how many: 1 LIST and 1 DeleteObjects, no DeleteObjects where there are none.
     """
     oldest = process.clock() - _kept(process)
-    entries = process.store.scan(keys.USAGE, stop=keys.usage_of_day(oldest.date()), limit=DELETE_BATCH)
-    doomed = [entry.key for entry in entries if keys.parse_totals(entry.key)]
+    entries = process.store.scan(TOTALS.prefix(), stop=TOTALS.prefix(oldest.date()), limit=DELETE_BATCH)
+    doomed = [entry.key for entry in entries if TOTALS.parse(entry.key)]
     process.store.delete_many(doomed)
     return len(doomed)
 

@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from livemem.errors import LiveMemoryError
 from livemem.llm.api import ApiError
-from livemem.store import keys, stored_documents
+from livemem.store import stored_documents
+from livemem.store.bucket import LAST_CALL
 from livemem.store.objects import Store
 from livemem.store.stored_documents import StoredDocument
 
@@ -81,7 +82,7 @@ class Watch:
     def _write(self, error: str | None) -> None:
         try:
             self._store.put(
-                keys.LAST_CALL, _Note(error=error, model=self._model).to_bytes(), content_type=stored_documents.JSON
+                LAST_CALL, _Note(error=error, model=self._model).to_bytes(), content_type=stored_documents.JSON
             )
         except LiveMemoryError as failure:
             logger.info("the end of a call was not noted", extra={"error_code": failure.code})
@@ -89,7 +90,7 @@ class Watch:
 
 def read(store: Store) -> LastCall | None:
     """The end of the last call that was noted, None if there is no note: 1 GET. Raises StoreUnavailable."""
-    document = store.get(keys.LAST_CALL)
+    document = store.get(LAST_CALL)
     try:
         note = _Note.from_bytes(document.body) if document else None
     except ValidationError:

@@ -9,8 +9,9 @@ from livemem.memories.operation import Operation
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.store import memory_keys as keys
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store import keys
+from livemem.store.bucket import OPERATION
+from livemem.store.keys import MEMORY_KINDS, MemoryKind
 
 What = Literal[
     "stored",
@@ -32,7 +33,7 @@ LOOKED_AT = 200
 class Change:
     """One operation. `former`: the replaced content, or a sent content that did not replace it."""
 
-    kind: Kind
+    kind: MemoryKind
     what: What
     operation: Operation
     former: str | None
@@ -43,7 +44,7 @@ class Change:
         return bool(part and part.op == "put" and part.memory.revision == 1)
 
 
-Place = Mapping[Kind, int]
+Place = Mapping[MemoryKind, int]
 """For each kind the last operation that a page listed. A kind without one was not listed yet."""
 
 
@@ -51,7 +52,7 @@ def page(
     process: Process,
     space_id: str,
     *,
-    kind: Kind | None = None,
+    kind: MemoryKind | None = None,
     limit: int = DEFAULT,
     after: Place | None = None,
     memory_id: str | None = None,
@@ -68,7 +69,7 @@ def page(
     looked_at = limit if memory_id is None else LOOKED_AT
     gaps: list[str] = [] if missing is None else missing
     heads.load_recent(process, space_id)
-    kinds: Sequence[Kind] = KINDS if kind is None else [kind]
+    kinds: Sequence[MemoryKind] = MEMORY_KINDS if kind is None else [kind]
     ends = process.store.map(lambda folder: _before(process, space_id, folder, (after or {}).get(folder), gaps), kinds)
     numbers = {folder: range(end, max(0, end - looked_at), -1) for folder, end in zip(kinds, ends, strict=True)}
     changes_by_kind = _read(process, space_id, numbers, gaps)
@@ -79,7 +80,7 @@ def page(
             for folder, of in changes_by_kind.items()
         }
     chosen = _newest(changes_by_kind, limit)
-    ends_before: dict[Kind, int] = {folder: end + 1 for folder, end in zip(kinds, ends, strict=True)}
+    ends_before: dict[MemoryKind, int] = {folder: end + 1 for folder, end in zip(kinds, ends, strict=True)}
     if memory_id is not None and sum(map(len, changes_by_kind.values())) <= limit:
         # All that was looked at is told, also what is of other memories.
         ends_before = {folder: some_numbers.stop + 1 for folder, some_numbers in numbers.items()}
@@ -90,7 +91,7 @@ def page(
     return chosen, ends_before if any(number > 1 for number in ends_before.values()) else None
 
 
-def _before(process: Process, space_id: str, kind: Kind, before: int | None, missing: list[str]) -> int:
+def _before(process: Process, space_id: str, kind: MemoryKind, before: int | None, missing: list[str]) -> int:
     """The number of the newest operation that was not listed yet, 0 if there is none."""
     newest = log.load(process, space_id, kind, missing).number
     # A cursor may name a higher number than that of the newest operation.
@@ -98,20 +99,20 @@ def _before(process: Process, space_id: str, kind: Kind, before: int | None, mis
 
 
 def _read(
-    process: Process, space_id: str, numbers: Mapping[Kind, range], missing: list[str]
-) -> dict[Kind, list[Change]]:
+    process: Process, space_id: str, numbers: Mapping[MemoryKind, range], missing: list[str]
+) -> dict[MemoryKind, list[Change]]:
     pairs = [(kind, number) for kind, range_of in numbers.items() for number in range_of]
-    objects = process.store.get_many([keys.operation(space_id, kind, number) for kind, number in pairs])
-    by_kind: dict[Kind, list[Change]] = {kind: [] for kind in numbers}
+    objects = process.store.get_many([OPERATION.key(space_id, kind, number) for kind, number in pairs])
+    by_kind: dict[MemoryKind, list[Change]] = {kind: [] for kind in numbers}
     for (kind, number), item in zip(pairs, objects, strict=True):
         if not item:
-            missing.append(keys.operation(space_id, kind, number))
+            missing.append(OPERATION.key(space_id, kind, number))
         elif operation := unreadable.tolerated(process, Operation, item, missing):
             by_kind[kind].append(told(kind, operation))
     return by_kind
 
 
-def _newest(by_kind: Mapping[Kind, list[Change]], limit: int) -> list[Change]:
+def _newest(by_kind: Mapping[MemoryKind, list[Change]], limit: int) -> list[Change]:
     """The newest of all kinds. Those of a kind keep the order of its log, even if clocks differed."""
     rest = {kind: list(changes) for kind, changes in by_kind.items() if changes}
     chosen: list[Change] = []
@@ -123,7 +124,7 @@ def _newest(by_kind: Mapping[Kind, list[Change]], limit: int) -> list[Change]:
     return chosen
 
 
-def told(kind: Kind, done: Operation) -> Change:
+def told(kind: MemoryKind, done: Operation) -> Change:
     """The change that an operation made."""
     memory, merged = done.memory, done.merged
     latest = memory.history[0].content if memory.history else None

@@ -18,9 +18,9 @@ from livemem.memories.memory import Memory, Provenance
 from livemem.memories.operation import Also, Operation
 from livemem.memories.state import State
 from livemem.process import Process
-from livemem.store import memory_keys as keys
 from livemem.store import stored, vector_file
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store.bucket import MEMORY_SNAPSHOT, MEMORY_VECTORS, snapshot_of
+from livemem.store.keys import MEMORY_KINDS, MemoryKind
 from livemem.store.vector_file import MEDIA_TYPE, NUMBER_BYTES
 
 ERASED = "[erased]"
@@ -139,7 +139,7 @@ def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
     1 LIST for each kind, 1 GET for each memory that no longer exists. Raises MemoriesBroken.
     """
     family = {memory_id}
-    for kind in KINDS:
+    for kind in MEMORY_KINDS:
         state = log.load(process, space_id, kind, complete=True)
         todo = [memory_id]
         while todo:
@@ -150,7 +150,7 @@ def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
     return frozenset(family)
 
 
-def _one_with(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> set[str]:
+def _one_with(process: Process, space_id: str, kind: MemoryKind, state: State, memory_id: str) -> set[str]:
     memory = state.memories.get(memory_id)
     number = state.deleted.get(memory_id)
     if not memory and number is not None:
@@ -163,7 +163,7 @@ def _one_with(process: Process, space_id: str, kind: Kind, state: State, memory_
 
 def is_known(process: Process, space_id: str, memory_id: str) -> bool:
     """Whether the memory exists or existed: 1 LIST for each kind. Raises MemoriesBroken."""
-    states = [log.load(process, space_id, kind, complete=True) for kind in KINDS]
+    states = [log.load(process, space_id, kind, complete=True) for kind in MEMORY_KINDS]
     return any(memory_id in state.memories or memory_id in state.deleted for state in states)
 
 
@@ -172,9 +172,9 @@ def close(process: Process, space_id: str, author: str, memory_id: str, day: dat
 
     Nothing is done if the space has no such memory. Raises Busy, MemoriesBroken, StoreUnavailable.
     """
-    for kind in KINDS:
+    for kind in MEMORY_KINDS:
 
-        def decide(state: State, kind: Kind = kind) -> Operation | None:
+        def decide(state: State, kind: MemoryKind = kind) -> Operation | None:
             memory = _last(process, space_id, kind, state, memory_id)
             if not memory:
                 return None
@@ -186,7 +186,7 @@ def close(process: Process, space_id: str, author: str, memory_id: str, day: dat
         log.write(process, space_id, kind, decide, complete=True)
 
 
-def _last(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> Memory | None:
+def _last(process: Process, space_id: str, kind: MemoryKind, state: State, memory_id: str) -> Memory | None:
     """The memory as it stands, or as it was deleted; None if there is none, or the log is closed for it."""
     memory = state.memories.get(memory_id)
     number = state.deleted.get(memory_id)
@@ -203,14 +203,14 @@ def renew_snapshots(process: Process, space_id: str, memory_id: str) -> None:
     1 LIST for each kind; for the memory's kind 1 LIST more and, if there are old ones, 1 GET, 2 PUTs and 1
     DeleteObjects. A second call, after the last possible late write, removes the objects of late writes.
     """
-    for kind in KINDS:
+    for kind in MEMORY_KINDS:
         state = log.load(process, space_id, kind, complete=True)
         closed = state.deleted.get(memory_id)
         if closed is None:
             continue
-        snapshot_keys = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
-        snapshots = {parsed.number for key in snapshot_keys if (parsed := keys.parse_snapshot(key))}
-        old = [key for key in snapshot_keys if (parsed := _named(key)) and parsed.number < closed]
+        snapshot_keys = [entry.key for entry in process.store.scan(MEMORY_SNAPSHOT.prefix(space_id, kind))]
+        snapshots = {number for key in snapshot_keys if (number := MEMORY_SNAPSHOT.last(key)) is not None}
+        old = [key for key in snapshot_keys if (parsed := snapshot_of(key)) and parsed.number < closed]
         if not old:
             continue
         if snapshots and max(snapshots) < closed:
@@ -218,16 +218,12 @@ def renew_snapshots(process: Process, space_id: str, memory_id: str) -> None:
         process.store.delete_many(old)
 
 
-def _named(key: str) -> keys.OperationKey | None:
-    return keys.parse_snapshot(key) or keys.parse_vectors(key)
-
-
-def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterable[str]) -> None:
+def _keep(process: Process, space_id: str, kind: MemoryKind, state: State, old: Iterable[str]) -> None:
     """Store the vectors of the present model for the memories of the state, and then the state."""
     model = embeddings.name(process.settings)
     vectors_by_text: dict[bytes, bytes] = {}
     for key in old:
-        if (parsed := keys.parse_vectors(key)) and key == keys.vectors(space_id, kind, parsed.number, model):
+        if MEMORY_VECTORS.last(key) == model:
             item = process.store.get(key)
             with suppress(ValueError):
                 vectors_by_text |= vector_file.read(item.body) if item else {}
@@ -243,8 +239,10 @@ def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterab
     if vectors:
         with suppress(ValueError):
             process.store.put(
-                keys.vectors(space_id, kind, state.number, model),
+                MEMORY_VECTORS.key(space_id, kind, state.number, model),
                 vector_file.write(vectors, len(next(iter(vectors.values()))) // NUMBER_BYTES),
                 content_type=MEDIA_TYPE,
             )
-    stored.write_if(process.store, keys.snapshot(space_id, kind, state.number), states.to_snapshot(state).to_bytes())
+    stored.write_if(
+        process.store, MEMORY_SNAPSHOT.key(space_id, kind, state.number), states.to_snapshot(state).to_bytes()
+    )

@@ -12,7 +12,7 @@ from livemem.memories.state import State, expired
 from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.text.redaction import when
 
 BROUGHT_BACK_FOR = timedelta(hours=1)
@@ -88,7 +88,7 @@ def restore(
     return replace(storing_outcome.outcome_of(done), repeated=repeated)
 
 
-def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
+def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> MemoryKind:
     """The kind whose log has the memory, or an operation of the same cause. `deleted`: also a deleted memory.
 
     Raises NotFound.

@@ -18,9 +18,9 @@ from livemem.memories.state import Snapshot, State
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
 from livemem.spaces.unreadable import MEND
-from livemem.store import memory_keys as keys
 from livemem.store import stored
-from livemem.store.memory_keys import Kind
+from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION, OperationKey
+from livemem.store.keys import MemoryKind
 
 W = TypeVar("W", bound=Operation | None)
 
@@ -36,14 +36,16 @@ class _KnownStates:
     """The states that this process has used last."""
 
     def __init__(self, _: Timer) -> None:
-        self._states = LRUCache[tuple[str, Kind], State](MOST_KNOWN, getsizeof=lambda state: 1 + len(state.memories))
+        self._states = LRUCache[tuple[str, MemoryKind], State](
+            MOST_KNOWN, getsizeof=lambda state: 1 + len(state.memories)
+        )
         self._lock = threading.Lock()
 
-    def get(self, space_id: str, kind: Kind) -> State | None:
+    def get(self, space_id: str, kind: MemoryKind) -> State | None:
         with self._lock:
             return self._states.get((space_id, kind))
 
-    def put(self, space_id: str, kind: Kind, state: State) -> State:
+    def put(self, space_id: str, kind: MemoryKind, state: State) -> State:
         with self._lock:
             if 1 + len(state.memories) <= self._states.maxsize:
                 self._states[space_id, kind] = state
@@ -51,7 +53,7 @@ class _KnownStates:
 
 
 def load(
-    process: Process, space_id: str, kind: Kind, missing: list[str] | None = None, *, complete: bool = False
+    process: Process, space_id: str, kind: MemoryKind, missing: list[str] | None = None, *, complete: bool = False
 ) -> State:
     """The state as the bucket has it now: 1 LIST, and 1 GET for each operation that this process does not know yet.
 
@@ -71,15 +73,15 @@ def load(
     raise MemoriesBroken(f"The log of the memories can't be read from its beginning. {MEND}")
 
 
-def _keep(process: Process, space_id: str, kind: Kind, state: State) -> State:
+def _keep(process: Process, space_id: str, kind: MemoryKind, state: State) -> State:
     """Cache the state, unless it has gaps: then the operations from the first gap on are read again each time."""
     return state if state.has_gaps else process.cache(_KnownStates).put(space_id, kind, state)
 
 
-def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
+def _starts(process: Process, space_id: str, kind: MemoryKind) -> Iterator[State]:
     """The states of the snapshots, the newest first, and then the empty one: 1 LIST, 1 GET each."""
-    entries = process.store.scan(keys.snapshots_prefix(space_id, kind))
-    for key in reversed([entry.key for entry in entries if keys.parse_snapshot(entry.key)]):
+    entries = process.store.scan(MEMORY_SNAPSHOT.prefix(space_id, kind))
+    for key in reversed([entry.key for entry in entries if MEMORY_SNAPSHOT.parse(entry.key)]):
         item = process.store.get(key)
         # An unreadable snapshot is skipped: the one before and more of the log give the same state.
         snapshot = unreadable.tolerated(process, Snapshot, item) if item else None
@@ -89,23 +91,23 @@ def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
 
 
 def _later(
-    process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None, *, complete: bool
+    process: Process, space_id: str, kind: MemoryKind, state: State, missing: list[str] | None, *, complete: bool
 ) -> State | None:
     """The state after all later operations; None if the state came from another log.
 
     A backup made while memories were stored may have a snapshot without the operation after which it was made.
     """
     # Its newest operation is listed too. Another one in its place means that the space was restored.
-    behind = keys.operation(space_id, kind, state.number - 1) if state.number else ""
+    behind = OPERATION.key(space_id, kind, state.number - 1) if state.number else ""
     entries = [
         entry
-        for entry in process.store.scan(keys.log_prefix(space_id, kind), start_after=behind)
-        if keys.parse_operation(entry.key)
+        for entry in process.store.scan(OPERATION.prefix(space_id, kind), start_after=behind)
+        if OPERATION.parse(entry.key)
     ]
     last = _number(entries[-1].key) if entries else 0
     listed_keys = {entry.key for entry in entries}
     numbers = range(max(state.number, 1), last + 1)
-    holes = (number for number in numbers if keys.operation(space_id, kind, number) not in listed_keys)
+    holes = (number for number in numbers if OPERATION.key(space_id, kind, number) not in listed_keys)
     hole = next(holes, None) if missing is None else None
     if hole is not None:
         raise _lacks(space_id, kind, hole)
@@ -119,7 +121,7 @@ def _later(
     if not all(items):
         # The space is being deleted.
         return None
-    gaps = [keys.operation(space_id, kind, number) for number in holes]
+    gaps = [OPERATION.key(space_id, kind, number) for number in holes]
     if complete:
         read = [operations.read(process, item) for item in items if item]
     else:
@@ -136,20 +138,20 @@ def _later(
 
 
 def _number(key: str) -> int:
-    parsed = keys.parse_operation(key)
+    parsed = OPERATION.parse_as(OperationKey, key)
     return parsed.number if parsed else 0
 
 
-def _lacks(space_id: str, kind: Kind, number: int) -> MemoriesBroken:
+def _lacks(space_id: str, kind: MemoryKind, number: int) -> MemoriesBroken:
     return MemoriesBroken(
-        f"The log of the memories lacks its operation {number}. {MEND}", key=keys.operation(space_id, kind, number)
+        f"The log of the memories lacks its operation {number}. {MEND}", key=OPERATION.key(space_id, kind, number)
     )
 
 
 def write(
     process: Process,
     space_id: str,
-    kind: Kind,
+    kind: MemoryKind,
     decide: Callable[[State], Operation | None],
     *,
     complete: bool = False,
@@ -164,7 +166,7 @@ def write(
         operation = decide(state)
         if operation is None:
             return state, None
-        key = keys.operation(space_id, kind, operation.number)
+        key = OPERATION.key(space_id, kind, operation.number)
         body = operation.to_bytes()
         etag = stored.write_if(process.store, key, body)
         if etag:
@@ -178,7 +180,7 @@ def write(
 
 
 def write_once(
-    process: Process, space_id: str, kind: Kind, cause: str, decide: Callable[[State], W]
+    process: Process, space_id: str, kind: MemoryKind, cause: str, decide: Callable[[State], W]
 ) -> tuple[Operation | W, bool]:
     """The operation of a cause, and whether an earlier try wrote it: then 1 GET more.
 
@@ -198,14 +200,14 @@ def write_once(
     return decided[-1], False
 
 
-def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Operation:
+def operation_at(process: Process, space_id: str, kind: MemoryKind, number: int) -> Operation:
     """One operation: 1 GET. Raises MemoriesBroken."""
-    item = process.store.get(keys.operation(space_id, kind, number))
+    item = process.store.get(OPERATION.key(space_id, kind, number))
     if not item:
         raise _lacks(space_id, kind, number)
     return operations.read(process, item)
 
 
-def known_snapshot(process: Process, space_id: str, kind: Kind, state: State) -> None:
+def known_snapshot(process: Process, space_id: str, kind: MemoryKind, state: State) -> None:
     """Note in the cache that there is a snapshot of this state."""
     process.cache(_KnownStates).put(space_id, kind, replace(state, snapshot=state.number))

@@ -3,13 +3,19 @@
 import json
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import Maintainable, Reader, Space
+from livemem.jobs.maintainable import Maintainable, Space
 from livemem.memories import memory_expiry
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.process import Process
-from livemem.store import memory_keys as keys
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store.bucket import (
+    IN_MEMORIES,
+    MEMORY_SNAPSHOT,
+    OPERATION,
+    VERDICT,
+    snapshot_of,
+)
+from livemem.store.keys import MEMORY_FOLDERS, MEMORY_KINDS, MemoryKind
 
 SNAPSHOTS_KEPT = 2
 """The newest, and the one before: a reader may be reading that, or the newest may be damaged."""
@@ -19,9 +25,9 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Runs once a day in spaces with memories: 1 LIST, and for each existing kind 3 more and 1 GET."""
     if "memories" not in space.folders:
         return {}
-    prefix = keys.prefix(space.space_id)
+    prefix = IN_MEMORIES.prefix(space.space_id)
     folders = set(process.store.folders(prefix))
-    kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in folders]
+    kinds = [kind for kind in MEMORY_KINDS if MEMORY_FOLDERS[kind] in folders]
     results = process.store.map(lambda kind: _maintain(process, space.space_id, kind), kinds)
     done = {
         memory_expiry.EXPIRED: sum(pair[0] for pair in results),
@@ -30,11 +36,11 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {name: float(count) for name, count in done.items() if count}
 
 
-def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
-    snapshot_keys = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
-    numbers = sorted({parsed.number for key in snapshot_keys if (parsed := keys.parse_snapshot(key))})
+def _maintain(process: Process, space_id: str, kind: MemoryKind) -> tuple[int, int]:
+    snapshot_keys = [entry.key for entry in process.store.scan(MEMORY_SNAPSHOT.prefix(space_id, kind))]
+    numbers = sorted({number for key in snapshot_keys if (number := MEMORY_SNAPSHOT.last(key)) is not None})
     remaining = numbers[-SNAPSHOTS_KEPT:]
-    by_key = {key: keys.parse_snapshot(key) or keys.parse_vectors(key) for key in snapshot_keys}
+    by_key = {key: snapshot_of(key) for key in snapshot_keys}
     # Also vectors whose snapshot was never written, because their writer died.
     doomed = [
         key
@@ -46,15 +52,12 @@ def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     return memory_expiry.delete_expired(process, space_id, kind), len(numbers) - len(remaining)
 
 
-def kind(name: str) -> Reader | None:
-    """The kind of a document: operation, snapshot or verdicts."""
-    if keys.parse_operation(f"x/{name}"):
-        return Operation.from_bytes
-    if keys.parse_snapshot(f"x/{name}"):
-        return Snapshot.from_bytes
-    return json.loads if name.startswith(keys.VERDICTS) else None
-
-
 MAINTAINABLE = Maintainable(
-    owns=keys.is_of_memories, maintain=maintain, kind=kind, due={"memory": memory_expiry.delete_due}
+    maintain=maintain,
+    due={"memory": memory_expiry.delete_due},
+    objects={
+        OPERATION: Operation.from_bytes,
+        MEMORY_SNAPSHOT: Snapshot.from_bytes,
+        VERDICT: json.loads,
+    },
 )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.store.stored_documents import Count, Line, Moment, StoredDocument
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
@@ -17,7 +17,7 @@ from livemem.text.speakers import said_by
 Origin = Literal["conversation", "chat", "note", "digest", "manual"]
 """Where a memory comes from."""
 
-CATEGORIES: dict[Kind, tuple[str, ...]] = {
+CATEGORIES: dict[MemoryKind, tuple[str, ...]] = {
     "self": ("context", "capability", "limitation", "preference", "relation"),
     "goal": ("capability_request", "understanding", "connection", "curiosity"),
 }
@@ -71,7 +71,7 @@ class Memory(StoredDocument):
     """One durable fact, as it stands after an operation."""
 
     memory_id: Line
-    kind: Kind
+    kind: MemoryKind
     category: str | None = None
     content: str
     subjects: list[Line] = []
@@ -117,7 +117,7 @@ class MemoryDraft:
     """
 
     content: str
-    kind: Kind = "fact"
+    kind: MemoryKind = "fact"
     category: str | None = None
     subjects: Sequence[str] = ()
     ttl: str | None = None
@@ -156,7 +156,7 @@ def check_content(content: str, field: str = "content") -> str:
     return limits.check_text(field, content, CONTENT_BYTES).strip()
 
 
-def check_category(kind: Kind, category: str | None, field: str = "category") -> str | None:
+def check_category(kind: MemoryKind, category: str | None, field: str = "category") -> str | None:
     """The category. Raises InvalidRequest if the kind has fixed ones and this is none of them."""
     if category is None:
         return None

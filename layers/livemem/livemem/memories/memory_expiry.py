@@ -14,9 +14,9 @@ from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import EXPIRING
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 
 logger = logging.getLogger(__name__)
 
@@ -37,14 +37,14 @@ def delete_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done
     For each space and kind 1 GET, 1 LIST and 1 PUT for each memory; for all of them 1 DeleteObjects at the end.
     """
     require_conditional_writes(process.store)
-    by_log: dict[tuple[str, Kind], dict[str, Due]] = {}
+    by_log: dict[tuple[str, MemoryKind], dict[str, Due]] = {}
     for entry in due:
-        parsed = keys.parse_expiring(entry.name)
+        parsed = EXPIRING.parse(entry.name)
         if parsed:
             by_log.setdefault((entry.space_id, parsed[0]), {})[parsed[1]] = entry
     done: dict[str, float] = {}
     # An entry that names no memory is not needed.
-    looked_at = [other for other in due if not keys.parse_expiring(other.name)]
+    looked_at = [other for other in due if not EXPIRING.parse(other.name)]
     for (space_id, kind), memories in by_log.items():
         if deadline - process.clock() < LAST_ROUND:
             break
@@ -65,7 +65,7 @@ def delete_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done
     return {EXPIRED: done} if done else {}
 
 
-def delete_expired(process: Process, space_id: str, kind: Kind, memory_ids: Iterable[str] | None = None) -> int:
+def delete_expired(process: Process, space_id: str, kind: MemoryKind, memory_ids: Iterable[str] | None = None) -> int:
     """Delete the expired ones of these memories, or of all: 1 LIST, and 1 LIST and 1 PUT for each.
 
     A memory that was refreshed meanwhile stays, because each deletion is decided on the newest state. Nothing is
@@ -83,7 +83,7 @@ def _doomed(process: Process, state: State, memory_id: str) -> Memory | None:
     return memory if memory and not state.has_gaps and expired(memory, process.clock()) else None
 
 
-def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool:
+def _delete(process: Process, space_id: str, kind: MemoryKind, memory_id: str) -> bool:
     def decide(state: State) -> Operation | None:
         memory = _doomed(process, state, memory_id)
         if not memory:
@@ -97,5 +97,5 @@ def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool
 def mark(process: Process, space_id: str, memory: Memory) -> None:
     """Enter the expiry of a memory in the due index, if it has one: 1 PUT. Without it daily maintenance finds it."""
     if memory.expires_at is not None:
-        name = keys.expiring(memory.kind, memory.memory_id)
+        name = EXPIRING.key(memory.kind, memory.memory_id)
         due_index.leave_at(process, space_id, "memory", name, clock.parse(memory.expires_at))

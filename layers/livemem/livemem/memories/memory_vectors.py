@@ -21,8 +21,8 @@ from livemem.memories.state import State
 from livemem.process import Process, Timer
 from livemem.search import vectors as segments
 from livemem.search.matrix import HALF
-from livemem.store import memory_keys as keys
-from livemem.store.memory_keys import Kind
+from livemem.store.bucket import MEMORY_VECTORS
+from livemem.store.keys import MemoryKind
 from livemem.store.vector_file import MEDIA_TYPE, BadVectors, name_of
 
 Floats = NDArray[np.float32]
@@ -113,10 +113,10 @@ class _KnownRows:
     """The vectors that this process has used last."""
 
     def __init__(self, _: Timer) -> None:
-        self._rows = LRUCache[tuple[str, Kind, str], Rows](MOST_KNOWN, getsizeof=lambda rows: 1 + len(rows))
+        self._rows = LRUCache[tuple[str, MemoryKind, str], Rows](MOST_KNOWN, getsizeof=lambda rows: 1 + len(rows))
         self._lock = threading.Lock()
 
-    def get(self, space_id: str, kind: Kind, model: str) -> Rows:
+    def get(self, space_id: str, kind: MemoryKind, model: str) -> Rows:
         with self._lock:
             # Put in again each time, because its size may have grown.
             rows = self._rows.pop((space_id, kind, model), None)
@@ -148,7 +148,7 @@ def embed(
     return [np.frombuffer(vector, dtype=np.float32) for vector in vectors]
 
 
-def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: int) -> Rows:
+def of(process: Process, space_id: str, kind: MemoryKind, state: State, dimensions: int) -> Rows:
     """The vectors of all memories of a state, of the length `dimensions`. Raises EmbeddingUnavailable.
 
     No request if all are known. Else 1 GET for a new snapshot, and calls of the model for vectors still missing.
@@ -187,14 +187,16 @@ def encoded(process: Process, vector: Floats) -> operation.StoredVector:
     return operation.StoredVector.of(embeddings.name(process.settings), vector.astype(HALF).tobytes())
 
 
-def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows, memories: Iterable[Memory]) -> None:
+def keep(
+    process: Process, space_id: str, kind: MemoryKind, snapshot: int, rows: Rows, memories: Iterable[Memory]
+) -> None:
     """Store the vectors of memories beside a snapshot, over an existing file of the same model: 1 PUT."""
     names = _names(process, (memory.content for memory in memories))
     with rows.lock:
         rows_by_name = {name: rows.of(content) for name, content in names.items() if content in rows}
     if not rows_by_name:
         return
-    key = keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings))
+    key = MEMORY_VECTORS.key(space_id, kind, snapshot, embeddings.name(process.settings))
     body = segments.encode(rows_by_name)
     process.store.put(key, body, content_type=MEDIA_TYPE)
 
@@ -226,9 +228,9 @@ def _decoded(vector: operation.StoredVector) -> Floats | None:
 
 
 def _of_snapshot(
-    process: Process, space_id: str, kind: Kind, snapshot: int, dimensions: int, contents: Iterable[str]
+    process: Process, space_id: str, kind: MemoryKind, snapshot: int, dimensions: int, contents: Iterable[str]
 ) -> dict[str, Floats]:
-    item = process.store.get(keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings)))
+    item = process.store.get(MEMORY_VECTORS.key(space_id, kind, snapshot, embeddings.name(process.settings)))
     if not item:
         return {}
     try:

@@ -28,9 +28,9 @@ from livemem.memories.memory import Memory
 from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.process import Process, Timer
-from livemem.store import memory_keys as keys
 from livemem.store import stored
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store.bucket import VERDICT
+from livemem.store.keys import MEMORY_KINDS, MemoryKind
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
 from livemem.text import similarity
@@ -129,7 +129,7 @@ def _digest(process: Process, new: str, old: str | None = None) -> str:
 
 
 def _key(process: Process, space_id: str, new: str) -> str:
-    return keys.verdict(space_id, _digest(process, new))
+    return VERDICT.key(space_id, _digest(process, new))
 
 
 def _take_in(process: Process, space_id: str, verdicts: dict[str, Verdict], contents: Iterable[str]) -> None:
@@ -267,7 +267,7 @@ def judge_batch(
     """
     if not process.settings.llmaas_api_url or process.settings.memory_merge == "similarity":
         return {}
-    near_ones = [candidate for kind in KINDS for candidate in _candidates_of_batch(process, space_id, kind, new)]
+    near_ones = [candidate for kind in MEMORY_KINDS for candidate in _candidates_of_batch(process, space_id, kind, new)]
     groups = [near_ones[start : start + TOGETHER] for start in range(0, len(near_ones), TOGETHER)]
     results = process.store.map(
         lambda group: judge(process, space_id, _pairs_of_batch(group), until, waits=waits), groups
@@ -295,7 +295,7 @@ def _by_both(content: str, candidates: Sequence[Near]) -> list[Near]:
 
 
 def _candidates_of_batch(
-    process: Process, space_id: str, kind: Kind, new: Sequence[MemoryToStore]
+    process: Process, space_id: str, kind: MemoryKind, new: Sequence[MemoryToStore]
 ) -> Iterator[tuple[str, list[Near]]]:
     """The contents of a kind to ask about, each with the memories near to it."""
     of_kind = [entry for entry in new if entry.memory.kind == kind]

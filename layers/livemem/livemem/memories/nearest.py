@@ -16,7 +16,7 @@ from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import By
 from livemem.memories.thresholds import Thresholds
 from livemem.process import Process, Timer
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.text import similarity, text_tokens, wording
 from livemem.text.similarity import Grams
 from livemem.text.text_tokens import TextTokens
@@ -124,7 +124,7 @@ def _in_the_same_words(process: Process, alive: Sequence[Memory], content: str) 
     ]
 
 
-def bounds_of(process: Process, kind: Kind, by: By) -> Thresholds:
+def bounds_of(process: Process, kind: MemoryKind, by: By) -> Thresholds:
     """The thresholds for a score of this origin."""
     return thresholds.of(kind, process.settings.embeddings_model) if by == "vector" else thresholds.LEXICAL
 

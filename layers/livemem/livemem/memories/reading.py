@@ -20,8 +20,8 @@ from livemem.search import evidence, words
 from livemem.search.evidence import Baseline, QuestionTerms, Statement
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.store import memory_keys as keys
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store import keys
+from livemem.store.keys import MEMORY_KINDS, MemoryKind
 from livemem.text.items import folded
 
 QUERY_BYTES = 16_000
@@ -86,7 +86,7 @@ def search(
     space_id: str,
     query: str,
     *,
-    kind: Kind | None = None,
+    kind: MemoryKind | None = None,
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
 ) -> list[NearMemory]:
@@ -99,7 +99,7 @@ def ask(
     space_id: str,
     query: str,
     *,
-    kind: Kind | None = None,
+    kind: MemoryKind | None = None,
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
     missing: list[str] | None = None,
@@ -119,7 +119,7 @@ def answers(
     space_id: str,
     query: str,
     *,
-    kind: Kind | None = None,
+    kind: MemoryKind | None = None,
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
     missing: list[str] | None = None,
@@ -166,7 +166,7 @@ class _Compared:
     subject.
     """
 
-    some: Sequence[tuple[Kind, State]]
+    some: Sequence[tuple[MemoryKind, State]]
     memories: Sequence[Memory]
     scores: Floats
     asked: NDArray[np.int64]
@@ -178,7 +178,7 @@ def _compared(
     process: Process,
     space_id: str,
     query: str,
-    kind: Kind | None,
+    kind: MemoryKind | None,
     subject: str | None,
     missing: list[str] | None,
 ) -> _Compared:
@@ -205,7 +205,7 @@ def _compared(
 def _by_meaning(
     process: Process,
     space_id: str,
-    states: Sequence[tuple[Kind, State]],
+    states: Sequence[tuple[MemoryKind, State]],
     alive: Sequence[list[Memory]],
     vector: Floats,
 ) -> Floats:
@@ -221,7 +221,9 @@ def _found(process: Process, compared: _Compared, best: Sequence[tuple[int, floa
     return FoundMemories(_linked(process, compared.some, hits), compared.by, compared.degraded)
 
 
-def _linked(process: Process, states: Sequence[tuple[Kind, State]], hits: Sequence[NearMemory]) -> list[NearMemory]:
+def _linked(
+    process: Process, states: Sequence[tuple[MemoryKind, State]], hits: Sequence[NearMemory]
+) -> list[NearMemory]:
     """The memories found, each with links to those that may say the same."""
     by_kind, now = dict(states), process.clock()
     return [NearMemory(by_kind[hit.memory.kind].shown(hit.memory, now), hit.score) for hit in hits]
@@ -231,7 +233,7 @@ def recent(
     process: Process,
     space_id: str,
     *,
-    kind: Kind | None = None,
+    kind: MemoryKind | None = None,
     subject: str | None = None,
     limit: int = RECENT_DEFAULT,
     after: Place | None = None,
@@ -267,12 +269,12 @@ def parse_place(text: str) -> Place:
     return moment, keys.check_memory_id(memory_id)
 
 
-def state_of(process: Process, space_id: str, kind: Kind) -> tuple[Kind, State]:
+def state_of(process: Process, space_id: str, kind: MemoryKind) -> tuple[MemoryKind, State]:
     """The memories of a kind, for several questions about them: 1 LIST. Raises NotFound, MemoriesBroken."""
     return _states(process, space_id, kind)[0]
 
 
-def all_of(process: Process, space_id: str, kind: Kind) -> list[Memory]:
+def all_of(process: Process, space_id: str, kind: MemoryKind) -> list[Memory]:
     """All unexpired memories of a kind, the newest first: 1 LIST. Raises NotFound, MemoriesBroken."""
     return states.newest_first(state_of(process, space_id, kind)[1].alive(process.clock()))
 
@@ -318,7 +320,7 @@ def ids_from(process: Process, space_id: str, start: str) -> list[str]:
     return sorted(ids)
 
 
-def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
+def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> MemoryKind:
     """The kind whose log has the memory, or an operation of the same cause. `deleted`: also a deleted memory.
 
     1 LIST for each kind. Raises NotFound, MemoriesBroken.
@@ -332,11 +334,11 @@ def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, dele
 
 
 def _states(
-    process: Process, space_id: str, kind: Kind | None, missing: list[str] | None = None
-) -> list[tuple[Kind, State]]:
+    process: Process, space_id: str, kind: MemoryKind | None, missing: list[str] | None = None
+) -> list[tuple[MemoryKind, State]]:
     """The states of one kind or of all. Unreadable operations are skipped, and their keys are added to `missing`."""
     heads.load_recent(process, space_id)
-    kinds: Sequence[Kind] = KINDS if kind is None else [kind]
+    kinds: Sequence[MemoryKind] = MEMORY_KINDS if kind is None else [kind]
     gaps: list[str] = [] if missing is None else missing
     return list(
         zip(kinds, process.store.map(lambda of_kind: log.load(process, space_id, of_kind, gaps), kinds), strict=True)

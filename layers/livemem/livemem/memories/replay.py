@@ -8,8 +8,8 @@ from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot, State
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import memory_keys as keys
-from livemem.store.memory_keys import Kind
+from livemem.store.bucket import IN_MEMORIES, MEMORY_SNAPSHOT, OPERATION
+from livemem.store.keys import MEMORY_FOLDERS, MEMORY_KINDS, MemoryKind
 
 MOST_BYTES = Snapshot.most_bytes
 """Most bytes of contents that are replayed. A snapshot may have no more."""
@@ -46,15 +46,15 @@ class Compared:
 
     looked_at: int
     broken: Sequence[str]
-    untold: Sequence[Kind]
+    untold: Sequence[MemoryKind]
 
 
 def compare(process: Process, space_id: str) -> Compared:
     """Compare the newest snapshots of each kind with the log from its beginning: 1 LIST, and for each existing kind 1
     LIST more, and 1 GET for each snapshot and each operation up to it.
     """
-    existing = set(process.store.folders(keys.prefix(space_id)))
-    comparisons = [_of_kind(process, space_id, kind) for kind in keys.KINDS if keys.FOLDERS[kind] in existing]
+    existing = set(process.store.folders(IN_MEMORIES.prefix(space_id)))
+    comparisons = [_of_kind(process, space_id, kind) for kind in MEMORY_KINDS if MEMORY_FOLDERS[kind] in existing]
     return Compared(
         sum(compared.looked_at for compared in comparisons),
         [text for compared in comparisons for text in compared.broken],
@@ -62,9 +62,9 @@ def compare(process: Process, space_id: str) -> Compared:
     )
 
 
-def _of_kind(process: Process, space_id: str, kind: Kind) -> Compared:
-    entries = process.store.scan(keys.snapshots_prefix(space_id, kind))
-    items = process.store.get_many([entry.key for entry in entries if keys.parse_snapshot(entry.key)][-COMPARED:])
+def _of_kind(process: Process, space_id: str, kind: MemoryKind) -> Compared:
+    entries = process.store.scan(MEMORY_SNAPSHOT.prefix(space_id, kind))
+    items = process.store.get_many([entry.key for entry in entries if MEMORY_SNAPSHOT.parse(entry.key)][-COMPARED:])
     snapshots = [parsed for item in items if item and (parsed := unreadable.tolerated(process, Snapshot, item))]
     if any(earlier.number > MOST_OPERATIONS for earlier in snapshots):
         return Compared(0, [], [kind])
@@ -73,11 +73,13 @@ def _of_kind(process: Process, space_id: str, kind: Kind) -> Compared:
         wrong = _wrong(process, space_id, kind, snapshot, replay)
         if wrong is None:
             return Compared(0, broken, [kind])
-        broken += [f"snapshot {snapshot.number} of {keys.FOLDERS[kind]} {text}" for text in wrong]
+        broken += [f"snapshot {snapshot.number} of {MEMORY_FOLDERS[kind]} {text}" for text in wrong]
     return Compared(sum(len(earlier.memories) for earlier in snapshots), broken, [])
 
 
-def _wrong(process: Process, space_id: str, kind: Kind, snapshot: Snapshot, replay: Replay) -> Sequence[str] | None:
+def _wrong(
+    process: Process, space_id: str, kind: MemoryKind, snapshot: Snapshot, replay: Replay
+) -> Sequence[str] | None:
     """What a snapshot has that the log up to it does not make, as far as readers use it (log.py). None: it can't be
     told. `replay` is continued up to it.
     """
@@ -91,10 +93,12 @@ def _wrong(process: Process, space_id: str, kind: Kind, snapshot: Snapshot, repl
     return list(_differences(snapshot, own)) if own.op_id == snapshot.op_id else []
 
 
-def _operations(process: Process, space_id: str, kind: Kind, done: int, last: int) -> Iterator[Sequence[Operation]]:
+def _operations(
+    process: Process, space_id: str, kind: MemoryKind, done: int, last: int
+) -> Iterator[Sequence[Operation]]:
     numbers = range(done + 1, last + 1)
     for start in range(0, len(numbers), AT_ONCE):
-        operation_keys = [keys.operation(space_id, kind, number) for number in numbers[start : start + AT_ONCE]]
+        operation_keys = [OPERATION.key(space_id, kind, number) for number in numbers[start : start + AT_ONCE]]
         read = (
             unreadable.tolerated(process, Operation, item) for item in process.store.get_many(operation_keys) if item
         )

@@ -11,7 +11,7 @@ from livemem.memories.model_judge import PAIRS, Pair, judge
 from livemem.memories.operation import Also, Merged, Operation
 from livemem.memories.state import State
 from livemem.process import Process
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store.keys import MEMORY_KINDS, MemoryKind
 from livemem.text import similarity
 
 CALLS = 5
@@ -38,7 +38,7 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
         return Settled()
     merged = apart = 0
     rest = CALLS
-    for kind in KINDS:
+    for kind in MEMORY_KINDS:
         # For each memory that was merged into another one: the id of the other.
         moved: dict[str, str] = {}
         state = log.load(process, space_id, kind)
@@ -78,7 +78,7 @@ def _question(first: Memory, other: Memory) -> Pair:
 def _settle(
     process: Process,
     space_id: str,
-    kind: Kind,
+    kind: MemoryKind,
     memory_id: str,
     others_ids: list[str],
     verdicts_by_pair: Mapping[Pair, Verdict],

@@ -14,9 +14,9 @@ from livemem.memories.operation import Also, Merged, Operation
 from livemem.memories.state import State
 from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
-from livemem.store import memory_keys as keys
+from livemem.store.bucket import OPERATION
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 
 NOTHING = "The memory has no merge that can be undone."
 AT_ONCE = 100
@@ -64,7 +64,7 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
     return Split(replace(storing_outcome.outcome_of(done), repeated=repeated), memories[0])
 
 
-def _last_merge(process: Process, space_id: str, kind: Kind, state: State, memory: Memory) -> Operation | None:
+def _last_merge(process: Process, space_id: str, kind: MemoryKind, state: State, memory: Memory) -> Operation | None:
     """The operation whose merge is to be reverted, None if there is none."""
     if memory.absorbed:
         return log.operation_at(process, space_id, kind, memory.absorbed[-1].number)
@@ -80,11 +80,11 @@ def _last_merge(process: Process, space_id: str, kind: Kind, state: State, memor
     return None
 
 
-def _backwards(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> Iterator[Operation]:
+def _backwards(process: Process, space_id: str, kind: MemoryKind, state: State, memory_id: str) -> Iterator[Operation]:
     """The operations of a memory, the newest first."""
     for end in range(state.number, 0, -AT_ONCE):
         numbers = range(end, max(0, end - AT_ONCE), -1)
-        items = process.store.get_many([keys.operation(space_id, kind, number) for number in numbers])
+        items = process.store.get_many([OPERATION.key(space_id, kind, number) for number in numbers])
         for done in (operation.read(process, item) for item in items if item):
             if done.memory.memory_id == memory_id:
                 yield done

@@ -32,16 +32,15 @@ from livemem.memories.storing_outcome import StoredMemory
 from livemem.notes import pages
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys as note_keys
-from livemem.store import memory_keys as keys
-from livemem.store import stored_documents
+from livemem.store import keys, stored_documents
+from livemem.store.bucket import MEMORY_SNAPSHOT
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.text.redaction import Redaction
 from livemem.text.speakers import check_speaker, fitting
 
 
-def keep_snapshot(process: Process, space_id: str, kind: Kind, state: State, rows: Rows | None) -> None:
+def keep_snapshot(process: Process, space_id: str, kind: MemoryKind, state: State, rows: Rows | None) -> None:
     """Store a snapshot of this state if it has no gaps and the last one is 100 operations old: 2 PUTs. Nothing depends
     on it.
     """
@@ -53,7 +52,7 @@ def keep_snapshot(process: Process, space_id: str, kind: Kind, state: State, row
             memory_vectors.keep(process, space_id, kind, state.number, rows, state.memories.values())
         # It replaces an existing one: that is the same, or of a log that no longer exists.
         body = states.to_snapshot(state).to_bytes()
-        process.store.put(keys.snapshot(space_id, kind, state.number), body, content_type=stored_documents.JSON)
+        process.store.put(MEMORY_SNAPSHOT.key(space_id, kind, state.number), body, content_type=stored_documents.JSON)
         log.known_snapshot(process, space_id, kind, state)
 
 
@@ -80,7 +79,7 @@ class _Wanted:
     redacted: dict[str, int]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> MemoryKind:
         return self.candidate.memory.kind
 
 
@@ -154,7 +153,7 @@ def store_all(
 def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | None, where: str) -> _Wanted:
     """The draft as it is to be stored. `where` is put before the names of fields in errors."""
     content = memory.check_content(draft.content, f"{where}content")
-    kind = keys.check_kind(draft.kind)
+    kind = keys.check_memory_kind(draft.kind)
     category = memory.check_category(kind, draft.category, f"{where}category")
     subjects = memory.check_subjects(draft.subjects, f"{where}subjects")
     done = Redaction()
@@ -204,7 +203,7 @@ def _as_the_note(process: Process, space_id: str, request: _Wanted) -> _Wanted:
         said_at, speaker = note.moment, note.speaker
     except NotFound:
         # The id has the time and the agent of a note that is gone.
-        name = note_keys.parse_note_id(note_id)
+        name = keys.parse_note_id(note_id)
         said_at, speaker = clock.iso(name.timestamp), name.agent
     changes = {
         "said_at": draft_memory.said_at or memory.check_said_at(said_at, process.clock()),

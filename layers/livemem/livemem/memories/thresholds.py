@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from livemem.llm.embeddings import is_same_model
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,6 @@ _BY_MODEL: Mapping[str, Thresholds] = {
 }
 
 
-def of(kind: Kind, model: str) -> Thresholds:  # noqa: ARG001 - the kinds were measured to be alike
+def of(kind: MemoryKind, model: str) -> Thresholds:  # noqa: ARG001 - the kinds were measured to be alike
     """The thresholds of a model, by its name in the settings."""
     return next((threshold for name, threshold in _BY_MODEL.items() if is_same_model(name, model)), USUAL)

@@ -13,6 +13,7 @@ from livemem.notes.note import CapturedFrom, CopiedFrom, Note, checked_source
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
+from livemem.store.bucket import NOTE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import MARKDOWN
 from livemem.text.invisible import has_controls
@@ -153,7 +154,7 @@ def write(process: Process, note: Note) -> Note:
 def _write(process: Process, note: Note) -> Note:
     body = notes.format_note(note)
     for _ in range(APPEND_TRIES):
-        written = stored.write_once(process.store, keys.note(note.space_id, note.note_id), body, content_type=MARKDOWN)
+        written = stored.write_once(process.store, NOTE.key(note.space_id, note.note_id), body, content_type=MARKDOWN)
         if written.says_so:
             return note
         # A chance of one in four thousand million, or the note was folded since.

@@ -16,6 +16,7 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
+from livemem.store.bucket import IDEMPOTENCY
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored_documents import Line, Moment, NoteId, StoredDocument
 
@@ -52,7 +53,7 @@ def append_once(
     draft = appending.prepare(process, draft)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
+    claim_key = IDEMPOTENCY.key(space_id, _digest([agent, idempotency_key]))
     # No tag has a line break.
     optional = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
     source = ["\n", draft.source.space_id, draft.source.id] if draft.source else []
@@ -84,7 +85,7 @@ def drop_expired_claims(process: Process, space_id: str) -> int:
 
     1 LIST per 1,000 keys and 1 DELETE each. Conditional: the key may just be in use for another note.
     """
-    claims = process.store.scan(keys.idempotency_prefix(space_id))
+    claims = process.store.scan(IDEMPOTENCY.prefix(space_id))
     expired = list(
         islice((claim for claim in claims if process.clock() - claim.last_modified > CLAIM_LIFE), CLAIMS_AT_ONCE)
     )

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import Maintainable, Reader, Space
+from livemem.jobs.maintainable import Maintainable, Space
 from livemem.notes import idempotency
 from livemem.notes.idempotency import KeyedNote
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store.bucket import IDEMPOTENCY
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
@@ -17,9 +17,9 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {"expired_keys": dropped} if dropped else {}
 
 
-def kind(name: str) -> Reader | None:
-    """The kind of an Idempotency-Key's document. Notes need none: any content can be read."""
-    return KeyedNote.from_bytes if name.startswith("_idempotency/") else None
-
-
-MAINTAINABLE = Maintainable(owns=keys.is_of_notes, maintain=maintain, kind=kind)
+MAINTAINABLE = Maintainable(
+    maintain=maintain,
+    objects={
+        IDEMPOTENCY: KeyedNote.from_bytes,
+    },
+)

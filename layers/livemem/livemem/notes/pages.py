@@ -13,6 +13,7 @@ from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import keys
+from livemem.store.bucket import NOTE
 from livemem.store.objects import Entry, Object
 from livemem.text.items import folded
 
@@ -91,7 +92,7 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     Raises InvalidName, NotFound.
     """
     name = keys.parse_note_id(note_id)
-    item = process.store.get(keys.note(space_id, note_id))
+    item = process.store.get(NOTE.key(space_id, note_id))
     if item and not late_duplicates.hidden(process, space_id, [item]):
         return notes.parse_note(space_id, name, item.body)
     heads.load(process, space_id)
@@ -99,7 +100,7 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     if folded and folded.consolidation is not None:
         return recorded(space_id, name, folded.body, folded.consolidation)
     # It may have been consolidated, and undone, between the two looks; or a late request has removed it after an undo.
-    item = item or process.store.get(keys.note(space_id, note_id))
+    item = item or process.store.get(NOTE.key(space_id, note_id))
     source = item or folded
     if not source:
         raise NotFound("note", note_id)
@@ -116,7 +117,7 @@ def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Not
     if not 0 < len(names) <= IDS_MOST:
         raise InvalidRequest.of("ids", f"must name 1 to {IDS_MOST} notes")
     heads.load_recent(process, space_id)
-    items = process.store.get_many([keys.note(space_id, name.note_id) for name in names])
+    items = process.store.get_many([NOTE.key(space_id, name.note_id) for name in names])
     hidden = late_duplicates.hidden(process, space_id, [item for item in items if item])
     live = {
         name.note_id: item.body for name, item in zip(names, items, strict=True) if item and name.note_id not in hidden
@@ -210,8 +211,8 @@ def read_all(process: Process, space_id: str, entries: Sequence[Entry]) -> list[
 
 
 def _parsed(process: Process, space_id: str, item: Object | None) -> Note | None:
-    name = item and keys.parse_note(item.key)
-    if not item or not name:
+    note_id = item and NOTE.last(item.key)
+    if not item or not note_id:
         return None
-    note = notes.parse_note(space_id, name[1], item.body)
+    note = notes.parse_note(space_id, keys.parse_note_id(note_id), item.body)
     return process.reads.put(item.key, item.etag, note, (note.content, *note.tags))

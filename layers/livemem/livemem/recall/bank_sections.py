@@ -23,6 +23,7 @@ from livemem.markdown.blocks import SectionError
 from livemem.process import Process
 from livemem.spaces.rules import LOAD_FIRST
 from livemem.store import keys
+from livemem.store.bucket import BANK_FILE
 from livemem.text.invisible import visible
 
 BANK = "bank/"
@@ -260,7 +261,7 @@ def _of(record: Record, state: Mapping[SectionPath, Trace]) -> RestsOn:
 
 
 def _name(space_id: str, file: File) -> str:
-    return keys.bank_file(space_id, file.path)
+    return BANK_FILE.key(space_id, file.path)
 
 
 def _version(file: File) -> str:

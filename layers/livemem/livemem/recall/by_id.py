@@ -24,7 +24,8 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import bank_sections, short_ids
 from livemem.spaces import rules, unreadable
-from livemem.store import conversation_keys, cursors, keys, memory_keys
+from livemem.store import cursors, keys
+from livemem.store.bucket import TURN
 
 NOTICE_CHARS = 120
 """Room on a page for the words that name the next one."""
@@ -168,7 +169,7 @@ def _note(name: str) -> Look:
 
 
 def _memory(name: str) -> Look:
-    memory_id = memory_keys.check_memory_id(name.removeprefix("memories/"))
+    memory_id = keys.check_memory_id(name.removeprefix("memories/"))
 
     def look(process: Process, space_id: str) -> Thing:
         memory = memories.load(process, space_id, memory_id)
@@ -183,10 +184,10 @@ def _of_talk(name: str) -> Look:
         raise InvalidName("id", "is not the id of a turn or a summary")
     conversation_id, turn, summary = match.groups()
     if turn:
-        index = conversation_keys.check_index(turn)
+        index = keys.check_index(turn)
         return lambda process, space_id: _turn(process, space_id, conversation_id, index)
     level, number = summary.split("/")
-    place = conversation_keys.check_level(level), conversation_keys.check_number(number)
+    place = keys.check_level(level), keys.check_number(number)
     return lambda process, space_id: _summary(process, space_id, conversation_id, *place)
 
 
@@ -196,7 +197,7 @@ def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> 
         process, space_id, conversation_id, limit=3, order="oldest", within=(max(1, index - 1), index + 1)
     )
     if index not in {turn.turn_index for turn in page.turns}:
-        key = conversation_keys.turn(space_id, conversation_id, index)
+        key = TURN.key(space_id, conversation_id, index)
         raise unreadable.error(key) if key in page.missing else NotFound("turn", str(index))
     return Thing("turn", page)
 

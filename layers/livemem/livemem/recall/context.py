@@ -26,8 +26,8 @@ from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
-from livemem.store import conversation_keys as keys
-from livemem.store import stored
+from livemem.store import keys, stored
+from livemem.store.bucket import BOUNDARY, SUMMARY, TURN, BoundaryKey, SummaryKey
 from livemem.store.objects import Entry
 
 RECENT, SEARCH, SUMMARIES = "turns", "search", "summaries"
@@ -148,7 +148,7 @@ def _recent(process: Process, looks: Looks, request: ContextRequest, missing: li
 
     One that cannot be read is left out, and its key is added to `missing`.
     """
-    entries = [entry for entry in looks.newest() if keys.parse_turn(entry.key)]
+    entries = [entry for entry in looks.newest() if TURN.parse(entry.key)]
 
     def turn(entry: Entry) -> Turn | None:
         known = process.reads.get(Turn, entry.key, entry.etag)
@@ -281,7 +281,7 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
     places[space_id, conversation_id] = place
     names: dict[int, list[str]] = {}
     for entry in blocks:
-        if (parsed := keys.parse_summary(entry.key)) and parsed.number > place.behind:
+        if (parsed := SUMMARY.parse_as(SummaryKey, entry.key)) and parsed.number > place.behind:
             names.setdefault(parsed.number, []).append(parsed.name)
     etags = {entry.key: entry.etag for entry in (*blocks, *groups.values())}
     counted = {1: max(names, default=0), 2: newest, 3: 0}
@@ -290,12 +290,12 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
 
 def _groups(process: Process, space_id: str, conversation_id: str, place: _Place) -> dict[int, Entry]:
     """The groups of level 2 by their numbers, from the one that was the newest."""
-    first = keys.boundary(space_id, conversation_id, place.version, 2, max(place.group, 1))
+    first = BOUNDARY.key(space_id, conversation_id, place.version, 2, max(place.group, 1))
     entries = process.store.scan(first.rpartition("/")[0] + "/", start_after=first.removesuffix(".json"))
-    return {parsed.number: entry for entry in entries if (parsed := keys.parse_boundary(entry.key))}
+    return {parsed.number: entry for entry in entries if (parsed := BOUNDARY.parse_as(BoundaryKey, entry.key))}
 
 
 def _blocks(process: Process, space_id: str, conversation_id: str, place: _Place) -> list[Entry]:
     """The summaries of level 1 behind those that were in groups."""
-    prefix = f"{keys.summaries_prefix(space_id, conversation_id, place.version)}l1/"
+    prefix = SUMMARY.prefix(space_id, conversation_id, place.version, 1)
     return list(process.store.scan(prefix, start_after=f"{prefix}{place.behind:06d}~"))

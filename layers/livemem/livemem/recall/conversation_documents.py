@@ -18,8 +18,8 @@ from livemem.process import Process
 from livemem.search import view as views
 from livemem.search.documents import QUESTIONS, SUMMARY, TOOLS, TURN, WORDLESS, Document, Reading, storable
 from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
-from livemem.store import conversation_keys as keys
-from livemem.store.conversation_keys import SummaryKey
+from livemem.store import bucket, keys
+from livemem.store.bucket import IN_CONVERSATION, IN_VERSION, SUMMARIES_FOLDER, SUMMARY_VERSIONS, SummaryKey
 from livemem.store.objects import Entry, Object
 from livemem.text.items import folded
 
@@ -55,7 +55,7 @@ def all_of(process: Process, space_id: str) -> DocumentSource:
     """The source of the documents of all conversations of a space: 1 LIST per 1,000 objects of any kind below them, and
     1 GET for each conversation that was built again.
     """
-    prefix = keys.prefix(space_id)
+    prefix = bucket.TURN.prefix(space_id)
     return DocumentSource(
         prefix,
         lambda entries: _chosen(process, entries),
@@ -70,9 +70,9 @@ class Looks:
 
     def __init__(self, process: Process, space_id: str, conversation_id: str) -> None:
         """No request is made yet."""
-        turns = keys.turns_prefix(space_id, conversation_id)
+        turns = bucket.TURN.prefix(space_id, conversation_id)
         self.conversation = Once(lambda: conversations.find(process, space_id, conversation_id))
-        self.version = Once(lambda: process.store.get(keys.summary_versions(space_id, conversation_id)))
+        self.version = Once(lambda: process.store.get(SUMMARY_VERSIONS.key(space_id, conversation_id)))
         self.newest = Once(lambda: list(process.store.scan(turns, limit=NEWEST)))
 
     def standing(self, process: Process) -> int | None:
@@ -125,14 +125,14 @@ def of_one(
     """The sources of one conversation's documents: 1 LIST for new turns, 3 for new summaries. Once a minute 1 LIST per
     1,000 summaries instead, because one that is made again is not behind the last one.
     """
-    turns = keys.turns_prefix(space_id, conversation_id)
-    summaries = keys.summaries_prefix(space_id, conversation_id, version)
+    turns = bucket.TURN.prefix(space_id, conversation_id)
+    summaries = bucket.SUMMARY.prefix(space_id, conversation_id, version)
     result = []
     if 0 in levels:
         result.append(
             DocumentSource(
                 turns,
-                lambda entries: [entry for entry in entries if keys.parse_turn(entry.key)],
+                lambda entries: [entry for entry in entries if bucket.TURN.parse(entry.key)],
                 _read,
                 lambda: list(process.store.scan(turns)),
                 newest_first=True,
@@ -144,7 +144,7 @@ def of_one(
         result.append(
             DocumentSource(
                 # Documents of other versions count no more.
-                keys.versions_prefix(space_id, conversation_id),
+                IN_VERSION.prefix(space_id, conversation_id),
                 _current,
                 _read,
                 lambda: list(process.store.scan(summaries)),
@@ -201,7 +201,7 @@ def follow(
     standing = dict(zip(conversation_ids, results, strict=True))
     for conversation, number in standing.items():
         if number is None:
-            view.forget(keys.folder(space_id, conversation))
+            view.forget(IN_CONVERSATION.prefix(space_id, conversation))
         else:
             _drop_erased(view, space_id, conversation, erased.get(conversation, ()))
             # Also if the current version has no summary yet, so that no listing would show it.
@@ -221,11 +221,11 @@ def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: 
     for index in erased:
         sides = [view.index.named(f"{conversation_id}/{index}/{side}") for side in SIDES]
         if any(version and not version.more.get("erased_on") for version in sides):
-            doomed.append(keys.turn(space_id, conversation_id, index))
-    prefix = keys.versions_prefix(space_id, conversation_id)
+            doomed.append(bucket.TURN.key(space_id, conversation_id, index))
+    prefix = IN_VERSION.prefix(space_id, conversation_id)
     summaries = [key for folder, marks in view.known.items() if folder.startswith(prefix) for key in marks]
     for key in summaries if erased else ():
-        parsed = keys.parse_summary(key)
+        parsed = bucket.SUMMARY.parse_as(SummaryKey, key)
         document = view.index.named(f"{conversation_id}/l{parsed.level}/{parsed.number}") if parsed else None
         if document and any(summary_of(document).says_of(index) for index in erased):
             doomed.append(key)
@@ -234,22 +234,22 @@ def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: 
 
 def known(view: SearchView, space_id: str) -> set[str]:
     """The conversations of which the view knows an object."""
-    prefix = keys.prefix(space_id)
+    prefix = bucket.TURN.prefix(space_id)
     return {folder.removeprefix(prefix).partition("/")[0] for folder in view.known if folder.startswith(prefix)}
 
 
 def _known_version(view: SearchView, space_id: str, conversation_id: str) -> int:
     """The version that the view has summaries of: most likely it is still the current one."""
-    prefix = keys.versions_prefix(space_id, conversation_id)
-    existing = [keys.version_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
+    prefix = IN_VERSION.prefix(space_id, conversation_id)
+    existing = [SUMMARIES_FOLDER.last(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
     return max(existing, default=FIRST)
 
 
 def _other_versions(view: SearchView, space_id: str, conversation_id: str, number: int) -> list[str]:
     """The folders of the outdated versions that the view has summaries of."""
-    prefix = keys.versions_prefix(space_id, conversation_id)
+    prefix = IN_VERSION.prefix(space_id, conversation_id)
     folders = [folder for folder, marks in view.known.items() if marks and folder.startswith(prefix)]
-    return [folder for folder in folders if keys.version_of(folder) not in (None, number)]
+    return [folder for folder in folders if SUMMARIES_FOLDER.last(folder) not in (None, number)]
 
 
 def _version(item: Object) -> int:
@@ -275,7 +275,7 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
     texts: set[str] = set()
     deleted: set[str] = set()
     for entry in entries:
-        folder = keys.searched_folder(entry.key)
+        folder = bucket.searched_folder(entry.key)
         if folder:
             folders[folder].append(entry)
         elif entry.key.endswith(_CONVERSATION):
@@ -288,11 +288,11 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
     counting = dict(zip(result, numbers, strict=True))
     chosen: list[Entry] = []
     for folder, batch in folders.items():
-        number, conversation = keys.version_of(folder), "/".join(folder.split("/", 3)[:3])
+        number, conversation = SUMMARIES_FOLDER.last(folder), "/".join(folder.split("/", 3)[:3])
         if conversation not in texts or conversation in deleted:
             continue
         if number is None:
-            chosen += [entry for entry in batch if keys.parse_turn(entry.key)]
+            chosen += [entry for entry in batch if bucket.TURN.parse(entry.key)]
         elif number == counting.get(conversation, FIRST):
             chosen += _current(batch)
     return chosen
@@ -320,11 +320,11 @@ def _current(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _latest(entries: Sequence[Entry]) -> Entry | None:
-    parsed = {match.name: entry for entry in entries if (match := keys.parse_summary(entry.key))}
+    parsed = {match.name: entry for entry in entries if (match := bucket.SUMMARY.parse_as(SummaryKey, entry.key))}
     if len(parsed) < 2:
         return next(iter(parsed.values()), None)
     # A block's text never changes. Above it, one that is made of other summaries by now lies beside the current one.
-    of_block = keys.parse_summary(next(iter(parsed.values())).key)
+    of_block = bucket.SUMMARY.parse_as(SummaryKey, next(iter(parsed.values())).key)
     if of_block and of_block.level == 1:
         return parsed[names.current(parsed) or ""]
     return max(parsed.values(), key=lambda entry: (entry.last_modified, entry.key))
@@ -332,7 +332,7 @@ def _latest(entries: Sequence[Entry]) -> Entry | None:
 
 def _read(item: Object) -> Reading:
     """The documents of an object; none of one that can't be read."""
-    turn, summary = keys.parse_turn(item.key), keys.parse_summary(item.key)
+    turn, summary = bucket.TURN.parse(item.key), bucket.SUMMARY.parse_as(SummaryKey, item.key)
     try:
         if turn:
             documents = _of_turn(turn[1], turn[2], Turn.from_bytes(item.body))

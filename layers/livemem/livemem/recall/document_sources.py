@@ -35,7 +35,9 @@ from livemem.search.documents import (
 )
 from livemem.search.view import DocumentSource, SearchView, Tail, held
 from livemem.spaces import contents
-from livemem.store import conversation_keys, keys, memory_keys, room_keys
+from livemem.store import bucket, keys
+from livemem.store.bucket import BANK_FILE, IN_MEMORIES, NOTE, OPERATION, RECORD, ROOM_MESSAGE, message_name
+from livemem.store.keys import MEMORY_KINDS
 from livemem.store.objects import Entry, Object
 
 logger = logging.getLogger(__name__)
@@ -73,7 +75,7 @@ def uncounted(view: SearchView) -> int:
     return sum(
         len(marks)
         for folder, marks in view.known.items()
-        if conversation_keys.searched_folder(folder) or memory_keys.is_of_memories(folder.partition("/")[2])
+        if bucket.searched_folder(folder) or folder.partition("/")[2].startswith("memories/")
     )
 
 
@@ -81,23 +83,23 @@ def _of_notes(process: Process, space_id: str) -> list[DocumentSource]:
     """The sources of notes and bank, always all of them: a note moves from its own object into a record, and back."""
     return [
         DocumentSource(
-            keys.live_prefix(space_id),
-            held(lambda key: keys.parse_note(key) is not None),
+            NOTE.prefix(space_id),
+            held(lambda key: NOTE.parse(key) is not None),
             lambda item: _note(space_id, item),
             lambda: contents.all_live_notes(process, space_id),
         ),
         DocumentSource(
-            keys.bank_prefix(space_id),
-            held(lambda key: keys.parse_bank_file(key) is not None),
+            BANK_FILE.prefix(space_id),
+            held(lambda key: BANK_FILE.parse(key) is not None),
             _bank_file,
-            lambda: list(process.store.scan(keys.bank_prefix(space_id))),
+            lambda: list(process.store.scan(BANK_FILE.prefix(space_id))),
             mark=_when_written,
         ),
         DocumentSource(
-            keys.records_prefix(space_id),
-            held(lambda key: keys.parse_record(key) is not None),
+            RECORD.prefix(space_id),
+            held(lambda key: RECORD.last(key) is not None),
             lambda item: _record(space_id, item),
-            lambda: list(process.store.scan(keys.records_prefix(space_id))),
+            lambda: list(process.store.scan(RECORD.prefix(space_id))),
             heir=True,
         ),
     ]
@@ -109,10 +111,11 @@ def _when_written(item: Entry | Object) -> str:
 
 
 def _note(space_id: str, item: Object) -> Reading:
-    name = keys.parse_note(item.key)
-    assert name
-    note = notes.parse_note(space_id, name[1], item.body)
-    return Reading(item.key, item.etag, (_of_note(note, LIVE, name[1], {}),))
+    note_id = NOTE.last(item.key)
+    assert note_id
+    name = keys.parse_note_id(note_id)
+    note = notes.parse_note(space_id, name, item.body)
+    return Reading(item.key, item.etag, (_of_note(note, LIVE, name, {}),))
 
 
 def _of_note(
@@ -145,7 +148,7 @@ def _origin(note: Note) -> dict[str, str]:
 
 
 def _record(space_id: str, item: Object) -> Reading:
-    name = keys.parse_record(item.key)
+    name = RECORD.last(item.key)
     try:
         record = Record.from_bytes(item.body)
         # All other code uses its key, and an index takes no number of more than 63 bits.
@@ -216,7 +219,7 @@ def _consolidated(space_id: str, number: int, source: NoteSource, rest: Mapping[
 
 
 def _bank_file(item: Object) -> Reading:
-    parsed = keys.parse_bank_file(item.key)
+    parsed = BANK_FILE.parse(item.key)
     assert parsed
     path, text = parsed[1], storable(item.body.decode(errors="replace"))
     time = clock.iso(item.last_modified)
@@ -271,10 +274,10 @@ def memory_source(process: Process, space_id: str, *, whole: bool = False) -> Do
     Each store, correction, deletion or expiry is a new operation, behind the last one. An erasure ends with such an
     operation too. The operations that it rewrites are seen within the minute, or at once if the `whole` log is listed.
     """
-    prefix = memory_keys.prefix(space_id)
+    prefix = IN_MEMORIES.prefix(space_id)
     return DocumentSource(
         prefix,
-        held(lambda key: memory_keys.parse_operation(key) is not None),
+        held(lambda key: OPERATION.parse(key) is not None),
         lambda item: _operation(process, item),
         lambda: list(process.store.scan(prefix)),
         takes_away=True,
@@ -284,13 +287,13 @@ def memory_source(process: Process, space_id: str, *, whole: bool = False) -> Do
 
 def _memory_tails(space_id: str, folders: Iterable[str]) -> list[Tail]:
     batch = list(folders)
-    prefixes = [memory_keys.log_prefix(space_id, kind) for kind in memory_keys.KINDS]
+    prefixes = [OPERATION.prefix(space_id, kind) for kind in MEMORY_KINDS]
     return [(prefix, max((key for key in batch if key.startswith(prefix)), default="")) for prefix in prefixes]
 
 
 def rewritten_memories(process: Process, view: SearchView, space_id: str) -> bool:
     """Whether an operation that the view knows was rewritten or removed: 1 LIST per 1,000, none if it knows none."""
-    prefix = memory_keys.prefix(space_id)
+    prefix = IN_MEMORIES.prefix(space_id)
     known = view.known.get(prefix)
     if not known:
         return False
@@ -305,8 +308,8 @@ def verified_at(document: Document) -> str:
 
 def _operation(process: Process, item: Object) -> Reading:
     """The documents of an operation; none of one that can't be read."""
-    parsed = memory_keys.parse_operation(item.key)
-    assert parsed
+    number = OPERATION.last(item.key)
+    assert number is not None
     try:
         operation = operations.read(process, item)
     except MemoriesBroken:
@@ -316,7 +319,7 @@ def _operation(process: Process, item: Object) -> Reading:
     # Of an erased operation only its existence remains.
     gone = {part.memory.memory_id for part in operation.parts()} - {memory.memory_id for memory in standing}
     documents = tuple(_of_memory(memory) for memory in standing)
-    return Reading(item.key, item.etag, documents, parsed.number, tuple(sorted(gone)))
+    return Reading(item.key, item.etag, documents, number, tuple(sorted(gone)))
 
 
 def _of_memory(memory: Memory) -> Document:
@@ -353,17 +356,17 @@ def room_source(process: Process, space_id: str, room: str | None = None) -> Doc
 
     They are listed whole each time, so that messages that a digest removed are not found any more.
     """
-    prefix = room_keys.rooms_prefix(space_id) if room is None else room_keys.room_prefix(space_id, room)
+    prefix = ROOM_MESSAGE.prefix(space_id) if room is None else ROOM_MESSAGE.prefix(space_id, room)
     return DocumentSource(
         prefix,
-        held(lambda key: room_keys.parse_message(key) is not None),
+        held(lambda key: message_name(key) is not None),
         _message,
         lambda: list(process.store.scan(prefix)),
     )
 
 
 def _message(item: Object) -> Reading:
-    name = room_keys.parse_message(item.key)
+    name = message_name(item.key)
     assert name
     message = messages.read(name, item)
     document = Document(

@@ -8,7 +8,8 @@ from livemem.errors import InvalidRequest, NotFound
 from livemem.memories import reading as memories
 from livemem.process import Process
 from livemem.recall import short_ids
-from livemem.store import conversation_keys, keys
+from livemem.store import keys
+from livemem.store.bucket import NOTE, TURN
 
 LISTED = 3
 """Ids that an error lists: an error has 500 characters, and an id of a note up to 107."""
@@ -43,7 +44,7 @@ def conversation_id(process: Process, space_id: str, name: str) -> str:
     """
     if not short_ids.ULID_START.fullmatch(name):
         return name
-    rest = process.store.folders(f"{conversation_keys.prefix(space_id)}{name}")
+    rest = process.store.folders(f"{TURN.prefix(space_id)}{name}")
     return _only("conversation", name, [name + end for end in islice(rest, LISTED + 1)])
 
 
@@ -59,8 +60,8 @@ def _notes(process: Process, space_id: str, name: str, time: str) -> list[str]:
 
 
 def _live(process: Process, space_id: str, time: str) -> list[str]:
-    entries = process.store.scan(f"{keys.live_prefix(space_id)}{time}_")
-    return [parsed[1].note_id for entry in entries if (parsed := keys.parse_note(entry.key))]
+    entries = process.store.scan(f"{NOTE.prefix(space_id)}{time}_")
+    return [note_id for entry in entries if (note_id := NOTE.last(entry.key))]
 
 
 def _only(what: str, name: str, ids: Sequence[str]) -> str:

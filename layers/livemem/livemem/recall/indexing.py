@@ -23,7 +23,7 @@ from livemem.search.segments import Segments
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store.bucket import SEARCH_ORDER
 from livemem.store.vector_file import BadVectors
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def _has_come(process: Process, space_id: str, current: int) -> bool:
     that order or change may have been sent away. It must not wait for the sweep or for a search: erased words may be in
     a snapshot.
     """
-    if any(process.store.scan(keys.search_orders(space_id))):
+    if any(process.store.scan(SEARCH_ORDER.prefix(space_id))):
         return True
     now = heads.find(process, space_id)
     return now is not None and now.meta.changes > current
@@ -104,7 +104,7 @@ def _once(process: Process, meta: Meta, deadline: datetime) -> tuple[dict[str, A
     space_id = meta.space_id
     done: dict[str, Any] = {"status": "done"}
     # A later order may be about an object that was read by now.
-    orders = [entry.key for entry in process.store.scan(keys.search_orders(space_id))]
+    orders = [entry.key for entry in process.store.scan(SEARCH_ORDER.prefix(space_id))]
     with search.viewing(process, meta) as view:
         known = view.index.count()
         try:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from livemem.errors import StoreUnavailable
 from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store.bucket import SEARCH_ORDER, SEARCH_SNAPSHOT
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
@@ -17,9 +17,9 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """
     if not space.daily:
         return {}
-    entries = [entry.key for entry in process.store.scan(keys.search_prefix(space.space_id))]
-    numbers = [parsed[1] for key in entries if (parsed := keys.parse_search_snapshot(key))]
-    ordered = any(key.startswith(keys.search_orders(space.space_id)) for key in entries)
+    entries = [entry.key for entry in process.store.scan(SEARCH_SNAPSHOT.prefix(space.space_id))]
+    numbers = [parsed[2] for key in entries if (parsed := SEARCH_SNAPSHOT.parse(key))]
+    ordered = any(key.startswith(SEARCH_ORDER.prefix(space.space_id)) for key in entries)
     if max(numbers, default=0) >= space.head.meta.changes and not ordered:
         return {}
     with suppress(StoreUnavailable):
@@ -27,4 +27,4 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {"reindexed": 1}
 
 
-MAINTAINABLE = Maintainable(owns=keys.is_of_search, maintain=maintain)
+MAINTAINABLE = Maintainable(maintain=maintain)

@@ -18,7 +18,7 @@ from livemem.search import words
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import room_keys
+from livemem.store import keys
 from livemem.text.invisible import visible
 from livemem.text.language import LANGUAGES, Lang, language_of
 
@@ -93,7 +93,7 @@ def context(
     InvalidName, InvalidRequest. If both fail, raises the first one's error.
     """
     if room is not None:
-        room_keys.check_room(room)
+        keys.check_room(room)
     if lang is not None and lang not in LANGUAGES:
         raise InvalidRequest.of("lang", f"must be one of {', '.join(LANGUAGES)}")
     if not 1 <= limit <= LIMIT_MOST:

@@ -45,7 +45,6 @@ from livemem.search.view import SearchView, Views
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import conversation_keys as keys_of_talk
 from livemem.store import keys
 from livemem.store.vector_file import BadVectors
 
@@ -259,7 +258,7 @@ def in_conversation(process: Process, space_id: str, conversation_id: str, reque
     """The best of one conversation: 2 GETs, 1 LIST for new turns and 1 per 1,000 summaries, all side by side, and 1 GET
     for each that is new. Raises NotFound, SearchNotReady.
     """
-    keys_of_talk.check_conversation_id(conversation_id)
+    keys.check_conversation_id(conversation_id)
     meta = heads.load_recent(process, space_id).meta
     answer = _answer(process, meta, request.within([conversation_id]))
     if not answer.conversations:

@@ -27,7 +27,7 @@ from livemem.search.documents import (
 )
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
-from livemem.store import conversation_keys, room_keys
+from livemem.store import keys
 from livemem.text import items
 from livemem.text.items import folded
 from livemem.text.speakers import check_speaker
@@ -121,7 +121,7 @@ class SearchRequest:
         """The request's texts. Summaries alone have a `topic` or an `entity`. With `everything`, or 0 as `min_score`,
         there is no floor. Raises InvalidRequest or InvalidName, naming the field.
         """
-        batch = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
+        batch = None if conversation_id is None else (keys.check_conversation_id(conversation_id),)
         if not 1 <= limit <= LIMIT_MOST:
             raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
         if len(text) > QUERY_CHARACTERS:
@@ -217,10 +217,10 @@ class SearchRequest:
         if len(scopes) > 1 or (scopes and scope not in (None, ALL, *scopes)):
             raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(scopes)} alone")
         if conversation_id is not None:
-            conversation_keys.check_conversation_id(conversation_id)
+            keys.check_conversation_id(conversation_id)
         result = cls.of(text, scope=scopes[0] if scopes else scope or ALL, **filters)
         if room is not None:
-            groups = (document_sources.room_group(room_keys.check_room(room)),)
+            groups = (document_sources.room_group(keys.check_room(room)),)
             # Of a room there is nothing else.
             return replace(result, filter=replace(result.filter, kinds=None, groups=groups), room=room)
         if kind is not None:

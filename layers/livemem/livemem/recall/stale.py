@@ -17,7 +17,7 @@ from livemem.process import Process
 from livemem.recall import bank_sections
 from livemem.spaces import contents
 from livemem.spaces import head as heads
-from livemem.store import memory_keys
+from livemem.store.keys import MEMORY_KINDS, MemoryKind
 
 DAYS_DEFAULT = 90
 DAYS_MOST = 3_650
@@ -59,7 +59,7 @@ def stale(process: Process, space_id: str, *, days: int = DAYS_DEFAULT, limit: i
     before = process.clock() - timedelta(days=days)
     batches = process.store.concurrently(
         partial(_sections, process, space_id),
-        *(partial(_memories, process, space_id, kind) for kind in memory_keys.KINDS),
+        *(partial(_memories, process, space_id, kind) for kind in MEMORY_KINDS),
     )
     results: list[StaleItem] = [item for batch in batches for item in batch]
     old = sorted(
@@ -79,7 +79,7 @@ def _sections(process: Process, space_id: str) -> list[StaleItem]:
     return [StaleItem("section", section.id, _excerpt(section.text), section.verified_at) for section in sections]
 
 
-def _memories(process: Process, space_id: str, kind: memory_keys.Kind) -> list[StaleItem]:
+def _memories(process: Process, space_id: str, kind: MemoryKind) -> list[StaleItem]:
     missing: list[str] = []
     alive = log.load(process, space_id, kind, missing).alive(process.clock())
     return [

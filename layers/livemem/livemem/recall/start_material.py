@@ -27,7 +27,7 @@ from livemem.spaces import contents
 from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
 from livemem.store import keys
-from livemem.store.memory_keys import Kind
+from livemem.store.keys import MemoryKind
 from livemem.store.objects import Entry
 from livemem.text.invisible import visible
 from livemem.text.language import detect
@@ -45,7 +45,7 @@ SCOPE = "live,bank,archive,memories,conversations"
 """The scope of the search for a start's question."""
 SCOPE_OF_PAST = "live,bank,archive"
 """The same for an earlier moment: what a memory said then is not kept in one place."""
-_OWN: tuple[Kind, ...] = ("self", "goal")
+_OWN: tuple[MemoryKind, ...] = ("self", "goal")
 
 
 HitKind = Literal["section", "live", "archive", "memory", "turn", "summary"]

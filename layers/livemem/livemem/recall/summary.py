@@ -25,6 +25,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from livemem.store.bucket import RULES, SYNTHESIS_FILE
 from livemem.store.objects import Entry, Object
 
 LIVE_NOTES = 50
@@ -74,8 +75,8 @@ def summary(
         return _back(process, space_id, at, with_rules=with_rules)
     meta, rules_object, synthesis, bank, newest = process.store.concurrently(
         lambda: heads.refresh(process, space_id).meta,
-        lambda: process.store.get(keys.rules(space_id)),
-        lambda: process.store.get(keys.synthesis(space_id)),
+        lambda: process.store.get(RULES.key(space_id)),
+        lambda: process.store.get(SYNTHESIS_FILE.key(space_id)),
         lambda: contents.bank_files(process, space_id),
         lambda: contents.newest_notes(process, space_id, LIVE_NOTES),
     )
@@ -182,7 +183,7 @@ def info(process: Process, space_id: str) -> Info:
     entries, bank, synthesis, lease = process.store.concurrently(
         lambda: contents.all_live_notes(process, space_id),
         lambda: contents.bank_files(process, space_id),
-        lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
+        lambda: list(process.store.scan(SYNTHESIS_FILE.key(space_id), limit=1)),
         lambda: next_run.holder_lease(process, space_id),
     )
     live = late_duplicates.without(process, space_id, entries)

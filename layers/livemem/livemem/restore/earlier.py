@@ -25,8 +25,9 @@ from livemem.restore.relabel import is_record, is_run
 from livemem.restore.source import SourceBackup
 from livemem.spaces.head import Meta
 from livemem.spaces.oversized_notes import OversizedNotes
-from livemem.store import keys, memory_keys
-from livemem.store.memory_keys import Kind
+from livemem.store import bucket, keys
+from livemem.store.bucket import NOTE, OPERATION, RECORD, OperationKey, beyond_log
+from livemem.store.keys import MemoryKind
 
 SECOND = timedelta(seconds=1)
 
@@ -141,7 +142,7 @@ def draw_up(process: Process, source: SourceBackup, number: int) -> EarlierSpace
 
 
 def _records(items: Sequence[BackupObject]) -> dict[keys.RecordName, BackupObject]:
-    return {name: item for item in items if is_record(item.name) and (name := keys.parse_record(f"x/{item.name}"))}
+    return {name: item for item in items if is_record(item.name) and (name := RECORD.last(f"x/{item.name}"))}
 
 
 def _read(process: Process, source: SourceBackup, item: BackupObject) -> Record:
@@ -218,14 +219,14 @@ def _undone(ranges: Sequence[tuple[int, int]], number: int, undone_later: set[in
 
 def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -> bool:
     """Whether the backup's object of this name existed then, as far as the name shows."""
-    path = keys.path_in_records(name)
+    path = bucket.path_in_records(name)
     if path is not None:
         return path not in undoing.files
-    note = keys.parse_note(f"x/{name}")
-    if note:
-        return note[1].note_id not in undoing.notes and note[1].timestamp <= moment
+    note_id = NOTE.last(f"x/{name}")
+    if note_id:
+        return note_id not in undoing.notes and keys.parse_note_id(note_id).timestamp <= moment
     if is_record(name):
-        record = keys.parse_record(f"x/{name}")
+        record = RECORD.last(f"x/{name}")
         return record is not None and record.number <= number
     if name.startswith("_runs/"):
         run_id = name.removeprefix("_runs/").partition(".")[0]
@@ -235,9 +236,9 @@ def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -
 
 def _memories_of_later(process: Process, source: SourceBackup, moment: datetime) -> set[str]:
     """The operations on memories after a moment, and the snapshots that rest on them: a few GETs a kind."""
-    logs: dict[Kind, dict[int, BackupObject]] = {}
+    logs: dict[MemoryKind, dict[int, BackupObject]] = {}
     for item in source.items:
-        if parsed := memory_keys.parse_operation(f"x/{item.name}"):
+        if parsed := OPERATION.parse_as(OperationKey, f"x/{item.name}"):
             logs.setdefault(parsed.kind, {})[parsed.number] = item
 
     def is_later(item: BackupObject) -> bool:
@@ -252,7 +253,7 @@ def _memories_of_later(process: Process, source: SourceBackup, moment: datetime)
         ordered = [log[number] for number in sorted(log)]
         gone |= {item.name for item in ordered[bisect_left(ordered, True, key=is_later) :]}
     names = (item.name for item in source.items if item.name not in gone)
-    return gone | memory_keys.beyond_log(names)
+    return gone | beyond_log(names)
 
 
 def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iterator[tuple[str, EarlierObject]]:

@@ -25,6 +25,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys
+from livemem.store.bucket import IN_SPACE
 
 
 def order(
@@ -101,7 +102,7 @@ def _provision_then(process: Process, source: SourceBackup, then: EarlierSpace, 
     wanted = {item.name for item in then.items} | then.written.keys()
     restore.clear_strays(process, source, wanted)
     # Some of the wanted objects did not exist then.
-    return Provisioned(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
+    return Provisioned(then.meta, sum(1 for _ in process.store.scan(IN_SPACE.prefix(source.names.target))))
 
 
 def _write(process: Process, source: SourceBackup, name: str, written: EarlierObject) -> None:

@@ -37,7 +37,9 @@ from livemem.restore.relabel import Names, follows, relabel
 from livemem.spaces import caps, rules
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import ProvisioningState
-from livemem.store import conversation_keys, copying, keys, large, memory_keys, presigned
+from livemem.store import copying, keys, large, presigned
+from livemem.store.bucket import IN_SPACE, MEMORY_SNAPSHOT, OPERATION, UPLOAD, USER_SIGNALS, OperationKey
+from livemem.store.keys import MemoryKind
 from livemem.store.large import Stream
 from livemem.store.objects import Entry
 from livemem.text.redaction import when
@@ -98,9 +100,9 @@ def begin_upload(process: Process, principal: Principal, size: int, content: byt
     with caps.beginning_upload(process, principal):
         upload_id = process.new_id()
         if content is not None:
-            process.store.put(keys.upload(upload_id), content, content_type=archiving.GZIP)
+            process.store.put(UPLOAD.key(upload_id), content, content_type=archiving.GZIP)
         expires_at = clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS))
-        return Upload(upload_id, presigned.put_url(process.store, keys.upload(upload_id), size), expires_at)
+        return Upload(upload_id, presigned.put_url(process.store, UPLOAD.key(upload_id), size), expires_at)
 
 
 def order(process: Process, principal: Principal, new_import: NewImport, deadline: datetime) -> Head:
@@ -112,7 +114,7 @@ def order(process: Process, principal: Principal, new_import: NewImport, deadlin
     Forbidden.
     """
     keys.check_space_id(new_import.space_id)
-    result = copying.look(process.store, keys.upload(new_import.upload_id))
+    result = copying.look(process.store, UPLOAD.key(new_import.upload_id))
     _check_options(new_import)
     on = process.settings.redact_secrets
     new_import = replace(new_import, description=when(on, new_import.description), rules=when(on, new_import.rules))
@@ -169,14 +171,14 @@ def end(process: Process, provisioning: ProvisioningState | None) -> None:
     """Remove the upload of a finished import: 1 DELETE. If that fails, the upload expires after a day."""
     if provisioning and provisioning.upload_id:
         with suppress(StoreUnavailable):
-            process.store.delete(keys.upload(provisioning.upload_id))
+            process.store.delete(UPLOAD.key(provisioning.upload_id))
 
 
 @contextmanager
 def _opened(process: Process, upload_id: str, etag: str | None) -> Iterator[Stream]:
     with ExitStack() as stack:
         try:
-            stream = stack.enter_context(large.read(process.store, keys.upload(upload_id), etag=etag))
+            stream = stack.enter_context(large.read(process.store, UPLOAD.key(upload_id), etag=etag))
         except PreconditionLost:
             # Not to be taken for a lost race about the space.
             raise InvalidArchive("The upload was replaced after it was checked. Start the import again.") from None
@@ -219,9 +221,9 @@ class _Object:
 
 def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream: Stream, deadline: datetime) -> None:
     names = Names(space.space_id, head.meta.space_id, head.meta.uid)
-    prefix = keys.prefix(names.target)
+    prefix = IN_SPACE.prefix(names.target)
     entries = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
-    replays: dict[memory_keys.Kind, Replay] = defaultdict(Replay)
+    replays: dict[MemoryKind, Replay] = defaultdict(Replay)
     for window in _windows(space, stream, _timer(process, deadline)):
         process.store.map(lambda item: _write(process, space, item, names, entries.get(item.name)), window)
         for kind, logged in _logged(window).items():
@@ -229,24 +231,24 @@ def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream:
     for kind, replay in replays.items():
         _keep_snapshot(process, names.target, kind, replay.state)
     for user, user_signal in space.documents.user_signals().items():
-        restore.write(process, conversation_keys.user_signals(names.target, user), user_signal.to_bytes())
+        restore.write(process, USER_SIGNALS.key(names.target, user), user_signal.to_bytes())
 
 
-def _logged(window: Sequence[_Object]) -> Mapping[memory_keys.Kind, Sequence[Operation]]:
+def _logged(window: Sequence[_Object]) -> Mapping[MemoryKind, Sequence[Operation]]:
     """The operations on memories among these objects, by kind."""
-    found: dict[memory_keys.Kind, list[Operation]] = defaultdict(list)
+    found: dict[MemoryKind, list[Operation]] = defaultdict(list)
     for item in window:
-        if parsed := memory_keys.parse_operation(f"x/{item.name}"):
+        if parsed := OPERATION.parse_as(OperationKey, f"x/{item.name}"):
             found[parsed.kind].append(Operation.from_bytes(item.body))
     return found
 
 
-def _keep_snapshot(process: Process, space_id: str, kind: memory_keys.Kind, state: State) -> None:
+def _keep_snapshot(process: Process, space_id: str, kind: MemoryKind, state: State) -> None:
     """Write what the log makes, in the place of the archive's own snapshots: 1 PUT. Readers then need neither a long
     log nor the vectors of its operations, which may be anything.
     """
     if state.number:
-        key = memory_keys.snapshot(space_id, kind, state.number)
+        key = MEMORY_SNAPSHOT.key(space_id, kind, state.number)
         restore.write(process, key, states.to_snapshot(state).to_bytes())
 
 
@@ -271,7 +273,7 @@ def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, 
     body = relabel(item.name, item.body, names) if follows(item.name, names) else item.body
     if entry and entry.size == len(body) and entry.etag == f'"{md5(body, usedforsecurity=False).hexdigest()}"':
         return
-    restore.write(process, keys.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
+    restore.write(process, IN_SPACE.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
 
 
 def _provisioned(head: Head, provisioning: ProvisioningState, space: ArchivedSpace) -> Provisioned:

@@ -24,7 +24,7 @@ from livemem.restore.new_space import Provisioned
 from livemem.spaces import rules
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import ProvisioningState
-from livemem.store import keys
+from livemem.store.bucket import BANK_FILE, BANK_KEEP, LIVE_KEEP, RECORD, RULES
 
 FILES = 1_000
 REASON = "Imported."
@@ -112,13 +112,13 @@ def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
     space_id = head.meta.space_id
     record = _record(process, head, provisioning, folder)
     objects: dict[str, tuple[bytes, Mapping[str, str] | None]] = {
-        keys.rules(space_id): (_rules(provisioning).encode(), None),
-        keys.live_keep(space_id): (b"", None),
-        keys.bank_keep(space_id): (b"", None),
-        keys.record(space_id, record.name()): (record.to_bytes(), None),
+        RULES.key(space_id): (_rules(provisioning).encode(), None),
+        LIVE_KEEP.key(space_id): (b"", None),
+        BANK_KEEP.key(space_id): (b"", None),
+        RECORD.key(space_id, record.name()): (record.to_bytes(), None),
     }
     for path, text in folder.texts.items():
-        objects[keys.bank_file(space_id, path)] = (text.encode(), record.metadata())
+        objects[BANK_FILE.key(space_id, path)] = (text.encode(), record.metadata())
     bank_chars, length = process.settings.bank_chars, sum(map(len, folder.texts.values()))
     process.store.map(lambda item: restore.write(process, item[0], *item[1]), list(objects.items()))
     meta = Meta(

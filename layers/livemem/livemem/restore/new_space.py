@@ -20,6 +20,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import LateWriteRepair, ProvisioningState
 from livemem.store import keys, timing
+from livemem.store.bucket import HEAD, IN_SPACE
 from livemem.store.capability_check import require_conditional_writes
 
 MOST_REMOVED = 100_000
@@ -106,7 +107,7 @@ def _claim(process: Process, space_id: str, provisioning: ProvisioningState) -> 
 
 def _find_room(process: Process, space_id: str) -> Head | None:
     tombstone = lifecycle.find_tombstone(process, space_id)
-    if not tombstone and next(iter(process.store.scan(keys.prefix(space_id), limit=1)), None):
+    if not tombstone and next(iter(process.store.scan(IN_SPACE.prefix(space_id), limit=1)), None):
         raise Conflict(
             f"The folder {space_id!r} holds orphans of another space. The sweep removes them. Try again later."
         )
@@ -154,5 +155,5 @@ def clear(process: Process, space_id: str) -> None:
     """
     registries.forget_space(process, space_id)
     # The cost of copied runs counts for the space in which they ran.
-    entries = process.store.scan(keys.prefix(space_id), limit=MOST_REMOVED)
-    process.store.delete_many([entry.key for entry in entries if entry.key != keys.meta(space_id)])
+    entries = process.store.scan(IN_SPACE.prefix(space_id), limit=MOST_REMOVED)
+    process.store.delete_many([entry.key for entry in entries if entry.key != HEAD.key(space_id)])

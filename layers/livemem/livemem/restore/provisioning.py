@@ -15,7 +15,7 @@ from livemem.restore.new_space import Provisioned
 from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.store import keys
+from livemem.store.bucket import HEAD
 from livemem.store.stored import Stored
 
 LASTS = timedelta(days=1)
@@ -43,7 +43,7 @@ class _Provisionings(Kind[ProvisioningJob]):
         self.name, self._raised = name, raised
 
     def key(self, space_id: str, _job_id: str, _subject: str | None = None) -> str:
-        return keys.meta(space_id)
+        return HEAD.key(space_id)
 
     def step(self, work: Work[ProvisioningJob]) -> End:
         """Write the missing objects. Raises OutOfTime, and the errors for which the job is given up."""

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from livemem.changes.records import NoteSource
 from livemem.jobs.run import Run
-from livemem.store import keys, stored_documents
+from livemem.store import stored_documents
+from livemem.store.bucket import NOTE, RECORD, RUN
 
 _HEAD = re.compile(rb"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 
@@ -45,16 +46,16 @@ def relabel(name: str, body: bytes, names: Names) -> bytes:
 
 def is_run(name: str) -> bool:
     """Whether the object of this name below a space is a run."""
-    return name.startswith("_runs/") and keys.parse_run(f"x/{name}") is not None
+    return name.startswith("_runs/") and RUN.last(f"x/{name}") is not None
 
 
 def is_record(name: str) -> bool:
     """Whether the object of this name below a space is a record."""
-    return name.startswith("_consolidations/") and keys.parse_record(f"x/{name}") is not None
+    return name.startswith("_consolidations/") and RECORD.last(f"x/{name}") is not None
 
 
 def _is_note(name: str) -> bool:
-    return keys.parse_note(f"x/{name}") is not None
+    return NOTE.parse(f"x/{name}") is not None
 
 
 def _note(body: bytes, names: Names) -> bytes:

@@ -19,7 +19,7 @@ from livemem.restore.source import SourceBackup
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import ProvisioningState
-from livemem.store import keys, stored, stored_documents
+from livemem.store import bucket, keys, stored, stored_documents
 from livemem.store.objects import MARKDOWN
 
 BATCH = 1_000
@@ -99,7 +99,7 @@ def _provision_item(process: Process, source: SourceBackup, item: BackupObject, 
     # Only this job's workers write such objects into the space, and the folder was empty before.
     if item.name in source.there if moved else source.has(item):
         return
-    if not moved and (keys.is_immutable(item.name) or item.size > LARGEST_READ):
+    if not moved and (bucket.is_immutable(item.name) or item.size > LARGEST_READ):
         sources.copy(process, source, item)
         return
     result = sources.read(process, source, item)

@@ -17,7 +17,8 @@ from livemem.process import Process
 from livemem.restore.relabel import Names
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.store import copying, keys, memory_keys
+from livemem.store import bucket, copying, keys
+from livemem.store.bucket import BACKUP_OBJECT, IN_SPACE, beyond_log
 from livemem.store.copying import Copied
 from livemem.store.objects import Entry, Object
 from livemem.store.stored import Stored
@@ -40,11 +41,11 @@ class SourceBackup:
 
     def key(self, item: BackupObject) -> str:
         """The key of the object in the backup."""
-        return keys.backup_object(self.manifest.space_id, self.manifest.job_id, item.name)
+        return BACKUP_OBJECT.key(self.manifest.space_id, self.manifest.job_id, item.name)
 
     def target(self, name: str) -> str:
         """The key of the object of this name in the space."""
-        return keys.prefix(self.names.target) + name
+        return IN_SPACE.prefix(self.names.target) + name
 
     def has(self, item: BackupObject) -> bool:
         """Whether the space holds the object already, as the backup has it."""
@@ -52,7 +53,7 @@ class SourceBackup:
         if not existing or existing.size != item.size:
             return False
         # If each copy has an ETag of its own: only this job's workers write notes and records into the space.
-        return existing.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
+        return existing.etag == item.etag or (item.copy_etag is not None and bucket.is_immutable(item.name))
 
 
 def checked_items(manifest: Manifest) -> tuple[BackupObject, ...]:
@@ -66,8 +67,8 @@ def checked_items(manifest: Manifest) -> tuple[BackupObject, ...]:
     if len({item.name for item in items}) < len(items):
         raise BackupDamaged(HOSTILE)
     # A lease or a plan would bind the space to work that is none of its own.
-    not_brought = {keys.MANIFEST, *memory_keys.beyond_log(item.name for item in items)}
-    return tuple(item for item in items if not keys.is_derived(item.name) and item.name not in not_brought)
+    not_brought = {keys.MANIFEST, *beyond_log(item.name for item in items)}
+    return tuple(item for item in items if not bucket.is_derived(item.name) and item.name not in not_brought)
 
 
 def load(process: Process, head: Head) -> Stored[Manifest]:
@@ -114,7 +115,7 @@ def _source(process: Process, manifest: Manifest, head: Head) -> SourceBackup:
     own = next((item for item in items if item.name == keys.META), None)
     if not own:
         raise BackupDamaged(DAMAGED.format(keys.META))
-    kept = _listed(process, keys.backup_prefix(manifest.space_id, manifest.job_id))
+    kept = _listed(process, BACKUP_OBJECT.prefix(manifest.space_id, manifest.job_id))
     for item in items:
         result = kept.get(item.name)
         # If the store gives a SHA-256, the copy is compared with that.
@@ -122,7 +123,7 @@ def _source(process: Process, manifest: Manifest, head: Head) -> SourceBackup:
             raise BackupDamaged(DAMAGED.format(item.name))
     names = Names(manifest.space_id, space_id, head.meta.uid)
     rest = tuple(item for item in items if item is not own)
-    return SourceBackup(manifest, names, rest, own, _listed(process, keys.prefix(space_id)))
+    return SourceBackup(manifest, names, rest, own, _listed(process, IN_SPACE.prefix(space_id)))
 
 
 def _listed(process: Process, prefix: str) -> dict[str, Entry]:

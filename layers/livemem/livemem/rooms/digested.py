@@ -9,7 +9,7 @@ from livemem import clock
 from livemem.process import Process
 from livemem.rooms.message import MessageKey
 from livemem.spaces import unreadable
-from livemem.store import room_keys as keys
+from livemem.store.bucket import DEAD_LETTER, DIGEST_DONE, DIGEST_INPUT, IN_DIGEST
 from livemem.store.keys import compact_time
 from livemem.store.objects import Entry
 from livemem.store.stored_documents import Line, Moment, Position, StoredDocument
@@ -81,18 +81,18 @@ def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[D
     1 LIST per 1,000 documents of the digests of these days, 1 GET for each input and each end that this process has not
     seen yet.
     """
-    after = keys.digest_prefix(space_id, compact_time(moment - LOOKED_BACK))
+    after = IN_DIGEST.prefix(space_id, compact_time(moment - LOOKED_BACK))
     ends: dict[str, Entry] = {}
     inputs: dict[str, Entry] = {}
     dead: dict[str, set[int]] = {}
-    for entry in process.store.scan(keys.digests_prefix(space_id), start_after=after):
-        slot, name = keys.parse_digest(entry.key) or ("", "")
-        if name == "input.json" and entry.last_modified >= moment - timedelta(minutes=1):
-            inputs[slot] = entry
-        elif name == "done.json":
+    for entry in process.store.scan(IN_DIGEST.prefix(space_id), start_after=after):
+        if slot := DIGEST_INPUT.last(entry.key):
+            if entry.last_modified >= moment - timedelta(minutes=1):
+                inputs[slot] = entry
+        elif slot := DIGEST_DONE.last(entry.key):
             ends[slot] = entry
-        elif (chunk := keys.parse_dead(name)) is not None:
-            dead.setdefault(slot, set()).add(chunk)
+        elif letter := DEAD_LETTER.parse(entry.key):
+            dead.setdefault(letter[1], set()).add(letter[2])
     by_name: dict[str, list[DigestedMessage]] = {}
     inputs_read = process.store.map(lambda slot: _input(process, inputs[slot]), list(inputs))
     given_up = process.store.map(lambda slot: _ending(process, ends[slot]) if slot in ends else None, list(inputs))

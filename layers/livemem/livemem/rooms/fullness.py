@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from livemem.errors import LiveMemoryError, RoomFull
 from livemem.process import Process, Timer
 from livemem.spaces import caps
-from livemem.store import room_keys as keys
+from livemem.store.bucket import ROOM_MESSAGE
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ def check(process: Process, space_id: str, room: str, coming: int) -> None:
     counts = process.cache(_Counts)
     figure = counts.figure(space_id, room)
     if figure is None:
-        entries = process.store.scan(keys.room_prefix(space_id, room), limit=REFUSED + 1)
+        entries = process.store.scan(ROOM_MESSAGE.prefix(space_id, room), limit=REFUSED + 1)
         figure = sum(1 for _ in entries)
         if not figure:
             caps.begin_room(process, space_id, room)

@@ -8,10 +8,9 @@ from pydantic import AfterValidator
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest
-from livemem.store import room_keys as keys
 from livemem.store import timing
+from livemem.store.bucket import IN_SPACE, MessageName, message_name
 from livemem.store.objects import Object
-from livemem.store.room_keys import MessageName
 from livemem.store.stored_documents import Line, Moment, StoredDocument
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
@@ -23,7 +22,7 @@ UNKNOWN = "unknown"
 
 
 def _check_name(name: str) -> str:
-    if not keys.parse_message(keys.named("x", name)):
+    if not message_name(IN_SPACE.key("x", name)):
         raise ValueError("no name of a message")
     return name
 

@@ -18,8 +18,8 @@ from livemem.rooms import message as messages
 from livemem.rooms.message import Message, MessageDraft
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.store import room_keys as keys
-from livemem.store import stored, timing
+from livemem.store import keys, stored, timing
+from livemem.store.bucket import ROOM_ID, ROOM_MESSAGE, message_name
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
@@ -146,7 +146,7 @@ def _stamp(process: Process, space_id: str, room: str, draft: MessageDraft, now:
     )
     if draft.message_id is None:
         return _Stamped(draft, message, None, now)
-    key = keys.message_id(space_id, room, draft.message_id)
+    key = ROOM_ID.key(space_id, room, draft.message_id)
     # The stamp has an id of its own: a repeat with the same time must not take the first stamp for its own.
     body = Stamp(message_id=message.message_id, timestamp=message.timestamp).stamped(process.new_id()).to_bytes()
     for _ in range(STAMP_TRIES):
@@ -171,7 +171,7 @@ def _write(process: Process, space_id: str, room: str, stamped: _Stamped, where:
     """Write the message unless it is there, or was: 1 PUT. Where its id was stored before, 1 GET first, and 1 LIST
     where the message is missing.
     """
-    key = keys.message(space_id, room, stamped.moment, stamped.message.message_id)
+    key = ROOM_MESSAGE.key(space_id, room, stamped.moment, stamped.message.message_id)
     if stamped.since is not None:
         existing = _find(process, key)
         if existing:
@@ -196,12 +196,12 @@ def _write(process: Process, space_id: str, room: str, stamped: _Stamped, where:
 
 def _find(process: Process, key: str) -> Message | None:
     item = process.store.get(key)
-    name = keys.parse_message(key)
+    name = message_name(key)
     return messages.read(name, item) if item and name else None
 
 
 def _is_taken(process: Process, space_id: str, key: str, came: datetime) -> bool:
-    name = keys.parse_message(key)
+    name = message_name(key)
     return name is not None and name.name in digested.since(process, space_id, came - timing.SKEW)
 
 

@@ -8,10 +8,9 @@ from livemem.process import Process
 from livemem.rooms import message as messages
 from livemem.rooms.message import Message
 from livemem.spaces import head as heads
-from livemem.store import room_keys as keys
-from livemem.store import timeline
+from livemem.store import keys, timeline
+from livemem.store.bucket import IN_SPACE, ROOM_ID, ROOM_MESSAGE, MessageName, check_message_name, message_name
 from livemem.store.objects import Entry
-from livemem.store.room_keys import MessageName
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def rooms(process: Process, space_id: str) -> list[RoomInfo]:
     heads.load_recent(process, space_id)
     with_messages, with_ids = process.store.map(
         lambda prefix: {name for name in process.store.folders(prefix) if keys.ROOM.fullmatch(name)},
-        (keys.rooms_prefix(space_id), keys.ids_prefix(space_id)),
+        (ROOM_MESSAGE.prefix(space_id), ROOM_ID.prefix(space_id)),
     )
     names = sorted(with_messages | with_ids)
     newest = process.store.map(lambda name: _newest(process, space_id, name) if name in with_messages else None, names)
@@ -47,7 +46,7 @@ def _newest(process: Process, space_id: str, room: str) -> str | None:
     last = next(_backwards(process, space_id, room), None)
     if not last:
         return None
-    item = process.store.get(keys.named(space_id, last.name))
+    item = process.store.get(IN_SPACE.key(space_id, last.name))
     moment = messages.read(last, item).timestamp if item else None
     return moment or f"{last.moment:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -62,7 +61,7 @@ def page(
     """
     keys.check_room(room)
     if after is not None:
-        keys.check_message_name(after)
+        check_message_name(after)
     heads.load_recent(process, space_id)
     walk = _forwards if oldest_first else _backwards
     names: list[MessageName] = []
@@ -82,7 +81,7 @@ def _short(name: MessageName) -> str:
 
 def read(process: Process, space_id: str, names: Sequence[MessageName]) -> list[Message]:
     """Those of these messages that are there: 1 GET each, in parallel."""
-    items = process.store.get_many([keys.named(space_id, name.name) for name in names])
+    items = process.store.get_many([IN_SPACE.key(space_id, name.name) for name in names])
     return [messages.read(name, item) for name, item in zip(names, items, strict=True) if item]
 
 
@@ -93,30 +92,42 @@ def newest(process: Process, space_id: str, room: str, most: int) -> list[Messag
 
 def entries(process: Process, space_id: str, room: str, most: int | None = None) -> Iterator[tuple[MessageName, Entry]]:
     """The messages of a room as listings show them, the oldest first: 1 LIST per 1,000."""
-    for entry in process.store.scan(keys.room_prefix(space_id, room), limit=most):
-        name = keys.parse_message(entry.key)
+    for entry in process.store.scan(ROOM_MESSAGE.prefix(space_id, room), limit=most):
+        name = message_name(entry.key)
         if name:
             yield name, entry
 
 
 def _forwards(process: Process, space_id: str, room: str, after: str | None = None) -> Iterator[MessageName]:
-    prefix = keys.room_prefix(space_id, room)
+    prefix = ROOM_MESSAGE.prefix(space_id, room)
     for entry in process.store.scan(prefix, start_after=f"{prefix}{after}" if after else ""):
-        name = keys.parse_message(entry.key)
+        name = message_name(entry.key)
         if name:
             yield name
+
+
+def _timeline(space_id: str, room: str) -> timeline.Timeline:
+    """The form of times in the keys of a room, in seconds."""
+
+    def moment(key: str) -> int | None:
+        name = message_name(key)
+        return timeline.seconds(name.moment) if name else None
+
+    return timeline.Timeline(
+        ROOM_MESSAGE.prefix(space_id, room), lambda at: keys.compact_time(timeline.from_seconds(at)), moment
+    )
 
 
 def _backwards(process: Process, space_id: str, room: str, after: str | None = None) -> Iterator[MessageName]:
     before = None
     if after is not None:
-        behind = keys.parse_message(f"{keys.room_prefix(space_id, room)}{after}")
+        behind = message_name(f"{ROOM_MESSAGE.prefix(space_id, room)}{after}")
         if not behind:
             raise InvalidName("cursor", "is not the name of a message")
         before = timeline.seconds(behind.moment) + 1
-    line, now = keys.timeline(space_id, room), timeline.seconds(process.clock())
+    line, now = _timeline(space_id, room), timeline.seconds(process.clock())
     for batch in timeline.newest_first(process.store, line, now=now, before=before):
         for entry in reversed(batch):
-            name = keys.parse_message(entry.key)
+            name = message_name(entry.key)
             if name and (after is None or _short(name) < after):
                 yield name

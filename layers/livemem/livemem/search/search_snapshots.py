@@ -14,7 +14,8 @@ from pathlib import Path
 from livemem.search import database
 from livemem.search.database import Unusable
 from livemem.search.index import Index
-from livemem.store import keys, large, stored
+from livemem.store import large, stored
+from livemem.store.bucket import SEARCH_SNAPSHOT
 from livemem.store.objects import Entry, Store
 
 logger = logging.getLogger(__name__)
@@ -43,22 +44,22 @@ class Loaded:
 
 def key_of(space_id: str, number: int, said: int = 0) -> str:
     """The key of the snapshot as of this change, with so many objects of conversations."""
-    return keys.search_snapshot(space_id, database.SCHEMA, number, said)
+    return SEARCH_SNAPSHOT.key(space_id, database.SCHEMA, number, said)
 
 
 def listed(store: Store, space_id: str) -> list[tuple[int, int, str]]:
     """The snapshots of this schema by the number of their change and their objects of conversations, the newest first,
     with their keys: 1 LIST.
     """
-    return _ours(store.scan(keys.search_prefix(space_id)))
+    return _ours(store.scan(SEARCH_SNAPSHOT.prefix(space_id)))
 
 
 def _ours(entries: Iterable[Entry]) -> list[tuple[int, int, str]]:
     result = []
     for entry in entries:
-        parsed = keys.parse_search_snapshot(entry.key)
-        if parsed and parsed[0] == database.SCHEMA:
-            result.append((*parsed[1:], entry.key))
+        parsed = SEARCH_SNAPSHOT.parse(entry.key)
+        if parsed and parsed[1] == database.SCHEMA:
+            result.append((*parsed[2:], entry.key))
     return sorted(result, reverse=True)
 
 
@@ -123,11 +124,11 @@ def prune(store: Store, space_id: str) -> int:
     """Remove all snapshots but the newest of this schema: 1 LIST, and 1 DeleteObjects if there are any. Those of later
     schemas stay, so that two versions of the service can work side by side.
     """
-    entries = list(store.scan(keys.search_prefix(space_id)))
+    entries = list(store.scan(SEARCH_SNAPSHOT.prefix(space_id)))
     doomed = [key for *_, key in _ours(entries)[KEPT:]]
     for entry in entries:
-        parsed = keys.parse_search_snapshot(entry.key)
-        if parsed and parsed[0] < database.SCHEMA:
+        parsed = SEARCH_SNAPSHOT.parse(entry.key)
+        if parsed and parsed[1] < database.SCHEMA:
             doomed.append(entry.key)
     store.delete_many(doomed)
     return len(doomed)
@@ -135,5 +136,5 @@ def prune(store: Store, space_id: str) -> int:
 
 def remove(store: Store, space_id: str) -> None:
     """Remove all snapshots of every schema: 1 LIST, and 1 DeleteObjects if there are any."""
-    entries = store.scan(keys.search_prefix(space_id))
-    store.delete_many([entry.key for entry in entries if keys.parse_search_snapshot(entry.key)])
+    entries = store.scan(SEARCH_SNAPSHOT.prefix(space_id))
+    store.delete_many([entry.key for entry in entries if SEARCH_SNAPSHOT.parse(entry.key)])

@@ -13,7 +13,8 @@ from contextlib import suppress
 from livemem.errors import PreconditionLost
 from livemem.search import vectors
 from livemem.search.vectors import Pool
-from livemem.store import keys, stored
+from livemem.store import stored
+from livemem.store.bucket import SEGMENT
 from livemem.store.objects import Entry, Store
 from livemem.store.vector_file import MEDIA_TYPE, MOST_DIMENSIONS, BadVectors
 
@@ -75,10 +76,10 @@ class Segments:
     def _listed(self, store: Store) -> list[tuple[Entry, int]]:
         """The segments, each with its dimensions."""
         result = []
-        for entry in store.scan(keys.vectors_of(self.space_id, self.model)):
-            parsed = keys.parse_segment(entry.key)
-            if parsed and parsed[0] == self.model and 0 < parsed[1] <= MOST_DIMENSIONS:
-                result.append((entry, parsed[1]))
+        for entry in store.scan(SEGMENT.prefix(self.space_id, self.model)):
+            parsed = SEGMENT.parse(entry.key)
+            if parsed and parsed[1] == self.model and 0 < parsed[2] <= MOST_DIMENSIONS:
+                result.append((entry, parsed[2]))
         return result
 
     def _take_in(self, key: str, dimensions: int, body: bytes) -> None:
@@ -107,7 +108,7 @@ class Segments:
         return {name for key in self._of(dimensions) for name in self.names[key]}
 
     def _of(self, dimensions: int) -> list[str]:
-        return [key for key in self.names if (parsed := keys.parse_segment(key)) and parsed[1] == dimensions]
+        return [key for key in self.names if (parsed := SEGMENT.parse(key)) and parsed[2] == dimensions]
 
     def keep(self, fresh: Mapping[bytes, Sequence[float]]) -> None:
         """Keep new vectors in memory alone."""
@@ -120,8 +121,8 @@ class Segments:
         """
         used = self._of(dimensions)
         for _ in range(stored.UPDATE_TRIES):
-            last = max((parsed[2] for key in used if (parsed := keys.parse_segment(key))), default=0)
-            key = keys.segment(self.space_id, self.model, dimensions, last + 1)
+            last = max((number for key in used if (number := SEGMENT.last(key))), default=0)
+            key = SEGMENT.key(self.space_id, self.model, dimensions, last + 1)
             if stored.write_if(store, key, body, content_type=MEDIA_TYPE):
                 self.names[key] = names
                 return
@@ -167,16 +168,17 @@ def purge(store: Store, space_id: str, used: Collection[bytes], in_time: Callabl
 
     False if the time ran out before the end.
     """
-    for entry in list(store.scan(keys.vectors_prefix(space_id))):
-        parsed = keys.parse_segment(entry.key)
+    for entry in list(store.scan(SEGMENT.prefix(space_id))):
+        parsed = SEGMENT.parse(entry.key)
         if not parsed:
             continue
+        _, model, dimensions, _ = parsed
         if not in_time():
             return False
         item = store.get(entry.key)
         result: dict[bytes, Sequence[float]] = {}
         try:
-            names, rows = vectors.decode(item.body if item else b"", parsed[1])
+            names, rows = vectors.decode(item.body if item else b"", dimensions)
         except BadVectors:
             # No reader can use its content.
             names = [b""]
@@ -185,6 +187,6 @@ def purge(store: Store, space_id: str, used: Collection[bytes], in_time: Callabl
         if len(result) == len(names):
             continue
         if result:
-            Segments(space_id, parsed[0]).put(store, parsed[1], vectors.encode(result), list(result))
+            Segments(space_id, model).put(store, dimensions, vectors.encode(result), list(result))
         store.delete(entry.key)
     return True

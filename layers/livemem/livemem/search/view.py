@@ -26,7 +26,8 @@ from livemem.search.index import Index, Unusable
 from livemem.search.segments import Segments
 from livemem.search.shape import IndexShape
 from livemem.search.vectors import Pool, Rows
-from livemem.store import conversation_keys, listing, room_keys
+from livemem.store import bucket, listing
+from livemem.store.bucket import ROOM_MESSAGE, message_name
 from livemem.store.objects import Entry, Object, Store
 
 logger = logging.getLogger(__name__)
@@ -398,10 +399,10 @@ class SearchView:
 
 def folder_of(key: str) -> str:
     """The folder under which an object's mark is kept. Folders distinguish the sources."""
-    parsed = room_keys.parse_message(key)
+    parsed = message_name(key)
     if parsed:
-        return room_keys.room_prefix(key.partition("/")[0], parsed.room)
-    return conversation_keys.searched_folder(key) or "/".join(key.split("/", 2)[:2]) + "/"
+        return ROOM_MESSAGE.prefix(key.partition("/")[0], parsed.room)
+    return bucket.searched_folder(key) or "/".join(key.split("/", 2)[:2]) + "/"
 
 
 def _list(store: Store, prefix: str, part: listing.Range, *, whole: bool = True) -> _Listed:

@@ -16,7 +16,8 @@ from livemem.access.principal import Principal
 from livemem.access.registry import Token
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.process import Process
-from livemem.store import oauth_keys, stored
+from livemem.store import keys, stored
+from livemem.store.bucket import GRANT, GRANT_USE
 from livemem.store.objects import Object
 
 READ_AT_ONCE = 100
@@ -40,8 +41,8 @@ def page(
     1 LIST per 1,000 grants, 1 GET for each until the page is full, 1 LIST per 1,000 for their last use, and the
     registry.
     """
-    grant_entries = process.store.scan(oauth_keys.GRANTS, start_after=oauth_keys.grant(after) if after else "")
-    ids = (grant_id for entry in grant_entries if (grant_id := oauth_keys.parse_grant(entry.key)))
+    grant_entries = process.store.scan(GRANT.prefix(), start_after=GRANT.key(after) if after else "")
+    ids = (grant_id for entry in grant_entries if (grant_id := GRANT.last(entry.key)))
     entries = {entry.hash: entry for entry in registries.registry(process).tokens}
     grants: list[Grant] = []
     while len(grants) <= limit and (batch := list(islice(ids, READ_AT_ONCE))):
@@ -56,7 +57,7 @@ def end(process: Process, principal: Principal, connection_id: str) -> None:
 
     Raises InvalidName, and NotFound for one that the principal may not see, or that does not exist.
     """
-    key = oauth_keys.grant(oauth_keys.check_grant_id(connection_id))
+    key = GRANT.key(keys.check_ulid("connection_id", connection_id))
 
     def change(grant: Grant | None) -> Grant | None:
         entry = registries.find(process, grant.token_hash) if grant else None
@@ -77,7 +78,7 @@ def _working(process: Process, principal: Principal, entries: Mapping[str, Token
     """The grants with these ids that the principal may see and that have not ended."""
     now = process.clock()
     read = process.store.map(
-        lambda grant_id: stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant)), ids
+        lambda grant_id: stored.find(process.store, GRANT.key(grant_id), stored.or_none(Grant)), ids
     )
     grants = [grant_read.value for grant_read in read if grant_read and grant_read.value]
     return [
@@ -112,10 +113,10 @@ def _connection(grant: Grant, entries: Mapping[str, Token], used: Mapping[str, d
 
 def note_use(process: Process, grant_id: str) -> None:
     """Note in the background that the connection is used now: 1 PUT, if this process did not do so for ten minutes."""
-    last_use.note_under(process, oauth_keys.used(grant_id))
+    last_use.note_under(process, GRANT_USE.key(grant_id))
 
 
 def last_uses(process: Process) -> Mapping[str, datetime]:
     """For each connection the last use, by the store's clock: 1 LIST per 1,000 of them."""
-    entries = process.store.scan(oauth_keys.USED)
-    return {entry.key.removeprefix(oauth_keys.USED): entry.last_modified for entry in entries}
+    entries = process.store.scan(GRANT_USE.prefix())
+    return {entry.key.removeprefix(GRANT_USE.prefix()): entry.last_modified for entry in entries}

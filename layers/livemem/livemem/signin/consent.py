@@ -17,7 +17,8 @@ from livemem.process import Process
 from livemem.signin import registration
 from livemem.signin.client_metadata import Client
 from livemem.signin.refusal import Refused
-from livemem.store import keys, oauth_keys, stored
+from livemem.store import keys, stored
+from livemem.store.bucket import ATTEMPT, CODE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Line
@@ -136,7 +137,7 @@ def note_shown(process: Process, request: AuthorizationRequest, nonce: str, prin
     """
     require_conditional_writes(process.store)
     attempt = Attempt(token_hash=principal.token_hash or "", request=request.digest(nonce))
-    stored.create(process.store, oauth_keys.attempt(token_digest(ticket)), attempt, process.new_id)
+    stored.create(process.store, ATTEMPT.key(token_digest(ticket)), attempt, process.new_id)
 
 
 def approve(
@@ -172,7 +173,7 @@ def approve(
         space_ids=sorted(set(space_ids)),
         resource=request.resource,
     )
-    stored.create(process.store, oauth_keys.code(token_digest(code)), document, process.new_id)
+    stored.create(process.store, CODE.key(token_digest(code)), document, process.new_id)
     return code
 
 
@@ -186,7 +187,7 @@ def holder(process: Process, request: AuthorizationRequest, nonce: str, ticket: 
 
 def _shown(process: Process, request: AuthorizationRequest, nonce: str, ticket: str) -> str:
     """The hash of the token that was shown. Raises Unauthenticated."""
-    attempt = stored.find(process.store, oauth_keys.attempt(token_digest(ticket)), stored.or_none(Attempt))
+    attempt = stored.find(process.store, ATTEMPT.key(token_digest(ticket)), stored.or_none(Attempt))
     if (
         not attempt
         or not attempt.value

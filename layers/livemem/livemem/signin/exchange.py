@@ -20,7 +20,8 @@ from livemem.process import Process
 from livemem.signin import client_metadata, consent
 from livemem.signin.consent import Code
 from livemem.signin.refusal import Refused
-from livemem.store import oauth_keys, stored
+from livemem.store import stored
+from livemem.store.bucket import CODE, GRANT, REDEEMED
 from livemem.store.objects import Object
 from livemem.store.stored import Revised
 
@@ -61,7 +62,7 @@ def redeem(
     Raises Refused (`invalid_grant`), RegistryUnreadable, StoreUnavailable.
     """
     digest, now = token_digest(code), process.clock()
-    stored_code = stored.find(process.store, oauth_keys.code(digest), stored.or_none(Code))
+    stored_code = stored.find(process.store, CODE.key(digest), stored.or_none(Code))
     grant_code = stored_code.value if stored_code else None
     if (
         not stored_code
@@ -74,9 +75,9 @@ def redeem(
         raise Refused("invalid_grant", "The code_verifier does not fit.")
     grant = _grant(grant_code, now, new_secret())
     try:
-        stored.create(process.store, oauth_keys.redeemed(digest), Redeemed(), process.new_id)
+        stored.create(process.store, REDEEMED.key(digest), Redeemed(), process.new_id)
     except PreconditionLost:
-        mark = stored.find(process.store, oauth_keys.redeemed(digest), stored.or_none(Redeemed))
+        mark = stored.find(process.store, REDEEMED.key(digest), stored.or_none(Redeemed))
         if not mark or process.clock() - now <= mark.age + TOLD_IN:
             # RFC 6749, 4.1.2: whoever has the code twice is not only the client.
             _end(process, grant_code.grant_id, grant)
@@ -87,7 +88,7 @@ def redeem(
     refresh = _with_tag(grant, new_secret())
     grant = _issue(grant, refresh, now)
     try:
-        stored.create(process.store, oauth_keys.grant(grant.grant_id), grant, process.new_id)
+        stored.create(process.store, GRANT.key(grant.grant_id), grant, process.new_id)
     except PreconditionLost:
         raise _unknown("The code") from None
     return _issued(grant, refresh, now)
@@ -120,7 +121,7 @@ def refresh(process: Process, token: str, *, client_id: str) -> Issued:
             raise _unknown("The refresh token")
         return grant.model_copy(update={"revoked": True})
 
-    saved = stored.update(process.store, oauth_keys.grant(grant_id), change, process.new_id, read=_readable)
+    saved = stored.update(process.store, GRANT.key(grant_id), change, process.new_id, read=_readable)
     if not saved or saved.value.revoked:
         raise _unknown("The refresh token")
     return _issued(saved.value, _next(saved.value, token), process.clock())
@@ -144,7 +145,7 @@ def revoke(process: Process, token: str) -> None:
         )
         return grant.model_copy(update={"revoked": True}) if is_known else None
 
-    stored.update(process.store, oauth_keys.grant(grant_id), change, process.new_id, read=_readable)
+    stored.update(process.store, GRANT.key(grant_id), change, process.new_id, read=_readable)
 
 
 def _end(process: Process, grant_id: str, otherwise: Grant) -> None:
@@ -153,7 +154,7 @@ def _end(process: Process, grant_id: str, otherwise: Grant) -> None:
     def change(grant: Grant | None) -> Grant | None:
         return None if grant and grant.revoked else (grant or otherwise).model_copy(update={"revoked": True})
 
-    stored.update(process.store, oauth_keys.grant(grant_id), change, process.new_id, read=_readable)
+    stored.update(process.store, GRANT.key(grant_id), change, process.new_id, read=_readable)
 
 
 def _readable(item: Object) -> Grant:

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from livemem.access.grant import GRANT_LIFE, Grant
 from livemem.process import Process
-from livemem.store import oauth_keys, stored
+from livemem.store import stored
+from livemem.store.bucket import ATTEMPT, CLIENT_DOCUMENT, CODE, GRANT, GRANT_USE, OAUTH, REDEEMED, WRONG_TOKENS
 from livemem.store.objects import Entry
 
 logger = logging.getLogger(__name__)
@@ -17,7 +18,7 @@ KEPT = timedelta(days=1)
 ENDED_KEPT = timedelta(days=7)
 USE_KEPT = GRANT_LIFE + ENDED_KEPT
 """A grant whose last use is older has ended, or is not used."""
-PASSING = (oauth_keys.CODES, oauth_keys.REDEEMED, oauth_keys.ATTEMPTS, oauth_keys.WRONG_TOKENS, oauth_keys.DOCUMENTS)
+PASSING = (CODE.prefix(), REDEEMED.prefix(), ATTEMPT.prefix(), WRONG_TOKENS.prefix(), CLIENT_DOCUMENT.prefix())
 """Codes before the marks that they were used: a code without its mark could be used again."""
 
 
@@ -29,11 +30,11 @@ def expire(process: Process) -> int:
     """
     if process.settings.oauth_issuer is None:
         return 0
-    entries = list(process.store.scan(oauth_keys.OAUTH))
+    entries = list(process.store.scan(OAUTH))
     passed = [entry.key for prefix in PASSING for entry in entries if _is_old(entry, prefix, KEPT)]
-    old = [entry for entry in entries if _is_old(entry, oauth_keys.GRANTS, ENDED_KEPT)]
+    old = [entry for entry in entries if _is_old(entry, GRANT.prefix(), ENDED_KEPT)]
     over = process.store.map(lambda entry: _is_over(process, entry), old)
-    passed += [entry.key for entry in entries if _is_old(entry, oauth_keys.USED, USE_KEPT)]
+    passed += [entry.key for entry in entries if _is_old(entry, GRANT_USE.prefix(), USE_KEPT)]
     doomed = [*passed, *(entry.key for entry, ended in zip(old, over, strict=True) if ended)]
     process.store.delete_many(doomed)
     return len(doomed)

@@ -27,7 +27,8 @@ from livemem.outbound.public_fetch import NotFetched
 from livemem.process import Process, Timer
 from livemem.signin.client_metadata import Client, described
 from livemem.signin.refusal import Refused
-from livemem.store import oauth_keys, stored
+from livemem.store import stored
+from livemem.store.bucket import CLIENT_DOCUMENT
 from livemem.store.stored import Revised, Stored
 from livemem.store.stored_documents import Line
 
@@ -107,7 +108,7 @@ def _find_document(process: Process, url: str) -> Client:
     if refused := cache.refused.get(url):
         raise Refused(refused.reason, refused.detail)
     _check(url)
-    key = oauth_keys.document(hashlib.sha256(url.encode()).hexdigest())
+    key = CLIENT_DOCUMENT.key(hashlib.sha256(url.encode()).hexdigest())
     document = stored.find(process.store, key, stored.or_none(ClientDocument))
     try:
         client = _kept(document, url) or _fetched(process, cache, url, key, document)

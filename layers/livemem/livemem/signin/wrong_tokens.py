@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from livemem import clock
 from livemem.errors import LiveMemoryError, TooSoon
 from livemem.process import Process
-from livemem.store import oauth_keys, stored
+from livemem.store import stored
+from livemem.store.bucket import WRONG_TOKENS
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Line, Moment
 
@@ -50,10 +51,10 @@ def counted(process: Process, request: str, address: str) -> Iterator[None]:
     Raises TooSoon instead if there were too many tries.
     """
     place = TokenTry(id=process.new_id(), at=clock.iso_millis(process.clock()))
-    keys = [(oauth_keys.wrong_tokens(_digest("request", request)), FOR_A_REQUEST)]
+    keys = [(WRONG_TOKENS.key(_digest("request", request)), FOR_A_REQUEST)]
     network = _network(address)
     if network:
-        keys.append((oauth_keys.wrong_tokens(_digest("address", network)), FROM_AN_ADDRESS))
+        keys.append((WRONG_TOKENS.key(_digest("address", network)), FROM_AN_ADDRESS))
     for key, most in keys:
         _take(process, key, most, place)
     yield

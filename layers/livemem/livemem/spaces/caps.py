@@ -19,7 +19,8 @@ from livemem.access import registry as registries
 from livemem.access.principal import BOOTSTRAP_NAME, Principal
 from livemem.errors import CapName, CapReached, LiveMemoryError, StoreUnavailable
 from livemem.process import Process
-from livemem.store import keys, stored, timing
+from livemem.store import stored, timing
+from livemem.store.bucket import SPACE_CAPS, TOKEN_CAPS
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
 
@@ -83,7 +84,7 @@ def making_space(process: Process, principal: Principal) -> Iterator[None]:
 def beginning_upload(process: Process, principal: Principal) -> Iterator[None]:
     """Let a token begin an upload, in the same way. This counts for every token."""
     cap = Cap("uploads_per_token_per_day", "uploads that this token has started within a day")
-    with _on_a_day(process, keys.caps_of_token(subject(process, principal)), "upload", cap):
+    with _on_a_day(process, TOKEN_CAPS.key(subject(process, principal)), "upload", cap):
         yield
 
 
@@ -91,7 +92,7 @@ def beginning_upload(process: Process, principal: Principal) -> Iterator[None]:
 def taking_backup(process: Process, space_id: str) -> Iterator[None]:
     """Let a caller order a backup of a space, in the same way."""
     cap = Cap("backups_per_space_per_day", "backups of this space that were requested within a day")
-    with _on_a_day(process, keys.caps_of_space(space_id), "backup", cap):
+    with _on_a_day(process, SPACE_CAPS.key(space_id), "backup", cap):
         yield
 
 
@@ -99,7 +100,7 @@ def taking_backup(process: Process, space_id: str) -> Iterator[None]:
 def making_archive(process: Process, space_id: str) -> Iterator[None]:
     """Let a caller order an archive of a space, or of one of its backups, in the same way."""
     cap = Cap("exports_per_space_per_day", "archives of this space that were requested within a day")
-    with _on_a_day(process, keys.caps_of_space(space_id), "archive", cap):
+    with _on_a_day(process, SPACE_CAPS.key(space_id), "archive", cap):
         yield
 
 
@@ -118,7 +119,7 @@ def begin_room(process: Process, space_id: str, room: str) -> None:
     """
     cap = Cap("rooms_per_space_per_day", "rooms of this space that got a first message within a day")
     place = TakenPlace(id=room, until=clock.iso(process.clock() + DAY))
-    _take(process, keys.caps_of_space(space_id), "room", place, [cap])
+    _take(process, SPACE_CAPS.key(space_id), "room", place, [cap])
 
 
 def begin_question(process: Process, space_id: str, question_id: str, by: str) -> None:
@@ -131,14 +132,14 @@ def begin_question(process: Process, space_id: str, question_id: str, by: str) -
         Cap("asks_at_once_per_token", "questions of this token in this space that are being answered now", by),
     ]
     place = TakenPlace(id=question_id, by=by, until=clock.iso(process.clock() + QUESTION))
-    _take(process, keys.caps_of_space(space_id), "question", place, caps)
+    _take(process, SPACE_CAPS.key(space_id), "question", place, caps)
 
 
 def end_question(process: Process, space_id: str, question_id: str) -> None:
     """Give the place back: 1 GET, and 1 PUT if it has one. A failure is harmless: the place ends by time."""
     settings = process.settings
     if settings.asks_at_once_per_space or settings.asks_at_once_per_token:
-        _give_back(process, keys.caps_of_space(space_id), "question", question_id)
+        _give_back(process, SPACE_CAPS.key(space_id), "question", question_id)
 
 
 def enter(process: Process, space_id: str, what: str, place_id: str, most: int, life: timedelta) -> bool:
@@ -157,7 +158,7 @@ def enter(process: Process, space_id: str, what: str, place_id: str, most: int, 
             return _with(taken, what, [*rest, place], [waits for waits in line if waits != place_id])
         return None if place_id in line or len(line) >= MOST_WAITING else _with(taken, what, rest, [*line, place_id])
 
-    _change(process, keys.caps_of_space(space_id), make)
+    _change(process, SPACE_CAPS.key(space_id), make)
     return entered[0]
 
 
@@ -171,7 +172,7 @@ def leave(process: Process, space_id: str, what: str, place_id: str) -> str | No
         rest = [place for place in taken.places.get(what, []) if place.id != place_id]
         return _with(taken, what, rest, line[1:])
 
-    _change(process, keys.caps_of_space(space_id), make)
+    _change(process, SPACE_CAPS.key(space_id), make)
     return called[0] if called else None
 
 
@@ -199,7 +200,7 @@ def _of_token(process: Process, principal: Principal, what: str, cap: Cap) -> It
     if ("admin" in principal.permissions and not principal.space_ids) or not getattr(process.settings, cap.setting):
         yield
         return
-    with _on_a_day(process, keys.caps_of_token(subject(process, principal)), what, cap):
+    with _on_a_day(process, TOKEN_CAPS.key(subject(process, principal)), what, cap):
         yield
 
 

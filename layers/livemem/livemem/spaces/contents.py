@@ -11,6 +11,7 @@ from cachetools import LRUCache
 from livemem.process import Process, Timer
 from livemem.spaces.head import Meta
 from livemem.store import keys, timeline
+from livemem.store.bucket import BANK_FILE, NOTE
 from livemem.store.keys import NoteName
 from livemem.store.objects import Entry
 from livemem.store.timeline import Timeline
@@ -45,16 +46,16 @@ class _Newest:
 
 def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> list[Entry]:
     """The space's live notes, oldest first; other objects below `live/` are ignored."""
-    listing = process.store.scan(keys.live_prefix(space_id), limit=limit)
-    return [entry for entry in listing if keys.parse_note(entry.key)]
+    listing = process.store.scan(NOTE.prefix(space_id), limit=limit)
+    return [entry for entry in listing if NOTE.parse(entry.key)]
 
 
 def notes_until(process: Process, space_id: str, moment: str | None) -> Iterator[Entry]:
     """The live notes up to a compact time, inclusive, oldest first. None: all of them. Lazy: 1 LIST per 1,000."""
     # `~` sorts behind all that a note's name can hold.
-    stop = f"{keys.live_prefix(space_id)}{moment}~" if moment is not None else ""
-    listing = process.store.scan(keys.live_prefix(space_id), stop=stop)
-    return (entry for entry in listing if keys.parse_note(entry.key))
+    stop = f"{NOTE.prefix(space_id)}{moment}~" if moment is not None else ""
+    listing = process.store.scan(NOTE.prefix(space_id), stop=stop)
+    return (entry for entry in listing if NOTE.parse(entry.key))
 
 
 def waiting_notes(process: Process, meta: Meta, *, most: int) -> list[Entry]:
@@ -70,9 +71,9 @@ def waiting_notes(process: Process, meta: Meta, *, most: int) -> list[Entry]:
 
 def note_name(entry: Entry) -> keys.NoteName:
     """The name of a listed live note."""
-    parsed = keys.parse_note(entry.key)
-    assert parsed
-    return parsed[1]
+    note_id = NOTE.last(entry.key)
+    assert note_id
+    return keys.parse_note_id(note_id)
 
 
 def all_live_notes(process: Process, space_id: str) -> list[Entry]:
@@ -91,8 +92,8 @@ class Newest:
 
 def newest_notes(process: Process, space_id: str, most: int) -> Newest:
     """Up to `most` of the newest live notes: 1 LIST, and a few more where there are more than 1,000."""
-    listing = process.store.first(keys.live_prefix(space_id))
-    ordered = [(parsed[1].order, entry) for entry in listing.entries if (parsed := keys.parse_note(entry.key))]
+    listing = process.store.first(NOTE.prefix(space_id))
+    ordered = [(note_name(entry).order, entry) for entry in listing.entries if NOTE.parse(entry.key)]
     if listing.more:
         newest = [entry for entry, _ in islice(notes_in_order(process, space_id), most)]
         return Newest(newest, [entry for _, entry in ordered], exact=False)
@@ -124,7 +125,7 @@ def notes_in_order(
         if first is None and end is None:
             batches = _noting(process, space_id, batches)
     for batch in batches:
-        pairs = [(entry, parsed[1]) for entry in batch if (parsed := keys.parse_note(entry.key))]
+        pairs = [(entry, note_name(entry)) for entry in batch if NOTE.parse(entry.key)]
         yield from sorted(pairs, key=lambda item: item[1].order, reverse=not oldest_first)
 
 
@@ -147,16 +148,14 @@ def _by_second(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
 
 
 def _timeline(space_id: str) -> Timeline:
-    return Timeline(
-        keys.live_prefix(space_id), lambda moment: keys.compact_time(timeline.from_seconds(moment)), _second
-    )
+    return Timeline(NOTE.prefix(space_id), lambda moment: keys.compact_time(timeline.from_seconds(moment)), _second)
 
 
 def _second(key: str) -> int | None:
-    parsed = keys.parse_note(key)
-    return timeline.seconds(parsed[1].timestamp) if parsed else None
+    note_id = NOTE.last(key)
+    return timeline.seconds(keys.parse_note_id(note_id).timestamp) if note_id else None
 
 
 def bank_files(process: Process, space_id: str) -> list[Entry]:
     """The space's bank files in the order of their paths."""
-    return [entry for entry in process.store.scan(keys.bank_prefix(space_id)) if keys.parse_bank_file(entry.key)]
+    return [entry for entry in process.store.scan(BANK_FILE.prefix(space_id)) if BANK_FILE.parse(entry.key)]

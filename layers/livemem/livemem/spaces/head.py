@@ -19,6 +19,7 @@ from livemem.spaces import unreadable
 from livemem.spaces.head_fields import Decision, Erasing, LateWriteRepair, Mode, ProvisioningState, Review, Tidied
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
+from livemem.store.bucket import HEAD
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
@@ -236,7 +237,7 @@ def find(process: Process, space_id: str) -> Head | None:
 
 def find_any(process: Process, space_id: str) -> Head | None:
     """The head even of a space that is being deleted, or None."""
-    current = stored.find(process.store, keys.meta(space_id), lambda item: _parse(process, space_id, item))
+    current = stored.find(process.store, HEAD.key(space_id), lambda item: _parse(process, space_id, item))
     return Head.of(current) if current else None
 
 
@@ -301,7 +302,7 @@ def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
     """
     meta = meta.stamped(process.new_id())
     over_etag = over.etag if over else None
-    written = stored.write_once(process.store, keys.meta(meta.space_id), meta.to_bytes(), over=over_etag)
+    written = stored.write_once(process.store, HEAD.key(meta.space_id), meta.to_bytes(), over=over_etag)
     if written.says_so:
         return meta
     standing = _parse(process, meta.space_id, written.other) if written.other else None
@@ -340,7 +341,7 @@ def update(
 
     updated = stored.update(
         process.store,
-        keys.meta(keys.check_space_id(space_id)),
+        HEAD.key(keys.check_space_id(space_id)),
         change,
         process.new_id,
         read=lambda item: _parse(process, space_id, item),

@@ -24,6 +24,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Mode
 from livemem.store import keys, stored, timing
+from livemem.store.bucket import BANK_KEEP, HEAD, IN_SPACE, LIVE_KEEP, RULES
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import DELETE_BATCH, MARKDOWN
 from livemem.text.redaction import when
@@ -99,8 +100,8 @@ def _create(process: Process, principal: Principal, space_id: str, request: Spac
         # The deletion may have died before it did this.
         registries.forget_space(process, space_id)
     _claim_rules(process, space_id, text.encode())
-    process.store.put(keys.live_keep(space_id), b"")
-    process.store.put(keys.bank_keep(space_id), b"")
+    process.store.put(LIVE_KEEP.key(space_id), b"")
+    process.store.put(BANK_KEEP.key(space_id), b"")
     try:
         meta = heads.create(process, meta, over=tombstone)
     except PreconditionLost:
@@ -139,15 +140,15 @@ def _rules_text(request: SpaceRequest) -> str:
 
 
 def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
-    key = keys.rules(space_id)
+    key = RULES.key(space_id)
     if stored.write_if(process.store, key, text, content_type=MARKDOWN):
         return
     remnant = process.store.get(key)
     # Another process may have finished the creation by now. Then the rules are that space's.
     if heads.find(process, space_id):
         raise SpaceExists(f"The space {space_id!r} exists already.")
-    ours = {keys.meta(space_id), keys.rules(space_id), keys.live_keep(space_id), keys.bank_keep(space_id)}
-    if any(entry.key not in ours for entry in process.store.scan(keys.prefix(space_id), limit=len(ours) + 1)):
+    ours = {HEAD.key(space_id), RULES.key(space_id), LIVE_KEEP.key(space_id), BANK_KEEP.key(space_id)}
+    if any(entry.key not in ours for entry in process.store.scan(IN_SPACE.prefix(space_id), limit=len(ours) + 1)):
         raise Conflict(
             f"The folder {space_id!r} holds orphans of another space. The sweep removes them. Try again later."
         )
@@ -204,7 +205,7 @@ def clear_orphans(process: Process, tombstone: Head) -> bool:
     space_id = tombstone.meta.space_id
     if tombstone.age < TOMBSTONE_LIFE or tombstone.meta.is_being_provisioned():
         return False
-    if all(entry.key == keys.meta(space_id) for entry in process.store.scan(keys.prefix(space_id), limit=2)):
+    if all(entry.key == HEAD.key(space_id) for entry in process.store.scan(IN_SPACE.prefix(space_id), limit=2)):
         return False
     due_index.leave(process, space_id)
     try:
@@ -241,8 +242,8 @@ def delete_contents(process: Process, space_id: str) -> None:
     """Delete all objects, except the head, of a space that no reader sees any more. It deletes while it lists. So
     a later process lists only the rest if this one dies on the way.
     """
-    head = keys.meta(space_id)
-    object_keys = (entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head)
+    head = HEAD.key(space_id)
+    object_keys = (entry.key for entry in process.store.scan(IN_SPACE.prefix(space_id)) if entry.key != head)
     while doomed := list(islice(object_keys, DELETE_BATCH)):
         # What the space's runs cost was paid for, and counts for its day.
         usage_counts.keep(process, space_id, doomed)

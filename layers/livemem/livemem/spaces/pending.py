@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from livemem.store import keys
+from livemem.store.bucket import NOTE
 from livemem.store.objects import Entry
 
 
 def oldest(live: Sequence[Entry]) -> datetime | None:
     """When the oldest of the listed notes was written, by its name. None if there is no note."""
-    parsed = keys.parse_note(live[0].key) if live else None
-    return parsed[1].timestamp if parsed else None
+    note_id = NOTE.last(live[0].key) if live else None
+    return keys.parse_note_id(note_id).timestamp if note_id else None
 
 
 def age(moment: datetime | None, now: datetime) -> float:

@@ -7,7 +7,7 @@ from livemem import limits
 from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store.bucket import RULES
 
 TEMPLATES = (
     *("standard", "journal", "research", "support"),
@@ -50,7 +50,7 @@ def chosen(text: str | None, template_name: str | None) -> str | None:
 def read(process: Process, space_id: str) -> str:
     """The space's rules: 1 GET. Raises NotFound."""
     heads.load_recent(process, space_id)
-    item = process.store.get(keys.rules(space_id))
+    item = process.store.get(RULES.key(space_id))
     if not item:
         raise NotFound("space", space_id)
     return item.body.decode(errors="replace")

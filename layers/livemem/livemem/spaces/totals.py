@@ -19,7 +19,8 @@ from pydantic import BaseModel, Field
 from livemem import clock
 from livemem.llm.usage import Usage
 from livemem.process import Process, Timer
-from livemem.store import keys, stored
+from livemem.store import stored
+from livemem.store.bucket import TOTALS
 from livemem.store.stored import Revised, Stored
 from livemem.store.stored_documents import Moment
 
@@ -174,7 +175,7 @@ def of_space(process: Process, day: date, space_id: str) -> Totals:
 
 
 def _find(process: Process, day: date, shard: int) -> Stored[Totals] | None:
-    return stored.find(process.store, keys.totals(day, shard), stored.or_empty(Totals))
+    return stored.find(process.store, TOTALS.key(day, shard), stored.or_empty(Totals))
 
 
 def of_day(process: Process, day: date) -> list[Totals]:
@@ -192,8 +193,8 @@ def of_day(process: Process, day: date) -> list[Totals]:
         fresh = _find(process, day, shard)
         return cache.put(day, shard, fresh).value if fresh else Totals()
 
-    entries = process.store.scan(keys.usage_of_day(day), limit=1_000)
-    shards = [(parsed[1], entry.etag) for entry in entries if (parsed := keys.parse_totals(entry.key))]
+    entries = process.store.scan(TOTALS.prefix(day), limit=1_000)
+    shards = [(parsed[1], entry.etag) for entry in entries if (parsed := TOTALS.parse(entry.key))]
     return process.store.map(read, [numbered for numbered in shards if numbered[0] < SHARDS])
 
 
@@ -210,7 +211,7 @@ def change(
         last = None if fresh else cache.get(day, shard)
         document = stored.update(
             process.store,
-            keys.totals(day, shard),
+            TOTALS.key(day, shard),
             lambda totals: make(totals or Totals()),
             process.new_id,
             read=stored.or_empty(Totals),

@@ -13,6 +13,7 @@ from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces.due_index import Due
 from livemem.store import keys
+from livemem.store.bucket import IN_SPACE
 from livemem.store.objects import Object
 from livemem.store.stored_documents import StoredDocument
 
@@ -67,4 +68,4 @@ def names(process: Process) -> Mapping[str, list[str]]:
 
 def is_of_space(entry: Due) -> bool:
     """Whether the entered object is one of its space."""
-    return entry.name.startswith(keys.prefix(entry.space_id))
+    return entry.name.startswith(IN_SPACE.prefix(entry.space_id))

@@ -18,7 +18,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import totals
 from livemem.spaces.totals import Added, Sums
-from livemem.store import keys
+from livemem.store.bucket import RUN
 from livemem.store.stored_documents import StoredDocument
 
 logger = logging.getLogger(__name__)
@@ -102,17 +102,12 @@ def keep(process: Process, space_id: str, run_keys: Iterable[str]) -> None:
     queued in the last day, and 1 GET and 1 PUT for each that made calls. It may be repeated.
     """
     since = process.clock() - UNENDED
-    recent = [run_id for key in run_keys if (run_id := _run_id(key)) and clock.id_time(run_id) >= since]
+    recent = [run_id for key in run_keys if (run_id := RUN.last(key)) and clock.id_time(run_id) >= since]
     process.store.map(lambda run_id: _keep_one(process, space_id, run_id), recent)
 
 
-def _run_id(key: str) -> str | None:
-    parsed = keys.parse_run(key)
-    return parsed[0] if parsed else None
-
-
 def _keep_one(process: Process, space_id: str, run_id: str) -> None:
-    document = process.store.get(keys.run(space_id, run_id))
+    document = process.store.get(RUN.key(space_id, run_id))
     try:
         run = RunTold.from_bytes(document.body) if document else None
         if not run or run.came or run.result is not None:

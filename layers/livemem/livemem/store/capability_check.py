@@ -1,7 +1,7 @@
 """Whether the store obeys conditional writes: tested once, by trying both kinds."""
 
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreFull
-from livemem.store import keys
+from livemem.store.bucket import CAPABILITY_CHECK
 from livemem.store.objects import Store
 
 
@@ -35,7 +35,7 @@ def is_full(store: Store) -> bool:
 def _refuses_second(store: Store) -> bool:
     for _ in range(2):
         try:
-            store.put(keys.CAPABILITY_CHECK, b"capability check\n", if_none_match=True, content_type="text/plain")
+            store.put(CAPABILITY_CHECK, b"capability check\n", if_none_match=True, content_type="text/plain")
         except PreconditionLost:
             return True
     return False
@@ -44,7 +44,7 @@ def _refuses_second(store: Store) -> bool:
 def _refuses_wrong_match(store: Store) -> bool:
     try:
         store.put(
-            keys.CAPABILITY_CHECK,
+            CAPABILITY_CHECK,
             b"capability check\n",
             if_match='"00000000000000000000000000000000"',
             content_type="text/plain",

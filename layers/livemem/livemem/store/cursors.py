@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from livemem.errors import InvalidRequest
-from livemem.store import conversation_keys, keys, memory_keys, room_keys
-from livemem.store.memory_keys import Kind
+from livemem.store import keys
+from livemem.store.bucket import check_message_name
+from livemem.store.keys import MemoryKind
 
 P = TypeVar("P")
 
@@ -62,23 +63,23 @@ def decode_number(cursor: str | None) -> int | None:
 
 def decode_conversation(cursor: str | None) -> str | None:
     """The id of a conversation in a cursor. Raises InvalidRequest."""
-    return _decode(cursor, conversation_keys.check_conversation_id)
+    return _decode(cursor, keys.check_conversation_id)
 
 
 def decode_turn(cursor: str | None) -> int | None:
     """The index of a turn in a cursor. Raises InvalidRequest."""
-    text = _decode(cursor, lambda text: str(conversation_keys.check_index(text)))
+    text = _decode(cursor, lambda text: str(keys.check_index(text)))
     return int(text) if text is not None else None
 
 
 def decode_message(cursor: str | None) -> str | None:
     """The name of a message of a room in a cursor. Raises InvalidRequest."""
-    return _decode(cursor, room_keys.check_message_name)
+    return _decode(cursor, check_message_name)
 
 
 def decode_slot(cursor: str | None) -> str | None:
     """The slot of a digest in a cursor. Raises InvalidRequest."""
-    return _decode(cursor, room_keys.check_slot)
+    return _decode(cursor, keys.check_slot)
 
 
 def encode_summary(after: tuple[int, int] | None) -> str | None:
@@ -91,26 +92,26 @@ def decode_summary(cursor: str | None) -> tuple[int, int] | None:
 
     def check(text: str) -> str:
         level, _, number = text.partition("/")
-        return f"{conversation_keys.check_level(level)}/{conversation_keys.check_number(number)}"
+        return f"{keys.check_level(level)}/{keys.check_number(number)}"
 
     text = _decode(cursor, check)
     level, _, number = (text or "").partition("/")
     return (int(level), int(number)) if text else None
 
 
-def encode_changes(after: Mapping[Kind, int] | None) -> str | None:
+def encode_changes(after: Mapping[MemoryKind, int] | None) -> str | None:
     """The cursor for an operation of each kind. None for the end of the list."""
     return encode(",".join(f"{kind}/{number}" for kind, number in after.items()) if after else None)
 
 
-def decode_changes(cursor: str | None) -> dict[Kind, int] | None:
+def decode_changes(cursor: str | None) -> dict[MemoryKind, int] | None:
     """The operation of each kind in a cursor. Raises InvalidRequest."""
-    offsets: dict[Kind, int] = {}
+    offsets: dict[MemoryKind, int] = {}
 
     def check(text: str) -> str:
         for part in text.split(","):
             kind, _, number = part.partition("/")
-            offsets[memory_keys.check_kind(kind)] = memory_keys.check_number(number)
+            offsets[keys.check_memory_kind(kind)] = keys.check_operation_number(number)
         return text
 
     return offsets if _decode(cursor, check) else None

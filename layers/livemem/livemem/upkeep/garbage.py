@@ -17,6 +17,7 @@ from livemem.process import Process
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.store import keys
+from livemem.store.bucket import EXPORT
 from livemem.store.capability_check import require_conditional_writes
 from livemem.upkeep import garbage_space
 from livemem.upkeep.garbage_report import CollectedGarbage, GarbageFailure, GarbageOfSpace, GarbageRequest
@@ -152,7 +153,7 @@ def _clear_archives(job: GarbageCall) -> _Archives:
     try:
         over = archive_expiry.expire(job.process, dry_run=job.wanted.dry_run)
     except LiveMemoryError as error:
-        return _Archives(failures=(GarbageFailure(keys.EXPORTS.removesuffix("/"), error.code, error.detail),))
+        return _Archives(failures=(GarbageFailure(EXPORT.prefix().removesuffix("/"), error.code, error.detail),))
     return _Archives(len(over.exports) + len(over.uploads))
 
 

@@ -18,7 +18,7 @@ from livemem.llm.look import ApiState
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import directory, unreadable
-from livemem.store import keys
+from livemem.store.bucket import HEAD
 from livemem.store.capability_check import has_conditional_writes, is_full
 from livemem.upkeep import packages, usage_report
 
@@ -194,7 +194,7 @@ def _unreadable(process: Process, principal: Principal) -> list[HealthProblem]:
             HealthProblem(space_id, ObjectUnreadable.code, unreadable.error(key).detail)
             for key in names
             # What is wrong with a head is told already.
-            if key != keys.meta(space_id)
+            if key != HEAD.key(space_id)
         ]
     return problems
 

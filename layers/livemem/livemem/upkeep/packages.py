@@ -2,7 +2,6 @@
 
 from livemem.ask import maintenance as ask
 from livemem.backups import maintenance as backups
-from livemem.bank import maintenance as bank
 from livemem.changes import maintenance as changes
 from livemem.conversations import maintenance as conversations
 from livemem.digests import maintenance as digests
@@ -13,6 +12,7 @@ from livemem.memories import maintenance as memories
 from livemem.notes import maintenance as notes
 from livemem.recall import maintenance as recall
 from livemem.rooms import maintenance as rooms
+from livemem.store import bucket
 from livemem.upkeep import space_maintenance as spaces
 
 PACKAGES = (
@@ -20,7 +20,6 @@ PACKAGES = (
     changes.MAINTAINABLE,
     jobs.MAINTAINABLE,
     notes.MAINTAINABLE,
-    bank.MAINTAINABLE,
     backups.MAINTAINABLE,
     erasure.MAINTAINABLE,
     conversations.MAINTAINABLE,
@@ -33,14 +32,11 @@ PACKAGES = (
 """In the order in which they are maintained: a committed change is finished before a new run is started."""
 
 
-def owned(name: str) -> bool:
-    """Whether a key below a space, without the space's id, belongs to any package."""
-    return any(package.owns(name) for package in PACKAGES)
-
-
 def reader(name: str) -> Reader | None:
     """The reader of the document that has to be under this key below a space; None where any body can be read."""
-    return next((kind for package in PACKAGES if (kind := package.kind(name))), None)
+    kind = bucket.kind_of(name)
+    readers = (package.objects.get(kind) for package in PACKAGES) if kind else ()
+    return next((read for read in readers if read), None)
 
 
 def is_readable(name: str, body: bytes) -> bool:

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 from livemem.jobs import tidy_due
 from livemem.jobs.lease import Lease
-from livemem.jobs.maintainable import MORE_WORK, HealthProblem, Maintainable, Reader, Space
+from livemem.jobs.maintainable import MORE_WORK, HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store.bucket import HEAD, LEASE
 
-LEASE = "_lease.json"
 PROMPT_CUT = (
     "The model read only a part of the last prompt, so it may have missed notes that it said it used. Raise the "
     "provider's own context length (Ollama: OLLAMA_CONTEXT_LENGTH), or lower LLMAAS_CONTEXT_TOKENS to it."
@@ -59,9 +58,11 @@ def _of_the_length(space: Space) -> list[HealthProblem]:
     return [HealthProblem(space_id, "bank_too_long", detail, wrong=False)]
 
 
-def kind(name: str) -> Reader | None:
-    """The head and the lease."""
-    return {keys.META: Meta.from_bytes, LEASE: Lease.from_bytes}.get(name)
-
-
-MAINTAINABLE = Maintainable(owns=keys.is_of_space, maintain=maintain, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(
+    maintain=maintain,
+    problems=problems,
+    objects={
+        HEAD: Meta.from_bytes,
+        LEASE: Lease.from_bytes,
+    },
+)

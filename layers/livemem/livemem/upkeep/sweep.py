@@ -25,7 +25,8 @@ from livemem.spaces import directory, due_index, lifecycle, pending, unreadable
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.spaces.lifecycle import TOMBSTONE_LIFE
-from livemem.store import due_keys, keys, timing
+from livemem.store import bucket, due_keys, keys, timing
+from livemem.store.bucket import IN_SPACE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
 from livemem.upkeep import daily_rest, packages, sweep_order
@@ -239,7 +240,8 @@ def _check_unreadable(process: Process, due: Sequence[Due], deadline: datetime) 
 
 def _is_damaged(process: Process, due: Due) -> bool:
     item = process.store.get(due.name) if unreadable.is_of_space(due) else None
-    return item is not None and not packages.is_readable(due.name.removeprefix(keys.prefix(due.space_id)), item.body)
+    name = due.name.removeprefix(IN_SPACE.prefix(due.space_id))
+    return item is not None and not packages.is_readable(name, item.body)
 
 
 def _find_damaged(process: Process, space: Space) -> None:
@@ -248,7 +250,7 @@ def _find_damaged(process: Process, space: Space) -> None:
     1 GET for each document of the last two days, at most 2,000; in a space of more than 1,000 objects 1 LIST per 1,000
     of those that may be documents, at most 20.
     """
-    prefix = keys.prefix(space.space_id)
+    prefix = IN_SPACE.prefix(space.space_id)
     if space.entries is not None:
         entries: Iterable[Entry] = space.entries
     else:
@@ -369,11 +371,11 @@ def _clear_orphans(process: Process, space_id: str) -> Mapping[str, float]:
         if lifecycle.clear_orphans(process, head):
             return {"cleaned": 1, MORE_WORK: 1}
         return {MORE_WORK: 1} if head.age < TOMBSTONE_LIFE else {}
-    entries = list(process.store.scan(keys.prefix(space_id)))
-    names = [entry.key.removeprefix(keys.prefix(space_id)) for entry in entries]
+    entries = list(process.store.scan(IN_SPACE.prefix(space_id)))
+    names = [entry.key.removeprefix(IN_SPACE.prefix(space_id)) for entry in entries]
     # A folder of the bucket that is not ours stays as it is; and so does what anybody may miss: an interrupted creation
     # leaves no memory.
-    if not entries or not all(packages.owned(name) and not keys.is_memory(name) for name in names):
+    if not entries or not all(bucket.is_own(name) and not bucket.is_memory(name) for name in names):
         return {}
     if any(entry.age < timing.DEAD_AFTER for entry in entries):
         return {MORE_WORK: 1}

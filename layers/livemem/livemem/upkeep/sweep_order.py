@@ -9,7 +9,8 @@ from typing import ClassVar, Literal
 
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
-from livemem.store import keys, stored_documents
+from livemem.store import stored_documents
+from livemem.store.bucket import SWEEP_PLACE
 from livemem.store.stored_documents import Line, StoredDocument
 
 Kind = Literal["all", "due"]
@@ -26,7 +27,7 @@ class SweepCursor(StoredDocument):
 
 def ordered(process: Process, kind: Kind, space_ids: Sequence[str]) -> list[str]:
     """The spaces (sorted) in the order in which they are to be looked at: 1 GET."""
-    item = process.store.get(keys.sweep_place(kind))
+    item = process.store.get(SWEEP_PLACE.key(kind))
     try:
         behind = SweepCursor.from_bytes(item.body).behind if item else ""
     except ValueError:
@@ -50,5 +51,5 @@ def end(process: Process, kind: Kind) -> None:
 def _note(process: Process, kind: Kind, behind: str) -> None:
     with suppress(StoreUnavailable):
         process.store.put(
-            keys.sweep_place(kind), SweepCursor(behind=behind).to_bytes(), content_type=stored_documents.JSON
+            SWEEP_PLACE.key(kind), SweepCursor(behind=behind).to_bytes(), content_type=stored_documents.JSON
         )

@@ -19,7 +19,7 @@ from livemem.jobs.receipt import Receipt
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
 from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces.head import Head
-from livemem.store import conversation_keys, cursors, timing
+from livemem.store import cursors, keys, timing
 from livemem.upkeep import garbage, job_lookup
 from livemem_http import views
 from livemem_http.api import Api
@@ -309,7 +309,7 @@ def erase_turn(space_id: str, conversation_id: str, turn_index: str) -> Response
     summaries that cover it are removed, and made again without it. A repeat of the message does not bring it back.
     202: the erasure continues until it is complete, see `Location`. It cannot be undone.
     """
-    index = conversation_keys.check_index(turn_index)
+    index = keys.check_index(turn_index)
     return _receipt(erasure.erase_turn(process(), api.principal(), space_id, conversation_id, index, _soon()))
 
 

@@ -11,8 +11,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log, orders, reading, removal, summaries_job, turn_import
 from livemem.conversations.log import Appended, Closed
 from livemem.spaces import caps
-from livemem.store import conversation_keys as keys
-from livemem.store import cursors, timing
+from livemem.store import cursors, keys, timing
 from livemem_http import metrics, transcripts
 from livemem_http.api import Api, Lines
 from livemem_http.environment import process

@@ -15,7 +15,7 @@ from livemem.ask.question import (
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.limits import SPEAKER_BYTES
-from livemem.store import room_keys
+from livemem.store import keys
 from livemem_http.views.fields import (
     Body,
     Gapped,
@@ -74,7 +74,7 @@ class NewQuestion(Body):
             "A room whose messages are added to the context: the newest messages, and those about the same subject. "
             "Default: those about the same subject in all rooms.",
             "salon",
-            pattern=f"^{room_keys.ROOM.pattern}$",
+            pattern=f"^{keys.ROOM.pattern}$",
         ),
     ] = None
 

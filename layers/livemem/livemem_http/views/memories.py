@@ -25,8 +25,8 @@ from livemem.memories.reading import FoundMemories, NearMemory
 from livemem.memories.splitting import Split
 from livemem.memories.storing import BATCH, Failed
 from livemem.memories.storing_outcome import StoredMemory
-from livemem.store import conversation_keys, keys
-from livemem.store.memory_keys import Kind
+from livemem.store import keys
+from livemem.store.keys import MemoryKind
 from livemem_http.views.fields import (
     Agent,
     Body,
@@ -41,7 +41,7 @@ from livemem_http.views.fields import (
 
 MemoryId = Annotated[str, described("The id of the memory, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 OfKind = Annotated[
-    Kind,
+    MemoryKind,
     described(
         "`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: "
         "a goal of the agent.",
@@ -136,7 +136,7 @@ def _of_note(note_id: str) -> str:
 
 def _of_conversation(conversation_id: str) -> str:
     try:
-        return conversation_keys.check_conversation_id(conversation_id)
+        return keys.check_conversation_id(conversation_id)
     except InvalidName as error:
         raise ValueError(error.message) from None
 

@@ -11,7 +11,7 @@ from livemem.jobs.job import Status
 from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Message, MessageDraft
 from livemem.rooms.posting import BATCH, Posted, RefusedMessage
 from livemem.rooms.reading import MessagesPage, RoomInfo
-from livemem.store import room_keys as keys
+from livemem.store import keys
 from livemem_http.views.fields import (
     Body,
     LlmUsage,
