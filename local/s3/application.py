@@ -309,8 +309,8 @@ def _read_encoding(name: str | None) -> Callable[[str], str]:
 
 def _read_token(token: str) -> str:
     try:
-        if token:
-            return urlsafe_b64decode(token.encode()).decode()
+        if last := urlsafe_b64decode(token.encode()).decode():
+            return last
     except (NoBase64, UnicodeError):
         pass
     raise S3Error(400, "InvalidArgument", "The continuation token provided is incorrect")
