@@ -7,8 +7,6 @@ signature, or with a shared secret as its key, is none.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jwt
-
 from livemem.access.grant import same
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -23,13 +21,14 @@ class IdTokenInvalid(Exception):
 
 def accepted(published: object) -> tuple[str, ...]:
     """The algorithms that are taken of those that the provider publishes. RS256 if it publishes none."""
-    return tuple(algorithm for algorithm in ASYMMETRIC if isinstance(published, list) and algorithm in published) or (
-        ("RS256",) if published is None else ()
-    )
+    published = ["RS256"] if published is None else published
+    return tuple(algorithm for algorithm in ASYMMETRIC if isinstance(published, list) and algorithm in published)
 
 
 def key_of(token: str, keys: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The key that the token names, or the only one for signatures if it names none."""
+    import jwt  # noqa: PLC0415 - nobody signs in with a provider in most services
+
     try:
         key_id = jwt.get_unverified_header(token).get("kid")
     except jwt.PyJWTError:
@@ -50,6 +49,8 @@ def validated(
     nonce: str,
 ) -> dict[str, Any]:
     """The claims of a valid token. Raises IdTokenInvalid."""
+    import jwt  # noqa: PLC0415
+
     if len(token) > MOST_CHARACTERS:
         raise IdTokenInvalid("it is too long")
     key = key_of(token, keys)

@@ -27,7 +27,6 @@ from livemem.outbound.secret_parameter import SecretUnreadable
 from livemem.process import Process, Timer
 from livemem.settings import LOOPBACK, Settings
 from livemem.signin import id_token
-from livemem.signin.id_token import IdTokenInvalid
 
 SECONDS = 5.0
 """For each request to the provider, in all."""
@@ -229,7 +228,7 @@ def _validated(process: Process, provider: Provider, token: str, login: Login) -
             client_id=process.settings.oidc_client_id,
             nonce=login.nonce,
         )
-    except IdTokenInvalid as error:
+    except id_token.IdTokenInvalid as error:
         raise ProviderFailed(f"The sign-in provider's token is not valid: {error}.") from error
 
 
