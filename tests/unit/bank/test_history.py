@@ -224,14 +224,10 @@ steps = st.lists(st.sampled_from(["write", "write", "undo"]), max_size=25)
 
 
 @settings(max_examples=40)
-@given(steps=steps, limit=st.integers(1, 9), old=st.booleans())
-def test_what_the_history_calls_undone_is_what_the_records_say(steps: list[str], limit: int, old: bool):
+@given(steps=steps, limit=st.integers(1, 9))
+def test_what_the_history_calls_undone_is_what_the_records_say(steps: list[str], limit: int):
     world = World()
     world.create_space()
-    if old:
-        # An older version made the space.
-        head = heads.load(world.process, "demo")
-        heads.swap(world.process, head, undone=None)
     standing: list[int] = []
     undone: set[int] = set()
     count = 0

@@ -6,8 +6,6 @@ from livemem.errors import Conflict, NotFound
 from livemem.memories import correcting, forgetting, log, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import MemoryDraft
-from livemem.memories.operation import Operation
-from livemem.store.bucket import OPERATION
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import INVOCATION
 
@@ -108,27 +106,6 @@ def test_two_memories_that_a_digest_made_one_are_the_two_that_they_were(world):
     # Who has split them has said that they are two.
     assert similar.settle(world.process, "demo", world.clock() + INVOCATION) == similar.Settled()
     assert len(contents(world.process)) == 2
-
-
-def test_merges_of_before_they_were_noted_are_taken_back_as_well(world):
-    first = store(world.process, "1: The port is 1.").memory
-    for number in (2, 3):
-        store(world.process, f"1: The port is {number}.", "bob")
-    store(world.process, "2: Something else.")
-    for number in (2, 3):
-        # As an earlier version of the service has written them.
-        key = OPERATION.key("demo", "fact", number)
-        old = Operation.from_bytes(world.store.get(key).body)
-        merged = old.merged.model_copy(update={"sent": None, "before": None, "by": "vector"})
-        memory = old.memory.model_copy(update={"absorbed": []})
-        world.store.put(key, old.model_copy(update={"merged": merged, "memory": memory}).to_bytes())
-    world.new_process()
-    world.process = world.with_parts(embed=world_with_meaning()[1])
-
-    assert [split(world, first.memory_id).other.content for _ in range(2)] == ["1: The port is 3.", "1: The port is 2."]
-    assert reading.load(world.process, "demo", first.memory_id).content == "1: The port is 1."
-    with pytest.raises(Conflict):
-        split(world, first.memory_id)
 
 
 def test_what_would_have_expired_since_lives_for_an_hour(world):

@@ -309,21 +309,6 @@ def test_a_hostile_record_writes_nothing_beside_the_fork():
     assert provisioning_job.load(world.process, "other").status == "failed"
 
 
-def test_a_fork_of_a_space_from_before_the_head_told_all_of_it_falls_back_to_the_records():
-    world = World()
-    fill(world)
-    world.clock.move(2)
-    heads.update(world.process, "demo", lambda meta: {"undone": None, "folded_until": None})
-    copies = forked(world, "now")
-    assert (copies.undone, copies.folded_until) == (None, None)
-
-    meta = forked(world, "other", 5)
-
-    assert meta.undone is None
-    shown = {one.number: one.undone for one in history.page(world.process, "other", limit=9, before=None)[0]}
-    assert shown == {1: False, 2: False, 3: False, 4: True, 5: False}
-
-
 # Every step of any history
 
 

@@ -57,12 +57,10 @@ def page(
     visible = sorted((entry for entry in registry.tokens if _manages(principal, entry)), key=lambda entry: entry.hash)
     behind = [entry for entry in visible if after is None or entry.hash > after]
     used = last_use.all_times(process)
-    page_of_tokens = [ShownToken(entry, _last_used(entry, used.get(entry.hash))) for entry in behind[:limit]]
+    page_of_tokens = [
+        ShownToken(entry, clock.iso(used[entry.hash]) if entry.hash in used else None) for entry in behind[:limit]
+    ]
     return page_of_tokens, page_of_tokens[-1].token.hash if len(behind) > limit else None
-
-
-def _last_used(entry: Token, noted: datetime | None) -> str | None:
-    return clock.iso(noted) if noted else entry.last_used_at
 
 
 def update(process: Process, principal: Principal, text: str, request: TokenUpdate) -> Token:

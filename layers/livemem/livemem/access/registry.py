@@ -51,8 +51,6 @@ class Token(StoredDocument):
     email: str | None = None
     created_at: str | None = None
     expires_at: str | None = None
-    last_used_at: str | None = None
-    """Older versions kept it here. Now it is the time at which `_system/last_used/{hash}` was written (last_use.py)."""
     revoked: bool = False
     replaced_by: str | None = None
     """Hash of the token that its holder rotated it to."""

@@ -64,9 +64,7 @@ def rotate(
                 "A repeat of this rotation was faster, and its answer has the new token. If you do not have that "
                 "answer, send the request again with the same Idempotency-Key."
             )
-        fresh = (lost or own).model_copy(
-            update={"hash": new, "created_at": clock.iso_millis(now), "last_used_at": None, "replaced_by": None}
-        )
+        fresh = (lost or own).model_copy(update={"hash": new, "created_at": clock.iso_millis(now), "replaced_by": None})
         _check_lives(fresh, now)
         if lost:
             entries[lost.hash] = lost.model_copy(update={"revoked": True})

@@ -87,8 +87,8 @@ def head_agrees(
         for name, value in expected.items()
         if getattr(meta, name) != value
     ]
-    if whole and meta.undone is not None:
-        wrong = _undone(changes) ^ _undone(changes, meta.undone)
+    if whole:
+        wrong = _undone(changes) ^ _undone(changes, meta.undone or ())
         broken += [f"undone: change {number} in one of head and records alone" for number in sorted(wrong)]
     return judged("head_agrees", len(expected), broken, "The head counts other changes than the history has.")
 

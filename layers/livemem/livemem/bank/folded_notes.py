@@ -66,12 +66,11 @@ def page(
     first = max(top - CHANGES_MOST + 1, 1)
     names = records.names(process, space_id, since=first, limit=CHANGES_MOST)
     candidates = [name for name in reversed(names) if name.number <= top and _can_hold(name, filters)]
-    undone = history.was_undone(process, meta, first)
     notes: list[Note] = []
     size = 0
     for start in range(0, len(candidates), records.AT_ONCE):
         for record in records.read_each(process, space_id, candidates[start : start + records.AT_ONCE]):
-            if not isinstance(record, Record) or record.kind != "consolidation" or undone(record):
+            if not isinstance(record, Record) or record.kind != "consolidation" or history.was_undone(meta, record):
                 continue
             for name, source in _newest_first(record, filters, after):
                 size += len(source.raw)

@@ -1,6 +1,6 @@
 """The history of a bank as users read it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,7 +75,6 @@ def page(
     names = records.names(process, space_id, since=first, limit=limit)
     older = [name for name in reversed(names) if name.number < top]
     read = records.read_each(process, space_id, older)
-    gone = was_undone(process, meta, first)
     # A lifecycle rule may have removed the oldest records.
     more = first > 1 and (len(older) == top - first or any_before(process, space_id, first))
     if missing is not None:
@@ -84,7 +83,7 @@ def page(
             for name, record in zip(older, read, strict=True)
             if not isinstance(record, Record)
         ]
-    items = [summary(record, undone=gone(record)) for record in read if isinstance(record, Record)]
+    items = [summary(record, undone=was_undone(meta, record)) for record in read if isinstance(record, Record)]
     return items, first if more else None
 
 
@@ -93,24 +92,16 @@ def any_before(process: Process, space_id: str, number: int) -> bool:
     return any(name.number < number for name in records.names(process, space_id, limit=1))
 
 
-def was_undone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
-    """Tells of a change from number `first` on whether it was undone. The head shows it, or in an old space all later
-    records.
-    """
-    if meta.undone is None:
-        later = records.names(process, meta.space_id, since=first)
-        read = records.read_each(process, meta.space_id, later)
-        undone_numbers = records.undone(record for record in read if isinstance(record, Record))
-        return lambda record: record.number in undone_numbers
-    ranges = meta.undone
-    return lambda record: record.kind != "undo" and any(low <= record.number <= high for low, high in ranges)
+def was_undone(meta: Meta, record: Record) -> bool:
+    """Whether a change was undone, as the head shows it."""
+    return record.kind != "undo" and any(low <= record.number <= high for low, high in meta.undone or ())
 
 
 def read(process: Process, space_id: str, number: int) -> RecordDetail:
     """One change with sources, diffs and metrics. Raises NotFound."""
     meta = heads.load(process, space_id).meta
     record = records.get(process, space_id, number)
-    undone = was_undone(process, meta, number)(record)
+    undone = was_undone(meta, record)
     return detail(space_id, record, undone=undone, consolidations=_holders(process, space_id, record, undone))
 
 

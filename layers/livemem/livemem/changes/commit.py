@@ -117,28 +117,18 @@ def _approval(record: Record) -> Decision:
 def _committed(process: Process, head: Head, record: Record) -> dict[str, object]:
     changes: dict[str, object] = {
         "changes": record.number,
-        # Counted here and not at the close. The close may end a commit from before `changes` existed, and such a commit
-        # was counted already.
         "consolidation_count": head.meta.consolidation_count + record.consolidations(),
         "committed_run": record.run_id,
         "last_run": record.run_id,
         "late_write_repair": late_write_repair.watching(head, record, process.clock()),
     }
     if record.kind == "consolidation":
-        changes["folded_until"] = _folded_until(process, head, record)
+        changes["folded_until"] = max(head.meta.folded_until or "", record.name().last)
     if record.plan_of:
         changes |= head.meta.decided(_approval(record))
     if record.undoes is not None:
         changes["undone"] = head.meta.with_undo(record.undoes, record.number)
     return changes
-
-
-def _folded_until(process: Process, head: Head, record: Record) -> str:
-    folded_until = head.meta.folded_until
-    if folded_until is None:
-        # An older version did not store it: 1 LIST, once.
-        folded_until = max((name.last for name in records.names(process, head.meta.space_id)), default="")
-    return max(folded_until, record.name().last)
 
 
 def apply(process: Process, head: Head, record: Record) -> Head:

@@ -42,10 +42,8 @@ def among(process: Process, head: Head, live: Sequence[Entry | Object]) -> set[s
     """
     meta = head.meta
     names = [keys.parse_note_id(note_id) for entry in live if (note_id := NOTE.last(entry.key))]
-    if meta.folded_until is not None:
-        names = [name for name in names if keys.compact_time(name.timestamp) <= meta.folded_until]
-    elif meta.changes == 0:
-        return set()
+    until = meta.folded_until or ""
+    names = [name for name in names if keys.compact_time(name.timestamp) <= until]
     known_live = {*meta.oversized_notes.needs, *meta.left_out}
     return standing(process, head, [name for name in names if name.note_id not in known_live])
 

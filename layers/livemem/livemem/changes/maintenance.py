@@ -85,7 +85,7 @@ def _has_late_duplicates(process: Process, space: Space) -> bool:
 
 
 def _may_have_late_duplicates(head: Head) -> bool:
-    return bool(not head.meta.committed_run and head.meta.changes and head.meta.folded_until != "")
+    return bool(not head.meta.committed_run and head.meta.folded_until)
 
 
 def _late_duplicates(process: Process, head: Head) -> set[str]:

@@ -126,7 +126,7 @@ class Record(StoredDocument):
     """Set where only one agent's notes were folded."""
     undoes: Number | None = None
     undoes_kind: Kind | None = None
-    """The kind of the change that it undoes. None: it is no undo, or an older version made it."""
+    """The kind of the change that it undoes. None: it is no undo, or its version did not keep it."""
     notes: list[NoteSource] = []
     files: list[FileChange] = []
     synthesis: SynthesisChange | None = None
@@ -265,24 +265,19 @@ def get(process: Process, space_id: str, number: int) -> Record:
 
 
 def written_by(item: Object) -> str | None:
-    """The record of the change that wrote the object, as its metadata names it, or the change's number. None for an
-    object that the service did not write.
+    """The record of the change that wrote the object, as its metadata names it. None for an object that the service did
+    not write.
     """
-    return item.metadata.get("record") or item.metadata.get("consolidation")
+    return item.metadata.get("record")
 
 
 def find(process: Process, space_id: str, text: str, missing: list[str] | None = None) -> Record | None:
-    """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where they only hold the number.
+    """The record that an object's metadata names (keys.record_text): 1 GET.
 
     None if it is gone, or cannot be read: then its key is added to `missing`. Raises StoreUnavailable if the store does
     not answer.
     """
     name = keys.parse_record_text(text)
-    if not name and text.isdecimal():
-        number = int(text)
-        name = next(
-            (other for other in names(process, space_id, since=number, limit=1) if other.number == number), None
-        )
     item = process.store.get(RECORD.key(space_id, name)) if name else None
     return unreadable.tolerated(process, Record, item, missing) if item else None
 

@@ -91,7 +91,7 @@ class Memory(StoredDocument):
     similar_to: list[str] = []
     """Earlier memories near to it, of which the LLM has not said yet whether they say the same."""
     absorbed: list[Absorbed] = []
-    """The latest last. Without merges of the same words, and without merges of versions before this field."""
+    """The latest last. Without merges of the same words."""
 
     @property
     def moment(self) -> str:

@@ -3,24 +3,20 @@
 The present content returns to the memory that it came from, with all later corrections.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from livemem import clock
 from livemem.errors import Conflict
 from livemem.memories import forgetting, log, memory_expiry, merging, operation, reading, storing_outcome
-from livemem.memories.memory import Former, Memory, Provenance
+from livemem.memories.memory import Former, Memory
 from livemem.memories.operation import Also, Merged, Operation
 from livemem.memories.state import State
 from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
-from livemem.store.bucket import OPERATION
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.keys import MemoryKind
 
 NOTHING = "The memory has no merge that can be undone."
-AT_ONCE = 100
-"""Operations that are read in parallel."""
 _SHARED = ("category", "subjects", "expires_at")
 """Fields that a merge computes from both memories."""
 _OF_CONTENT = ("content", "source", "said_at", "author", "provenance")
@@ -37,9 +33,8 @@ class Split:
 def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id: str | None = None) -> Split:
     """Revert the last merge of a memory; the next call reverts the one before.
 
-    1 LIST for each kind, 1 GET and 1 PUT. A merge by a version that did not record its parts takes 1 GET more for each
-    later operation. A memory that has expired since lives for an hour. Raises NotFound, Conflict if no merge is left,
-    Busy, MemoriesBroken.
+    1 LIST for each kind, 1 GET and 1 PUT. A memory that has expired since lives for an hour. Raises NotFound, Conflict
+    if no merge is left, Busy, MemoriesBroken.
     """
     cause = operation.op_id(op_id or f"split/{process.new_id()}")
     kind = reading.kind_of(process, space_id, memory_id, cause)
@@ -47,10 +42,13 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
 
     def decide(state: State) -> Operation:
         standing = state.get(memory_id, process.clock())
-        merge = _last_merge(process, space_id, kind, state, standing)
-        if not merge or not merge.merged:
+        if not standing.absorbed:
             raise Conflict(NOTHING)
-        rest, other = _apart(process, standing, merge, merge.merged)
+        merge = log.operation_at(process, space_id, kind, standing.absorbed[-1].number)
+        if not merge.merged or not merge.merged.sent or not merge.merged.before:
+            # Its words were erased.
+            raise Conflict(NOTHING)
+        rest, other = _apart(process, standing, merge, merge.merged, merge.merged.sent, merge.merged.before)
         also = [Also(op="put", memory=other)]
         return operation.after(process, state.number, "put", cause, author, rest, also=also, split=merge.number)
 
@@ -64,37 +62,10 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
     return Split(replace(storing_outcome.outcome_of(done), repeated=repeated), memories[0])
 
 
-def _last_merge(process: Process, space_id: str, kind: MemoryKind, state: State, memory: Memory) -> Operation | None:
-    """The operation whose merge is to be reverted, None if there is none."""
-    if memory.absorbed:
-        return log.operation_at(process, space_id, kind, memory.absorbed[-1].number)
-    if memory.revision == 1:
-        return None
-    taken_back = set()
-    for done in _backwards(process, space_id, kind, state, memory.memory_id):
-        if done.split is not None:
-            taken_back.add(done.split)
-        # A merge that recorded its parts and is no longer in `absorbed` has nothing to split off.
-        if done.merged and done.merged.by != "text" and not done.merged.sent and done.number not in taken_back:
-            return done
-    return None
-
-
-def _backwards(process: Process, space_id: str, kind: MemoryKind, state: State, memory_id: str) -> Iterator[Operation]:
-    """The operations of a memory, the newest first."""
-    for end in range(state.number, 0, -AT_ONCE):
-        numbers = range(end, max(0, end - AT_ONCE), -1)
-        items = process.store.get_many([OPERATION.key(space_id, kind, number) for number in numbers])
-        for done in (operation.read(process, item) for item in items if item):
-            if done.memory.memory_id == memory_id:
-                yield done
-                if done.op == "put" and done.memory.revision == 1:
-                    return
-
-
-def _apart(process: Process, memory: Memory, merge: Operation, merged: Merged) -> tuple[Memory, Memory]:
+def _apart(
+    process: Process, memory: Memory, merge: Operation, merged: Merged, sent: Memory, before: Memory
+) -> tuple[Memory, Memory]:
     """The memory, and the one that was merged into it, after the split."""
-    sent, before = _as_sent(process, merge, merged), _as_before(merge, merged)
     # Later changes belong to the content that stood.
     since = {name: getattr(memory, name) for name in _SHARED if getattr(memory, name) != getattr(merge.memory, name)}
     newer, older = _history(memory, sent, before, merged)
@@ -137,56 +108,3 @@ def _history(memory: Memory, sent: Memory, before: Memory, merged: Merged) -> tu
             return memory.history[:place], memory.history[place + 1 + len(sent.history) :]
     # The history has so many later entries that it no longer holds the merge.
     return memory.history, []
-
-
-def _as_sent(process: Process, merge: Operation, merged: Merged) -> Memory:
-    """The merged memory, as it would stand alone. If it was not recorded, as far as it is known."""
-    if merged.sent:
-        return merged.sent
-    memory = merge.memory
-    moment = merge.at
-    if merged.kept == "new":
-        return memory.model_copy(
-            update={
-                "memory_id": process.new_id(),
-                "created_at": moment,
-                "updated_at": moment,
-                "revision": 1,
-                "history": [],
-                "similar_to": [],
-                "absorbed": [],
-            }
-        )
-    latest = memory.history[0] if memory.history else Former(content=merged.former, at=moment, author=merge.author)
-    return Memory(
-        memory_id=process.new_id(),
-        kind=memory.kind,
-        category=memory.category,
-        content=latest.content,
-        subjects=memory.subjects,
-        created_at=latest.at,
-        updated_at=latest.at,
-        expires_at=latest.expires_at,
-        provenance=Provenance(author=latest.author),
-    )
-
-
-def _as_before(merge: Operation, merged: Merged) -> Memory:
-    """The memory before the merge, as far as it is known."""
-    if merged.before:
-        return merged.before
-    memory = merge.memory
-    if merged.kept == "former" or not memory.history:
-        return memory.model_copy(update={"content": merged.former})
-    latest = memory.history[0]
-    return memory.model_copy(
-        update={
-            "content": latest.content,
-            "expires_at": latest.expires_at,
-            "updated_at": latest.at,
-            "source": "manual",
-            "said_at": None,
-            "author": None,
-            "provenance": Provenance(author=latest.author),
-        }
-    )

@@ -181,8 +181,8 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "last_run": record.run_id,
         "rules_changed_at": _rules_changed_at(record),
         # For changes by hand the time of the commit counts. So no note is mistaken for a folded one.
-        "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
-        "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
+        "folded_until": min(newest, meta.folded_until or ""),
+        "undone": _undone(meta.undone or (), record.number, undoing.undone),
         "left_out": [],
         # The next run counts it.
         "bank_length": None,
@@ -274,13 +274,10 @@ def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iter
 
 def _metadata(path: str, before: Before, recorded: Mapping[int, keys.RecordName]) -> dict[str, str]:
     """The object's metadata about the change that wrote it, if the record of that change exists."""
-    text = before.record
     if path == keys.SYNTHESIS:
-        number = syntheses.parse_synthesis(before.content).consolidation_number
-        text = str(number) if number in recorded else None
-    if text is None:
-        return {}
-    name = keys.parse_record_text(text) or (recorded.get(int(text)) if text.isascii() and text.isdecimal() else None)
+        name = recorded.get(syntheses.parse_synthesis(before.content).consolidation_number or 0)
+    else:
+        name = keys.parse_record_text(before.record or "")
     if not name or recorded.get(name.number) != name:
         return {}
     return {"consolidation": str(name.number), "record": keys.record_text(name)}

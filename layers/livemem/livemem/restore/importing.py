@@ -277,7 +277,6 @@ def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, 
 
 
 def _provisioned(head: Head, provisioning: ProvisioningState, space: ArchivedSpace) -> Provisioned:
-    folded = space.meta.folded_until
     meta = space.meta.model_copy(
         update={
             "space_id": head.meta.space_id,
@@ -285,7 +284,7 @@ def _provisioned(head: Head, provisioning: ProvisioningState, space: ArchivedSpa
             "description": provisioning.options.get("description", space.meta.description),
             # What these two leave out nobody looks at any more, so they say no more than the objects show.
             "runs_seen": _up_to(space.meta.runs_seen, provisioning.started_at),
-            "folded_until": None if folded is None else max(folded, space.documents.folded_until),
+            "folded_until": max(space.meta.folded_until or "", space.documents.folded_until),
         }
     )
     return Provisioned(meta, sum(space.takes(name) for name in space.objects) + 1)

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from zoneinfo import ZoneInfo
 
 from cachetools import TTLCache
-from pydantic import NonNegativeInt, model_validator
+from pydantic import NonNegativeInt
 
 from livemem import clock, limits
 from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
@@ -82,7 +82,7 @@ class Meta(Revised):
     consolidation_threshold: Count
     auto_paused: bool = False
     pause_reason: Line | None = None
-    """Why the space is paused, as the end of a sentence. None: it is not paused, or an older version paused it."""
+    """Why the space is paused, as the end of a sentence. None: it is not paused."""
     corrections: Corrections = "admin"
     consolidation_mode: Mode = "auto"
     bank_chars: Count = 0
@@ -105,8 +105,8 @@ class Meta(Revised):
     last_run: Line | None = None
     """The run or change by hand that made the newest change."""
     folded_until: Line | None = None
-    """Compact time of the newest note that was ever folded. No record holds a note that was written later. None: no
-    note was folded, or an older version folded them. Then the records show it.
+    """Compact time of the newest note that was ever folded. No record holds a note that was written later. Empty or
+    None: no note was folded.
     """
     late_duplicates: list[str] = []
     """Ids of live notes that a record holds, and that are to be deleted."""
@@ -114,9 +114,7 @@ class Meta(Revised):
     runs_seen: Line | None = None
     """Every run up to this one has ended and left nothing behind. The sweep looks at later runs alone."""
     undone: list[tuple[Number, Number]] | None = None
-    """Ranges of changes that no longer hold: each from an undone change to its undo. None: an older version made the
-    space. Then the records show it.
-    """
+    """Ranges of changes that no longer hold: each from an undone change to its undo."""
     prompt_cut: bool = False
     """Whether the model read only a part of the last consolidation's prompt, by the provider's count of tokens."""
     bank_length: Count | None = None
@@ -135,13 +133,6 @@ class Meta(Revised):
     """The plan that waits for a person, or was decided just now."""
     deleted_at: Moment | None = None
     """Set while the space is being deleted, or is not complete yet. No reader sees such a space."""
-
-    @model_validator(mode="after")
-    def _counts_from_what_was_counted(self) -> Self:
-        # Heads used to keep the number of the newest change in `consolidation_count`, and nothing else; a run of that
-        # time may still commit over a head that has both, and leave `changes` as it was.
-        self.changes = max(self.changes, self.consolidation_count)
-        return self
 
     def named_layout(self) -> int:
         """The layout by which the space is to be read."""
@@ -173,12 +164,10 @@ class Meta(Revised):
         """Whether a restore, fork or import fills the space, and it is not complete yet."""
         return bool(self.deleted_at and self.provisioning and not self.provisioning.ended())
 
-    def with_undo(self, undoes: int, number: int) -> list[tuple[int, int]] | None:
+    def with_undo(self, undoes: int, number: int) -> list[tuple[int, int]]:
         """`undone` after change `number` has undone change `undoes`."""
-        if self.undone is None:
-            return None
         # Only the newest change that still holds can be undone. So the changes between do not hold either.
-        earlier = [(first, last) for first, last in self.undone if first < undoes]
+        earlier = [(first, last) for first, last in self.undone or () if first < undoes]
         if earlier and earlier[-1][1] == undoes - 1:
             undoes = earlier.pop()[0]
         return [*earlier, (undoes, number)]
