@@ -70,7 +70,7 @@ def consolidate(bench: Bench, space: str) -> None:
     run = bench.ok("POST", f"/spaces/{space}/consolidations", {})
     while run["status"] in ("queued", "running"):
         run = bench.ok("GET", f"/spaces/{space}/runs/{run['run_id']}")
-    assert run["status"] == "ok", run
+    assert run["status"] == "done", run
 
 
 def needed(bench: Bench) -> dict[str, list[str]]:

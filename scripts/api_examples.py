@@ -42,7 +42,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
     },
     "approve_plan": {"number": 2, "approved_by": "admin", "approved_at": "2026-02-20T14:20:00Z"},
     "refuse_plan": {
-        "status": "refused",
+        "status": "cancelled",
+        "code": "refused",
         "consolidation": None,
         "message": "This is not decided.",
         "decided_by": "admin",

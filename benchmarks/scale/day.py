@@ -262,7 +262,7 @@ class Play:
 
     def _ended(self, name: str, run: Any) -> None:
         self.runs[run.state if run else "none"] += 1
-        if run and run.state == "ok":
+        if run and run.state == "done":
             written = self._live[name]
             if name in self.looping:
                 used = "llm_prompt_tokens", "llm_completion_tokens"

@@ -126,7 +126,7 @@ class _Play:
 
     def ended(self, space_id: str, run: Any) -> None:
         self.waits.runs += 1
-        if not run or run.state != "ok":
+        if not run or run.state != "done":
             self.waits.failed += 1
             return
         written = self.live[space_id]

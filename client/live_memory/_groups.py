@@ -1440,9 +1440,8 @@ class RunsGroup(Group):
     def get_plan(self, space_id: str, run_id: str) -> models.RunPlan:
         """Get a plan that waits for approval.
 
-        The plan of a run whose status is `awaiting_approval`: its notes, the diffs, the synthesis, and the
-        `plan_revision` that an approval names. 404 once the plan is approved (the change is then in the history),
-        refused or discarded.
+        The plan of a run whose status is `waiting`: its notes, the diffs, the synthesis, and the `plan_revision` that
+        an approval names. 404 once the plan is approved (the change is then in the history), refused or discarded.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1524,9 +1523,9 @@ class RunsGroup(Group):
         """Start a consolidation.
 
         Start a run that folds the live notes into the bank, even if there are few. The run continues after the
-        answer: get the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires
-        approval. Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While
-        a plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
+        answer: get the run (`Location`) until its status is final, or `waiting` in a space that requires approval.
+        Without notes it ends with the code `nothing_to_do`. To fold only another agent's notes needs `admin`. While a
+        plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
         Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run
         can try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
         before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`.

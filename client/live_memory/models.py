@@ -38,7 +38,7 @@ class Approval(Model):
 class ArchiveView(Model):
     """The archive of a backup (tar.gz), or its progress."""
 
-    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
     """`queued` and `running`: send the request again after `Retry-After` seconds. `done`: the archive can be downloaded."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
@@ -1259,7 +1259,7 @@ class ProvisioningView(Model):
 
     space_id: str
     """The id of the new space."""
-    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
     """The space becomes visible when the status is `done`. If the status is `failed`, nothing of the space remains."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
@@ -1448,12 +1448,10 @@ class RulesChange(Model):
 
 
 class RunQueued(Model):
-    """A run that was started."""
+    """A run that was queued. It starts in a moment."""
 
     run_id: str
     """The id of the run, a ULID."""
-    status: str
-    """`queued`: the run starts in a moment."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
 
@@ -1467,13 +1465,10 @@ class RunView(Model):
     """The id of the space."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    status: (
-        Literal[
-            "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
-        ]
-        | str
-    )
-    """`queued` and `running`: the run is not finished. `awaiting_approval`: its plan waits until somebody approves or refuses it. All other values are final. `nothing_to_do`: there were no notes. `busy`: another run or a correction held the space. `refused`: somebody refused the plan. `superseded`: the plan was discarded, `message` gives the reason."""
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
+    """`queued`, `running`: not finished. `waiting`: its plan waits for a person. All others are final."""
+    code: Literal["nothing_to_do", "busy", "awaiting_approval", "refused", "superseded"] | str | None = None
+    """Why. `busy`: other work held the space. `superseded`: its plan was discarded, `message` says why."""
     step: str | None = None
     """The phase of a running run: `asking` the LLM, or `applying` the committed change."""
     trigger: str
@@ -2392,7 +2387,7 @@ class AskView(Model):
     """The room whose messages were added to the context."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
     """`queued` and `running`: ask again later. All other values are final."""
     expression: (
         Literal["neutral", "happy", "amused", "curious", "thoughtful", "concerned", "surprised", "apologetic", "sad"]
@@ -2621,7 +2616,7 @@ class DigestView(Model):
 
     slot: str
     """The id of the digest: the time (UTC) at which it was due or requested."""
-    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
     """`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It tries again every hour, and when a digest is started by hand."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
@@ -2846,7 +2841,7 @@ class JobStatusView(Model):
     """The id of the space."""
     subject: str | None = None
     """The object that the job works on within the space, such as a conversation or a backup."""
-    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
     """`queued` and `running`: send the request again after `Retry-After` seconds. All other values are final."""
     progress: JobProgress | None = None
     """The progress, if it is known."""
@@ -2871,7 +2866,7 @@ class JobView(Model):
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     strategy: Literal["incremental", "full", "redo"] | str
     """The work that was requested."""
-    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
     """`queued` and `running`: the job is not finished. All other values are final."""
     generation: int
     """The number of the summary version that the job works on."""
@@ -3666,7 +3661,7 @@ class TurnPage(Model):
 class UpdateView(Model):
     """The result of an update."""
 
-    status: Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"] | str
+    status: Literal["planned", "nothing_to_do", "queued", "running", "waiting", "done", "failed", "cancelled"] | str
     """`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, `running`: the work continues, see the job. If the job has an `error`, it waits after this error. `failed`: see the job."""
     job_id: str | None = None
     """The id of the job, or of a job that does this work already."""

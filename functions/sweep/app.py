@@ -11,7 +11,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
-from livemem.jobs.maintainable import OLDEST
+from livemem.jobs.package import OLDEST
 from livemem.upkeep import sweep
 from livemem_http.environment import process
 from livemem_http.logs import entry, function_logger

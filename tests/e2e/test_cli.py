@@ -127,7 +127,7 @@ def test_a_day_at_the_command_line(shell: Shell):
     shell.start("note", "-c", "issue", stdin="The parser drops tabs.\n")
     assert "The parser drops tabs." in shell.start("show")
 
-    assert shell.started("consolidate", "--wait")["status"] == "ok"
+    assert shell.started("consolidate", "--wait")["status"] == "done"
     shell.start("consolidate", "--wait", code=7)
     (change,) = shell.started("history")["items"]
     diff = shell.start("diff", str(change["number"]))

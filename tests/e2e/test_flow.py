@@ -71,7 +71,7 @@ def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(serv
     assert started.status == 202
     assert started.headers["location"] == f"/v1/spaces/{space}/runs/{started.body['run_id']}"
     run = service.ended(space, started.body["run_id"])
-    assert run.status == "ok"
+    assert run.status == "done"
     assert run.metrics["notes_processed"] == 2
     record = service.call("get_consolidation", {"space_id": space, "number": run.consolidation})
     assert [source["note_id"] for source in record["sources"]] == sorted(ids)
@@ -81,7 +81,7 @@ def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(serv
 def test_a_run_without_notes_says_so(service, space):
     started = service.send("POST", f"/spaces/{space}/consolidations")
     run = service.ended(space, started.body["run_id"])
-    assert run.status == "nothing_to_do"
+    assert run.code == "nothing_to_do"
     assert run.message == "No new notes to consolidate"
 
 
@@ -95,7 +95,7 @@ def test_undo_brings_back_bank_and_notes_and_time_travel_shows_each_state(servic
     }
     second_ids = post(service, space, 2, "issue")
     second = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    assert service.ended(space, second).status == "ok"
+    assert service.ended(space, second).status == "done"
 
     undone = service.send("POST", f"/spaces/{space}/consolidations/2/undo")
 
@@ -142,7 +142,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(service, space):
     ids = post(service, space, 2)
     run_id = service.send("POST", f"/spaces/{space}/consolidations", {"dry_run": True}).body["run_id"]
     run = service.ended(space, run_id)
-    assert run.status == "ok"
+    assert run.status == "done"
     assert run.plan["changes"]
     assert run.plan["sources"] == sorted(ids)
     assert service.call("list_bank", {"space_id": space})["items"] == []

@@ -101,7 +101,7 @@ def test_what_one_agent_writes_the_other_finds_when_its_session_starts(running, 
             assert answer["status"] == "done"
 
             done = await followed(one, await told(one, "consolidate"))
-            assert (done["status"], done["metrics"]["notes_processed"]) == ("ok", 3)
+            assert (done["status"], done["metrics"]["notes_processed"]) == ("done", 3)
             assert "The store is the queue." in await text(two, "start_session")
 
     run(day)
@@ -145,7 +145,7 @@ def test_resources_and_prompts_are_what_the_space_holds(running, token, space, m
     async def day() -> None:
         async with connected(running.url, token("agent-one", "read", "write"), mode) as one:
             await told(one, "note", category="decision", content="The store is the queue.")
-            assert (await followed(one, await told(one, "consolidate")))["status"] == "ok"
+            assert (await followed(one, await told(one, "consolidate")))["status"] == "done"
             listed = (await one.list_resources()).resources
             assert f"livemem://{space}/summary" in [str(item.uri) for item in listed]
             for item in listed:

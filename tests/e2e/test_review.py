@@ -32,7 +32,7 @@ def test_notes_at_the_threshold_make_a_plan_and_nothing_else_until_somebody_appr
     assert sorted(note.note_id for note in plan.sources) == sorted(ids)
     assert plan.changes
     assert service.bank.list(space).items == []
-    assert service.runs.get(space, plan.run_id).status == "awaiting_approval"
+    assert service.runs.get(space, plan.run_id).status == "waiting"
     assert plan.plan_revision in service.markdown("get_plan", {"space_id": space, "run_id": plan.run_id})
     assert "waits for approval" in service.markdown("get_summary", {"space_id": space})
     named = [problem.code for problem in service.service.health().spaces or [] if problem.space_id == space]
@@ -43,7 +43,7 @@ def test_notes_at_the_threshold_make_a_plan_and_nothing_else_until_somebody_appr
     assert [one.diff for one in change.changes] == [one.diff for one in plan.changes]
     assert (change.number, change.run_id, bool(change.approved_by)) == (1, plan.run_id, True)
     assert {service.notes.get(space, note_id).status for note_id in ids} == {"consolidated"}
-    assert service.runs.get(space, plan.run_id).status == "ok"
+    assert service.runs.get(space, plan.run_id).status == "done"
     assert "approved by" in service.markdown("get_consolidation", {"space_id": space, "number": "1"})
     assert service.runs.approve_plan(space, plan.run_id, plan_revision=plan.plan_revision).number == 1
 
@@ -54,7 +54,7 @@ def test_a_refused_plan_leaves_its_notes_live_and_the_space_paused(service, spac
 
     refused = service.runs.refuse_plan(space, plan.run_id, reason="Not yet.")
 
-    assert (refused.status, refused.message) == ("refused", "Not yet.")
+    assert (refused.code, refused.message) == ("refused", "Not yet.")
     assert {service.notes.get(space, note_id).status for note_id in ids} == {"live"}
     assert service.spaces.get(space).auto_paused
     with pytest.raises(LiveMemoryError) as error:

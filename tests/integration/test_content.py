@@ -167,8 +167,8 @@ def test_10_whatever_the_model_answers_nothing_outside_the_bank_of_its_space_is_
     allowed = (TOTALS.prefix(), *(f"demo/{name}" for name in (*own, "bank/")))
     assert {key for key in changed if not key.startswith(allowed)} == set()
     assert world.text("demo/_rules.md") == "Keep a log."
-    assert ended.state in ("ok", "error")
-    if ended.state == "error":
+    assert ended.state in ("done", "failed")
+    if ended.state == "failed":
         assert before.keys() - world.inner.objects.keys() == set()
 
 
@@ -197,7 +197,7 @@ def test_10_a_note_that_forges_the_prompt_is_one_quoted_value_and_leaves_the_ban
         return append_everything(prompt)
 
     world.llm.default = model
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     (prompt,) = seen
     assert (prompt["rules"], prompt["bank"]) == ("Keep a log.", {})

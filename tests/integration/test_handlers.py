@@ -118,7 +118,7 @@ def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(
     (queued,) = [key for key in demo.written() if "/_runs/" in key]
     # The LLM of this test can't be reached: an error that is told, and every note still live.
     answer = demo.work()
-    assert answer["status"] == "error"
+    assert answer["status"] == "failed"
     run = body(demo.http("reads", "GET", f"{SPACE}/runs/{{run_id}}", space_id="demo", run_id=queued[-31:-5]))
     assert run["error"]["code"] == "llm_unreachable"
     assert len(body(demo.http("reads", "GET", f"{SPACE}/notes", space_id="demo"))["items"]) == 2
@@ -135,7 +135,7 @@ def test_health_tells_that_every_call_of_the_llm_fails_although_its_models_are_l
         demo.modules.clear()
         append(demo, "a")
         demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo", body={})
-        assert demo.work()["status"] == "error"
+        assert demo.work()["status"] == "failed"
         health = body(demo.http("reads", "GET", "/v1/health"))
 
     assert (health["status"], health["checks"]["llm"]) == ("degraded", "failing")
@@ -695,7 +695,7 @@ def test_a_run_that_cannot_be_queued_is_told_and_not_left_hanging(demo, monkeypa
     assert (answer["statusCode"], body(answer)["code"]) == (503, "store_unavailable")
     (key,) = [key for key in demo.written() if RUN.last(key)]
     run = json.loads(demo.s3.get_object(Bucket="live-memory", Key=key)["Body"].read())
-    assert (run["status"], run["result"], run["error"]["code"]) == ("failed", "error", "not_started")
+    assert (run["status"], run["code"], run["error"]["code"]) == ("failed", None, "not_started")
 
 
 def test_an_unexpected_error_is_told_without_its_text(demo, monkeypatch):

@@ -70,7 +70,7 @@ def test_a_callers_trace_goes_from_the_request_over_the_queue_to_the_model_and_s
         ((_, payload),) = demo.lambda_api.invoked
         # The run is a child of the request that queued it.
         assert payload["traceparent"] == queued["headers"]["Traceresponse"]
-        assert demo.work()["status"] == "ok"
+        assert demo.work()["status"] == "done"
 
     (asked,) = llm.asked
     lines = {line["message"]: line for line in logged() if "trace_id" in line}

@@ -175,20 +175,24 @@ def _runs(objects: Mapping[str, Stored], space_id: str) -> Iterator[tuple[str, d
 
 
 def _wrong_runs(objects: Mapping[str, Stored], space_id: str, records: list[Record]) -> list[str]:
-    """Runs that end otherwise than the records say: as `ok` if and only if one bears their id, but for dry runs."""
+    """Runs that end otherwise than the records say: as `done` if and only if one bears their id, but for dry runs."""
     if not _living(objects, space_id):
         return []
     numbers = {record.run(): record.number for record in records}
     wrong, seen = [], set()
     for _, run in _runs(objects, space_id):
-        number, said = numbers.get(run["job_id"]), f"{run['result']} {run['error'] or run['message'] or ''}".strip()
+        number, said = numbers.get(run["job_id"]), f"{run['status']} {run['error'] or run['message'] or ''}".strip()
         seen.add(run["job_id"])
-        if number is not None and (run["result"] != "ok" or run["consolidation"] != number):
+        if number is not None and (not _committed(run) or run["consolidation"] != number):
             wrong.append(f"{run['job_id']} says {said} of {run['consolidation']}, but record {number} is its own")
-        elif number is None and run["result"] == "ok" and not run["dry_run"]:
-            wrong.append(f"{run['job_id']} says ok, but no record is its own")
+        elif number is None and _committed(run) and not run["dry_run"]:
+            wrong.append(f"{run['job_id']} says done, but no record is its own")
     gone = [record for record in records if record.folds() and record.run() not in seen]
     return sorted([*wrong, *(f"{record.run()} is gone, but record {record.number} is its own" for record in gone)])
+
+
+def _committed(run: Mapping[str, Any]) -> bool:
+    return run["status"] == "done" and not run["code"]
 
 
 def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
@@ -203,7 +207,9 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
         if key == LEASE.key(space_id)
         or (key.startswith(RUN.prefix(space_id)) and (key.endswith(".plan.json") or ".displaced/" in key))
     ]
-    unended = [f"{key} {run['status']}" for key, run in _runs(objects, space_id) if run["result"] is None]
+    unended = [
+        f"{key} {run['status']}" for key, run in _runs(objects, space_id) if run["status"] in ("queued", "running")
+    ]
     unended += _unasked(objects, space_id, head.get("review"))
     strange = [f"{key} of another life" for key, run in _runs(objects, space_id) if run["uid"] != head["uid"]]
     return sorted([*unfinished, *orphans, *unended, *strange])
@@ -212,7 +218,7 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
 def _unasked(objects: Mapping[str, Stored], space_id: str, review: dict[str, Any] | None) -> list[str]:
     """Plans that wait without anybody being asked, or of which nobody was told what was decided; and the other way."""
     asked = {review["run_id"]} if review else set()
-    waiting = {run["job_id"] for _, run in _runs(objects, space_id) if run["result"] == "awaiting_approval"}
+    waiting = {run["job_id"] for _, run in _runs(objects, space_id) if run["status"] == "waiting"}
     plans = {run_id for key in objects if key.startswith(f"{space_id}/") and (run_id := REVIEW.last(key))}
     decided = [f"{review['run_id']} is decided, and not told"] if review and review["decision"] else []
     halves = (asked | waiting | plans) - (asked & waiting & plans)

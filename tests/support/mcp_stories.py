@@ -57,7 +57,7 @@ def an_agents_day(account: Account) -> None:
     use(account, "start_session", by=ann)
     run = use(account, "consolidate", wait=False)
     account.work()
-    assert use(account, "poll", handle=run["handle"])["status"] == "ok"
+    assert use(account, "poll", handle=run["handle"])["status"] == "done"
     serving(account)
     use(account, "read", id="rules")
     use(account, "remember", content="1: We keep S3.", ttl="1d")

@@ -138,7 +138,7 @@ class Account:
         self.clock.move(10)
         self.call("consolidate", "POST", RUNS, status, token=token, body=order)
 
-    def work(self, expected: str = "ok") -> None:
+    def work(self, expected: str = "done") -> None:
         """Work off the oldest queued run, with an LLM that appends all notes to `log.md`."""
 
         def fold(handler: BaseHTTPRequestHandler) -> None:
@@ -558,7 +558,7 @@ def an_llm_that_fails(account: Account) -> None:
     account.note()
     account.start()
     account.llm.script.append(answer({}, 500))
-    assert account.service.work()["status"] == "error"
+    assert account.service.work()["status"] == "failed"
     assert account.sweep().get("started") is None
 
 

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 from aws_lambda_powertools import Metrics
 
-from livemem.jobs.run import Result, Run
+from livemem.jobs.run import Run, RunCode
 from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
 from livemem_http import metrics as run_metrics
@@ -101,7 +101,8 @@ def emitted():
     runs = [
         None,
         finished,
-        *(finished.model_copy(update={"result": result, "metrics": {}}) for result in get_args(Result)),
+        *(finished.model_copy(update={"code": code, "metrics": {}}) for code in get_args(RunCode)),
+        finished.model_copy(update={"status": "failed", "metrics": {}}),
     ]
     found = set()
     for run in runs:
@@ -169,11 +170,11 @@ def test_every_other_metric_that_is_watched_is_one_that_aws_reports(alarms, dash
     assert [part for part in seen if part[0] != OURS and part[1] not in OF_AWS[part[0]]] == []
 
 
-def test_every_status_that_a_run_can_end_with_is_drawn(dashboard):
+def test_every_state_that_a_run_can_end_with_is_drawn(dashboard):
     statuses = {dict(dimensions)["status"] for _, name, dimensions in drawn(dashboard) if name == "runs"}
 
     # Of these two people decide, and no invocation.
-    assert statuses == {*get_args(Result)} - {"refused", "superseded"}
+    assert statuses == {"done", "failed", *get_args(RunCode)} - {"refused", "superseded"}
 
 
 def test_only_the_count_of_runs_is_split_by_status_because_each_split_is_billed(emitted):
@@ -286,7 +287,7 @@ def test_the_tokens_of_all_runs_within_a_day_raise_an_alarm_at_the_limit(alarms)
 
 
 def test_runs_that_fail_again_and_again_raise_an_alarm(alarms):
-    assert watched(alarms["FailedRunsAlarm"]) == [(OURS, "runs", (("service", "consolidate"), ("status", "error")))]
+    assert watched(alarms["FailedRunsAlarm"]) == [(OURS, "runs", (("service", "consolidate"), ("status", "failed")))]
 
 
 def test_summaries_that_can_not_be_made_again_and_again_raise_an_alarm(alarms):

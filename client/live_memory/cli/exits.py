@@ -1,6 +1,6 @@
 """The meaning of the exit codes, and the exit code for each answer of the service."""
 
-from typing import Final
+from typing import Any, Final
 
 from live_memory.errors import LiveMemoryError
 
@@ -37,16 +37,14 @@ _OF_STATUS: Final = {
 _OF_CODE: Final = {"bad_argument": USAGE, "not_the_service": LATER, "redirected": USAGE}
 """Exit codes of errors that did not come from the service itself. They hold at any status."""
 
-OF_RUN: Final = {
-    "ok": OK,
-    "awaiting_approval": OK,
+_OF_RUN: Final = {
+    "done": OK,
+    "waiting": OK,
     "nothing_to_do": NOTHING,
     "busy": CONFLICT,
-    "refused": CONFLICT,
-    "superseded": CONFLICT,
-    "error": FAILED,
+    "cancelled": CONFLICT,
 }
-"""Exit codes of a run that has ended, by its status."""
+"""Exit codes of a run that has ended, by its code or its status."""
 
 
 class Refused(Exception):
@@ -55,6 +53,11 @@ class Refused(Exception):
     def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)
         self.code = code
+
+
+def of_run(run: dict[str, Any]) -> int:
+    """The exit code for a run that has ended, or whose plan waits."""
+    return _OF_RUN.get(run.get("code") or "", _OF_RUN.get(run["status"], FAILED))
 
 
 def of_error(problem: LiveMemoryError) -> int:

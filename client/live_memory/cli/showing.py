@@ -54,22 +54,21 @@ def metrics(counted: dict[str, Any]) -> str:
 
 def run(found: dict[str, Any]) -> Styled:
     """The result of a run."""
-    if found["status"] == "error":
+    if found["status"] == "failed":
         error = found.get("error") or {}
         return [
             (f"The run failed: {error.get('code', 'error')}. {error.get('detail', '')}".rstrip(), "red"),
             ("Every note is still live, and the bank is as it was.", ""),
         ]
-    if found["status"] == "ok" and found.get("consolidation"):
+    if found["status"] == "done" and found.get("consolidation"):
         number = found["consolidation"]
         done = f"Change {number}: {metrics(found.get('metrics') or {})}"
         return [(done, "green"), (f"To see it: livemem diff {number}. To undo it: livemem undo {number}.", "dim")]
     words = {
         "nothing_to_do": "There is nothing to consolidate.",
-        "busy": "Other work is in progress. Try again later.",
         "awaiting_approval": "The plan waits for approval: livemem review show.",
     }
-    message = found.get("message") or words.get(found["status"]) or f"The run is {found['status']}."
+    message = found.get("message") or words.get(found.get("code") or "") or f"The run is {found['status']}."
     return [(message, "")]
 
 

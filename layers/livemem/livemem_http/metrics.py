@@ -28,7 +28,7 @@ UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.By
 
 
 def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
-    """Emit the run's numbers and its status (`ignored` for None); returns what the invocation answers."""
+    """Emit the run's numbers and its code or status (`ignored` for None); returns what the invocation answers."""
     status = run.state if run else "ignored"
     with single_metric("runs", MetricUnit.Count, 1) as by_status:
         by_status.add_dimension("service", "consolidate")

@@ -36,7 +36,7 @@ def of_run(space_id: str, run: Run) -> ToolAnswer:
     view = RunView.of(run)
     if run.status in GOING_ON:
         return _going_on(f"The run is {run.status}.", f"run:{space_id}:{run.job_id}", as_json(view))
-    return ToolAnswer(_ended(view), as_json(view), failed=view.status == "error")
+    return ToolAnswer(_ended(view), as_json(view), failed=view.status == "failed")
 
 
 def _ended(run: RunView) -> str:
@@ -44,10 +44,10 @@ def _ended(run: RunView) -> str:
         return (
             f"The run failed ({run.error.get('code')}): {run.error.get('detail')} {LATER} All notes are still there.\n"
         )
-    if run.status == "awaiting_approval":
+    if run.status == "waiting":
         return f"The plan of run {run.run_id} waits until somebody approves it. Its notes are live until then.\n"
-    if run.status != "ok":
-        return f"The run ended as {run.status}. {run.message or ''}".rstrip() + "\n"
+    if run.code:
+        return f"The run ended as {run.code}. {run.message or ''}".rstrip() + "\n"
     told = ", ".join(f"{name.replace('_', ' ')} {run.metrics[name]}" for name in METRICS if run.metrics.get(name))
     return f"Consolidation {run.consolidation} is done: {told}.\n"
 

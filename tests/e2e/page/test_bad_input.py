@@ -76,7 +76,7 @@ def test_a_second_run_by_hand_is_told_to_wait_and_for_how_long(api: Service, at)
     api.send("POST", "/spaces", {"space_id": "hasty"})
     api.send("POST", "/spaces/hasty/notes", NOTE)
     queued = api.send("POST", "/spaces/hasty/consolidations", {}).body
-    assert api.ended("hasty", queued["run_id"]).status == "error"
+    assert api.ended("hasty", queued["run_id"]).status == "failed"
     found: Visit = at("#/spaces/hasty")
     found.allowed.add(429)
 

@@ -124,7 +124,7 @@ def test_a_note_that_is_erased_on_the_page_is_gone_everywhere(signed_in, service
     with fresh_space(service, 0) as space:
         note = service.notes.append(space, category="observation", content=WORDS).note_id
         queued = service.runs.start(space)
-        assert service.ended(space, queued.run_id).status == "ok"
+        assert service.ended(space, queued.run_id).status == "done"
         backup = service.send("POST", f"/spaces/{space}/backups", {}).body["backup_id"]
         service.wait_until(lambda: service.send("GET", f"/spaces/{space}/backups/{backup}").body["complete"], bool)
         found: Visit = signed_in(f"#/spaces/{space}/notes/{note}")

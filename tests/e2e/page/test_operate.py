@@ -80,7 +80,7 @@ def test_a_run_that_has_ended_is_not_asked_for_again(signed_in, service: Service
     with fresh_space(service, 0) as space:
         post_notes(service, space, 1)
         run = service.runs.start(space).run_id
-        assert service.ended(space, run).status == "ok"
+        assert service.ended(space, run).status == "done"
         found: Visit = signed_in(f"#/spaces/{space}/runs/{run}")
         found.page.get_by_role("heading", name="Run").wait_for()
         found.settle()

@@ -67,7 +67,7 @@ def story(service: Service) -> str:
         # Between two runs of a space there is a short pause.
         start = partial(service.send, "POST", f"/spaces/{name}/consolidations", {})
         queued = service.wait_until(start, lambda got: got.status == 202)
-        assert service.ended(name, queued.body["run_id"]).status in {"ok", "awaiting_approval"}
+        assert service.ended(name, queued.body["run_id"]).status in {"done", "waiting"}
     for content in HOSTILE:
         body = {"category": "observation", "content": content, "tags": ["hostile"]}
         assert service.send("POST", f"/spaces/{space}/notes", body).status == 201
@@ -337,7 +337,7 @@ def test_a_plan_is_read_as_a_diff_and_approved_and_the_change_says_by_whom(signe
     service.send("POST", "/spaces", {"space_id": space, "consolidation_mode": "review"})
     service.send("POST", f"/spaces/{space}/notes", {"category": "decision", "content": "S3 is the only store."})
     queued = service.send("POST", f"/spaces/{space}/consolidations", {})
-    assert service.ended(space, queued.body["run_id"]).status == "awaiting_approval"
+    assert service.ended(space, queued.body["run_id"]).status == "waiting"
     found: Visit = signed_in()
     found.open("#/")
 

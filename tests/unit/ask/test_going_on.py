@@ -11,8 +11,9 @@ from livemem.ask import maintenance, question_work
 from livemem.ask import question as questions
 from livemem.conversations import log
 from livemem.errors import InvalidRequest, LiveMemoryError, StillAtWork
-from livemem.jobs import lease, maintainable, places
+from livemem.jobs import lease, places
 from livemem.jobs.lease import LIFE
+from livemem.jobs.package import look_at_space
 from livemem.jobs.worker import MOST_ATTEMPTS, PAUSE
 from livemem.llm.client import LlmError
 from livemem.memories import reading
@@ -495,6 +496,6 @@ def test_old_questions_and_sessions_are_removed_once_a_day():
 
 
 def _maintained(asking: Asking, *, daily: bool = False):
-    space = maintainable.find(asking.process, "demo", daily=daily)
+    space = look_at_space(asking.process, "demo", daily=daily)
     assert space
     return maintenance.maintain(asking.process, space)

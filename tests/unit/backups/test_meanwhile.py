@@ -132,7 +132,7 @@ def test_a_copy_that_comes_late_changes_nothing_in_a_backup():
     world.back_up()
     world.client.carry = lambda request: request.send(world.inner)
     corrections.write_file(world.process, "admin", SPACE, "log.md", "# Log\n\n## Log\n\nOther.\n", None)
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     for request in late:
         with suppress(ClientError):

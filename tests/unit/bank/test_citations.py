@@ -39,7 +39,7 @@ class Diary:
         gone = [{"note": number, "reason": "no use"} for number in discarded]
         self.world.llm.queue.append(json.dumps({"bank_files": files, "synthesis": "x", "discarded": gone}))
         run = self.world.consolidate()
-        assert run.state == "ok", run.error
+        assert run.state == "done", run.error
 
     def cited(self, path: str = "log.md") -> dict[str, tuple[list[tuple[str, int]], list[int]]]:
         """By section path: the notes with their consolidations, and the corrections."""

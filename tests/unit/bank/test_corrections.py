@@ -187,7 +187,7 @@ def test_a_correction_waits_for_a_consolidation_that_is_under_way():
 
     world.llm.queue.append(correct_meanwhile)
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert refused == ["busy"] * 3
     assert world.bank() == {"log.md": "# Log\n\n## Log\n\n- one\n- two\n"}
 
@@ -196,7 +196,7 @@ def test_a_failed_consolidation_does_not_keep_an_admin_from_correcting():
     world = space_with_a_bank()
     world.note("two")
     world.llm.queue.extend(["prose", "prose"])
-    assert world.consolidate().state == "error"
+    assert world.consolidate().state == "failed"
 
     write(world, "log.md", TEXT)
 

@@ -27,7 +27,7 @@ def folded(changes: int = 3, notes: int = 3) -> World:
             category = "decision" if number % 2 else "progress"
             world.note(f"{change}.{number}", agent="bob" if number % 2 else "ann", category=category)
             world.clock.move(60)
-        assert world.consolidate().state == "ok"
+        assert world.consolidate().state == "done"
     world.new_process()
     return world
 

@@ -113,7 +113,7 @@ def test_an_approved_plan_is_committed_as_it_was_read_and_says_by_whom():
     assert "- two\n- three\n" in world.bank()["log.md"]
     assert world.live_ids() == []
     ended = world.view(run.job_id)
-    assert (ended.state, ended.consolidation, ended.decided_by) == ("ok", 2, "admin")
+    assert (ended.state, ended.consolidation, ended.decided_by) == ("done", 2, "admin")
     assert ended.metrics == run.metrics
     head = meta(world)
     assert (head.changes, head.consolidation_count, head.total_notes_processed, head.review) == (2, 2, 3, None)
@@ -135,7 +135,7 @@ def test_a_run_whose_plan_never_waited_is_not_decided_on(decide):
     world.create_space()
     world.note("one")
     run = world.consolidate()
-    with pytest.raises(Conflict, match="'ok'"):
+    with pytest.raises(Conflict, match="'done'"):
         decide(world, run)
 
 
@@ -181,7 +181,7 @@ def test_a_run_by_hand_is_refused_while_a_plan_waits_and_the_plan_is_named():
         world.order()
 
     assert not world.queued
-    assert world.consolidate(dry_run=True).state == "ok"
+    assert world.consolidate(dry_run=True).state == "done"
 
 
 def test_a_run_that_was_ordered_before_the_plan_was_there_leaves_the_plan_alone():
@@ -250,7 +250,7 @@ def test_refusing_twice_is_refusing_once_and_what_is_refused_is_not_approved():
 def test_what_is_approved_is_not_refused_any_more():
     world, run = planned()
     approve(world, run)
-    with pytest.raises(Conflict, match="'ok'"):
+    with pytest.raises(Conflict, match="'done'"):
         refuse(world, run)
 
 
@@ -376,7 +376,7 @@ def test_where_nobody_has_to_approve_any_more_the_plan_is_given_up_and_a_run_sta
     world.settle()
 
     assert changed.started_run is not None
-    assert world.view(changed.started_run).state == "ok"
+    assert world.view(changed.started_run).state == "done"
     assert world.view(run.job_id).state == "superseded"
     assert (meta(world).review, world.live_ids()) == (None, [])
     assert REVIEW.key("demo", run.job_id) not in world.inner.objects
@@ -438,7 +438,7 @@ def test_a_run_under_way_while_review_ends_commits():
     world.client.after = meanwhile
     run = world.work()
 
-    assert (run.state, meta(world).changes, world.live_ids()) == ("ok", 1, [])
+    assert (run.state, meta(world).changes, world.live_ids()) == ("done", 1, [])
     assert world.keys("demo/_runs/") == [RUN.key("demo", run.job_id)]
 
 
@@ -519,7 +519,7 @@ def test_a_plan_that_waits_for_years_is_still_there_to_be_approved():
 
     assert world.view(run.job_id).state == "awaiting_approval"
     approve(world, run)
-    assert world.view(run.job_id).state == "ok"
+    assert world.view(run.job_id).state == "done"
 
 
 def test_a_plan_that_is_written_again_after_it_was_decided_is_removed_by_the_sweep():

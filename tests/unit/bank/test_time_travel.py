@@ -26,7 +26,7 @@ def changed_many_times() -> tuple[World, list[dict[str, str]]]:
         for number in range(4):
             world.note(f"note {len(states)}.{number}")
             world.clock.move(1)
-        assert world.consolidate().state == "ok"
+        assert world.consolidate().state == "done"
 
     def write(path: str, text: str) -> None:
         corrections.write_file(world.process, "admin", "demo", path, text, None)

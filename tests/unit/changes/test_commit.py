@@ -122,7 +122,7 @@ def test_of_two_plans_of_one_run_the_first_counts(world):
     world.clock.move(lease.LIFE.total_seconds())
     ended = world.work(payload)
     assert ended is not None
-    assert ended.state == "ok"
+    assert ended.state == "done"
     # The retry commits what the first try had planned: no second call.
     assert len(world.llm.prompts) == asked
     assert "first answer" in world.bank()["log.md"]
@@ -145,7 +145,7 @@ def test_a_change_of_the_description_during_the_run_does_not_cost_the_answer(wor
         return append_everything(prompt)
 
     world.llm.queue.append(answer)
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     meta = json.loads(world.text("demo/_meta.json"))
     assert (meta["description"], meta["consolidation_count"]) == ("changed meanwhile", 1)
 
@@ -195,7 +195,7 @@ def test_a_bank_file_changed_behind_the_services_back_is_kept_aside(world):
 
     world.llm.queue.append(answer)
     run = world.consolidate()
-    assert run.state == "ok"
+    assert run.state == "done"
     assert world.bank()["log.md"].count("\n- ") == 4
     assert "Edited in the bucket." in world.text(DISPLACED.key("demo", run.job_id, "log.md"))
 
@@ -223,9 +223,9 @@ def test_a_run_that_died_is_shown_as_an_error_after_its_time_and_not_as_running_
     world.new_process()
     assert (world.view(run.job_id).state, world.view(run.job_id).step) == ("running", "asking")
     world.clock.move(1_000)
-    assert world.view(run.job_id).state == "error"
+    assert world.view(run.job_id).state == "failed"
     assert world.view(run.job_id).error.code == "interrupted"
     world.sweep()
     stored = runs.find(world.process, "demo", run.job_id)
     assert stored is not None
-    assert stored.value.state == "error"
+    assert stored.value.state == "failed"

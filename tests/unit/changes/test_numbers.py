@@ -31,7 +31,7 @@ def write(world: World, text: str) -> None:
 def fold(world: World, text: str) -> None:
     world.clock.move(1)
     world.note(text)
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
 
 def as_before_changes_were_numbered_apart(world: World, count: int) -> None:

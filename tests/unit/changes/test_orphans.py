@@ -3,6 +3,7 @@
 import pytest
 
 from livemem.errors import PreconditionLost
+from livemem.jobs import job as jobs
 from livemem.jobs import run as runs
 from livemem.spaces import head as heads
 from livemem.store.bucket import LEASE, PLAN, RUN
@@ -36,7 +37,7 @@ def test_a_run_by_hand_whose_invocation_never_comes_is_ended_after_an_hour_and_n
 
     saved = runs.find(world.process, "demo", run.job_id)
     assert saved is not None
-    assert (saved.value.state, saved.value.error.code) == ("error", "not_started")
+    assert (saved.value.state, saved.value.error.code) == ("failed", "not_started")
     assert world.live_ids() != []
 
 
@@ -47,9 +48,9 @@ def test_a_late_first_write_of_a_run_does_not_set_it_back_to_queued():
     world.work()
 
     with pytest.raises(PreconditionLost):
-        runs.create(world.process, runs.Run.from_bytes(first))
+        jobs.create(world.process, RUN.key("demo", runs.Run.from_bytes(first).job_id), runs.Run.from_bytes(first))
 
-    assert world.view(run.job_id).state == "ok"
+    assert world.view(run.job_id).state == "done"
 
 
 def test_a_plan_that_comes_once_more_after_its_run_has_ended_is_removed():

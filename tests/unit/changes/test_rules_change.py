@@ -39,7 +39,7 @@ def told(world: World) -> list[str]:
 
 def fold(world: World, text: str) -> None:
     world.note(text)
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
 
 def test_changed_rules_are_read_from_then_on_and_the_old_ones_are_in_the_history():
@@ -143,9 +143,9 @@ def test_a_correction_or_a_failed_run_in_between_does_not_make_it_forgotten():
     corrections.write_file(world.process, "bob", "demo", "log.md", "# Log\n\n## Log\n\n- One.\n", None)
     world.note("two")
     world.llm.queue.extend(["prose", "prose"])
-    assert world.consolidate().state == "error"
+    assert world.consolidate().state == "failed"
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert "2026-02-21" in told(world)[-1]
 
@@ -170,7 +170,7 @@ def test_the_one_that_comes_after_an_undone_consolidation_is_told_again():
     fold(world, "two")
     world.undo(3)
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert [bool(line) for line in told(world)] == [False, True, True]
 

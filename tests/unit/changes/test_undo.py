@@ -16,7 +16,7 @@ def fold(world: World, *texts: str) -> None:
     for text in texts:
         world.clock.move(1)
         world.note(text)
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
 
 def space_with_two_consolidations(threshold: int = 0) -> World:
@@ -169,7 +169,7 @@ def test_an_undo_pauses_automatic_consolidation_until_a_run_by_hand():
     assert world.sweep().did("started") == []
     assert not world.queued
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert not heads.load(world.process, "demo").meta.auto_paused
     world.note("five")
     assert world.count().result == "started"
@@ -189,7 +189,7 @@ def test_a_run_by_hand_that_fails_does_not_resume():
     world.undo(2)
     world.llm.queue.extend(["prose", "prose"])
 
-    assert world.consolidate().state == "error"
+    assert world.consolidate().state == "failed"
 
     assert heads.load(world.process, "demo").meta.auto_paused
 

@@ -129,8 +129,8 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     ),
     (
         ("review", "list"),
-        {"get_space": SPACE, "get_run": run("awaiting_approval")},
-        {"items": [run("awaiting_approval")]},
+        {"get_space": SPACE, "get_run": run("waiting", code="awaiting_approval")},
+        {"items": [run("waiting", code="awaiting_approval")]},
     ),
 ]
 
@@ -282,7 +282,7 @@ def test_what_was_redacted_is_said(desk: CliHarness):
 
 def test_a_dry_run_shows_its_plan(desk: CliHarness):
     plan = {"changes": [{"path": "a.md", "action": "created", "diff": "--- x\n+y\n"}], "synthesis": "All."}
-    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run("ok", plan=plan)]}
+    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run("done", plan=plan)]}
     said = desk.say("consolidate", "--dry-run")
     assert said.code == 0
     assert "created a.md" in said.out
@@ -295,7 +295,7 @@ def test_the_warnings_of_a_change_and_of_a_plan_are_shown_and_the_history_counts
     desk.answers = {
         "get_consolidation": warnings,
         "start_consolidation": run("queued"),
-        "get_run": run("ok", plan=warnings),
+        "get_run": run("done", plan=warnings),
         "list_consolidations": page(change(2, metrics={"warnings": 1}), change(1, metrics={"warnings": 0})),
     }
 
@@ -306,7 +306,7 @@ def test_the_warnings_of_a_change_and_of_a_plan_are_shown_and_the_history_counts
 
 def test_a_tidy_run_is_started_and_tried_and_shows_the_lines_that_would_go(desk: CliHarness):
     plan = {"changes": [], "sources": [], "removed": [{"file": "a.md", "line": "- The tunnel is closed."}]}
-    desk.answers = {"start_consolidation": run("queued"), "get_run": run("ok", plan=plan)}
+    desk.answers = {"start_consolidation": run("queued"), "get_run": run("done", plan=plan)}
 
     said = desk.say("consolidate", "--tidy", "--dry-run")
 
@@ -340,7 +340,8 @@ def test_a_space_gets_a_length_and_its_tidy_runs_go_on(desk: CliHarness):
 def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(desk: CliHarness, tmp_path: Path):
     rules = tmp_path / "rules.md"
     rules.write_text("Keep two logs.")
-    desk.answers = {"start_consolidation": run("queued"), "get_run": run("ok", plan={"changes": [], "synthesis": "s"})}
+    bare = {"changes": [], "synthesis": "s"}
+    desk.answers = {"start_consolidation": run("queued"), "get_run": run("done", plan=bare)}
 
     assert desk.say("consolidate", "--rules", str(rules), "--notes-of", "3").code == 0
 
@@ -348,7 +349,7 @@ def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(de
 
 
 def test_waiting_tells_each_step_once_on_stderr(desk: CliHarness):
-    steps = [run("queued"), run("running", step="asking"), run("running", step="asking"), run("ok", consolidation=4)]
+    steps = [run("queued"), run("running", step="asking"), run("running", step="asking"), run("done", consolidation=4)]
     desk.answers = {"start_consolidation": run("queued"), "get_run": steps}
     said = desk.say("consolidate", "--wait")
     assert said.err == "queued\nasking\n"
@@ -367,10 +368,10 @@ def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: CliHarness):
 def test_waiting_on_a_terminal_leaves_the_result_alone_on_stdout(desk: CliHarness):
     desk.terminal = True
     desk.environ["NO_COLOR"] = "1"
-    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running", step="asking"), run("ok")]}
+    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running", step="asking"), run("done")]}
     said = desk.say("consolidate", "--wait")
     assert said.code == 0
-    assert said.out == "The run is ok.\n"
+    assert said.out == "The run is done.\n"
     assert "asking" in said.err
 
 

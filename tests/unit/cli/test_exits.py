@@ -77,13 +77,20 @@ def test_wrong_usage_ends_with_2(desk: CliHarness):
 
 
 @pytest.mark.parametrize(
-    ("status", "code"),
-    [("ok", 0), ("awaiting_approval", 0), ("error", 1), ("busy", 5), ("superseded", 5), ("nothing_to_do", 7)],
+    ("status", "why", "code"),
+    [
+        ("done", None, 0),
+        ("waiting", "awaiting_approval", 0),
+        ("failed", None, 1),
+        ("failed", "busy", 5),
+        ("cancelled", "superseded", 5),
+        ("done", "nothing_to_do", 7),
+    ],
 )
-def test_how_a_run_ended_is_the_exit_code(desk: CliHarness, status: str, code: int):
-    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run(status)]}
+def test_how_a_run_ended_is_the_exit_code(desk: CliHarness, status: str, why: str | None, code: int):
+    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run(status, code=why)]}
     assert desk.say("consolidate", "--wait").code == code
-    desk.answers = {"start_consolidation": run("queued"), "get_run": run(status)}
+    desk.answers = {"start_consolidation": run("queued"), "get_run": run(status, code=why)}
     said = desk.say("consolidate", "--wait", "--json")
     assert (said.code, said.json["status"]) == (code, status)
 

@@ -99,7 +99,7 @@ SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "failed run": (
         {
             "start_consolidation": {"run_id": "1"},
-            "get_run": {"status": "error", "error": {"code": "x", "detail": HOSTILE}},
+            "get_run": {"status": "failed", "error": {"code": "x", "detail": HOSTILE}},
         },
         ("consolidate", "--wait"),
     ),

@@ -43,7 +43,7 @@ class Reviewed:
 
 @pytest.fixture
 def client() -> Reviewed:
-    waits = {**run("awaiting_approval"), "run_id": RUN}
+    waits = {**run("waiting", code="awaiting_approval"), "run_id": RUN}
     answers = {
         "get_space": {"pending_plan": {"run_id": RUN}},
         "get_run": waits,

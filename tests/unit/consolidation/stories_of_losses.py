@@ -95,5 +95,5 @@ def play(case: dict[str, Any], *later: str, ends: str = "{}", bank_chars: int = 
     world.llm.queue.extend([text, *later, text, text])
     world.llm.ends = ends
     run = world.consolidate()
-    record = record_of(world, 1 if case.get("empty") else 2) if run.state == "ok" else None
+    record = record_of(world, 1 if case.get("empty") else 2) if run.state == "done" else None
     return Played(run, record, before, world.bank(), len(world.llm.prompts), world)

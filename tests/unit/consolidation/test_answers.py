@@ -69,7 +69,7 @@ def _consolidated_once() -> World:
     world.create_space()
     world.note("the first note")
     world.llm.queue.append((FOLDER / "first.json").read_text())
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     for text in ("login works", "tokens are hashed", "who writes the docs?"):
         world.clock.move(1)
         world.note(text)
@@ -102,7 +102,7 @@ def test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were
 
     run = world.consolidate()
 
-    assert run.state == "error"
+    assert run.state == "failed"
     assert run.error is not None
     assert run.error.code == "llm_contract"
     assert case["detail"] in run.error.detail
@@ -119,7 +119,7 @@ def test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were
 
     # The next run can succeed.
     world.llm.queue.append((FOLDER / "good.json").read_text())
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert world.live_ids() == []
     assert "- Login works." in world.bank()["log.md"]
 
@@ -131,7 +131,7 @@ def test_a_broken_answer_that_is_corrected_is_taken(case: dict[str, Any]):
 
     run = world.consolidate()
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert run.metrics["llm_calls"] == 2
     assert world.live_ids() == []
     assert world.llm.prompts[1][-2] == {"role": "assistant", "content": _text(case)}
@@ -148,7 +148,7 @@ def test_an_odd_answer_is_accepted_for_the_reason_in_the_table(case: dict[str, A
 
     run = world.consolidate()
 
-    assert (run.state, run.error) == ("ok", None)
+    assert (run.state, run.error) == ("done", None)
     assert len(world.llm.prompts) == asks
     assert world.bank() == before | case["bank"]
     assert world.live_ids() == noted[3 - left :]

@@ -37,7 +37,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing_but_its_own_document():
 
     run = world.consolidate(dry_run=True)
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert run.plan is not None
     assert run.plan["sources"] == noted
     assert run.plan["synthesis"] == "2 notes."
@@ -60,8 +60,8 @@ def test_a_dry_run_needs_no_lease_and_leaves_a_running_one_alone():
 
     world.llm.queue.append(rehearse_meanwhile)
 
-    assert world.consolidate().state == "ok"
-    assert seen[0].state == "ok"
+    assert world.consolidate().state == "done"
+    assert seen[0].state == "done"
     assert world.bank()["log.md"].count("- two") == 1
 
 
@@ -86,7 +86,7 @@ def test_a_dry_run_that_fails_says_so_and_keeps_no_event_away(answers: list[Any]
 
     run = world.consolidate(dry_run=True)
 
-    assert run.state == "error"
+    assert run.state == "failed"
     assert run.error.code == code
     assert run.metrics["llm_calls"] == len(answers)
     assert others(world) == before

@@ -67,7 +67,7 @@ def test_other_rules_are_asked_with_and_nothing_but_the_run_is_written(world: Wo
 
     run = dry(world, rules=OTHER)
 
-    assert (run.state, run.rules) == ("ok", OTHER)
+    assert (run.state, run.rules) == ("done", OTHER)
     assert prompt(world)["rules"] == OTHER
     assert [note["content"] for note in prompt(world)["notes"]] == ["three"]
     assert run.plan["synthesis"] == "1 notes."
@@ -98,7 +98,7 @@ def test_the_notes_of_an_earlier_change_are_planned_with_bank_synthesis_and_date
     run = dry(world, rules=OTHER, notes_of=3)
 
     told = prompt(world)
-    assert run.state == "ok"
+    assert run.state == "done"
     assert [note["content"] for note in told["notes"]] == ["two"]
     assert told["bank"] == {
         "log.md": "# Log\n\n## Log\n\n- one\n",
@@ -123,7 +123,7 @@ def test_a_space_without_live_notes_can_try_too(world: World):
     world.consolidate()
 
     assert dry(world, rules=OTHER).state == "nothing_to_do"
-    assert dry(world, rules=OTHER, notes_of=4).state == "ok"
+    assert dry(world, rules=OTHER, notes_of=4).state == "done"
 
 
 def test_an_erased_note_is_not_shown_to_the_model_again(world: World):
@@ -162,7 +162,7 @@ def test_rules_and_changes_that_cannot_be_are_refused_before_a_run_is_made(world
 def test_a_change_too_long_ago_is_refused_at_once(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(time_travel, "MOST_CHANGES", 1)
 
-    assert dry(world, notes_of=3).state == "ok"
+    assert dry(world, notes_of=3).state == "done"
     with pytest.raises(Conflict):
         order(world, dry_run=True, notes_of=1)
 
@@ -175,7 +175,7 @@ def test_a_record_that_is_damaged_after_the_order_ends_the_run_with_its_error(wo
 
     ended = world.work(world.queued.pop())
 
-    assert (ended.job_id, ended.state, ended.error.code) == (run.job_id, "error", "object_unreadable")
+    assert (ended.job_id, ended.state, ended.error.code) == (run.job_id, "failed", "object_unreadable")
 
 
 def test_the_requests_of_a_dry_run_over_earlier_notes_are_counted(world: World):

@@ -33,7 +33,7 @@ def test_a_bad_answer_on_which_the_model_insists_is_refused_mended_or_warned_of(
 
 def _ended(played: Played, case: dict[str, Any], kind: str) -> bool:
     if kind == "refused":
-        return played.run.state == "error" or "entry_left_out" in played.kinds()
+        return played.run.state == "failed" or "entry_left_out" in played.kinds()
     if kind == "mended":
         return sum(text.count(case["bank"]["once"]) for text in played.after.values()) == 1 and played.calls == 1
     return kind in played.kinds()
@@ -42,7 +42,7 @@ def _ended(played: Played, case: dict[str, Any], kind: str) -> bool:
 @each("case", GOOD, ids=lambda case: case["name"])
 def test_a_good_answer_is_taken_in_one_call_and_without_a_warning(case: dict[str, Any]):
     played = play(case)
-    assert (played.run.state, played.calls) == ("ok", 1), played.world.llm.prompts[-1][-1]["content"][-1500:]
+    assert (played.run.state, played.calls) == ("done", 1), played.world.llm.prompts[-1][-1]["content"][-1500:]
     assert played.record is not None
     assert [warning.text for warning in played.record.warnings] == []
 

@@ -56,7 +56,7 @@ def test_the_second_question_shows_only_the_file_its_notes_and_the_fault():
     assert shown["synthesis"] is None
     assert 'no section \\"## Nowhere\\"' in second[1]["content"]
     assert second[0] == first[0]
-    assert (run.state, run.metrics["llm_calls"]) == ("ok", 2)
+    assert (run.state, run.metrics["llm_calls"]) == ("done", 2)
     assert world.bank() == {
         "a.md": "# A\n\n## Log\n",
         "log.md": "# Log\n\n## Log\n\n- bob 2\n",
@@ -71,7 +71,7 @@ def test_the_question_about_an_entry_that_cites_no_note_of_the_prompt_shows_them
     world = with_a_bank()
     world.llm.queue.extend([whole(FIRST, edited("log.md", {**BAD, "notes": notes})), whole(edited("log.md", GOOD))])
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert [note["number"] for note in read_prompt(world.llm.prompts[1])["notes"]] == [1, 2, 3]
 
@@ -84,7 +84,7 @@ def test_an_entry_that_stays_bad_is_left_out_with_its_notes_and_the_others_stand
 
     run = world.consolidate()
 
-    assert (run.state, run.metrics["notes_left_out"]) == ("ok", 1)
+    assert (run.state, run.metrics["notes_left_out"]) == ("done", 1)
     assert world.bank()["new.md"] == "# New\n\n- ann, cat\n"
     assert world.bank()["log.md"] == "# Log\n\n## Log\n"
     assert world.live_ids() == [bob]
@@ -103,7 +103,7 @@ def test_a_file_that_the_second_answer_passes_over_is_named_and_one_that_it_mend
         ]
     )
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert world.bank()["log.md"].endswith("- bob 2\n")
     assert world.bank()["a.md"] == "# A\n\n## Log\n"
@@ -119,7 +119,7 @@ def test_an_answer_without_citations_that_keeps_a_bad_entry_ends_the_run_and_eve
     run = world.consolidate()
 
     assert run.error is not None
-    assert (run.state, run.error.code) == ("error", "llm_contract")
+    assert (run.state, run.error.code) == ("failed", "llm_contract")
     assert 'no section "## Nowhere"' in run.error.detail
     assert len(world.live_ids()) == 3
     assert "new.md" not in world.bank()
@@ -142,7 +142,7 @@ def test_what_is_shown_of_a_bad_entry_is_short(size: int):
     bad = {**BAD, "content": "- " + "word " * size}
     world.llm.queue.extend([whole(FIRST, edited("log.md", bad)), whole(edited("log.md", GOOD))])
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     first, second = world.llm.prompts
     assert window.size(second) < window.size(first) + 700
@@ -173,6 +173,6 @@ def test_two_thousand_characters_of_a_bad_answer_are_shown_again_and_no_more():
     world = with_a_bank()
     world.llm.queue.append("prose " * 4_000)
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert world.llm.prompts[1][2]["content"] == ("prose " * 4_000)[:2_000]

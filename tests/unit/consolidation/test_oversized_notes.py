@@ -63,8 +63,8 @@ def test_the_largest_note_of_characters_that_json_escapes_is_folded_in_the_defau
         {**shown, "notes": [{**n, "content": "long"} for n in shown["notes"]]}
     )
 
-    assert world.consolidate().state == "ok"
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
+    assert world.consolidate().state == "done"
 
     assert world.live_ids() == []
 
@@ -75,7 +75,7 @@ def test_a_note_that_can_not_fit_is_set_aside_and_the_others_are_folded():
 
     run = world.consolidate()
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert prompted(world) == ["one", "two"]
     assert world.live_ids() == [ids[1]]
     aside = run.metrics["oversized_notes"]
@@ -144,7 +144,7 @@ def test_a_note_set_aside_is_not_read_again_to_tell_that_it_does_not_fit():
     world.inner.get_object = get_object
     write(world, "one")
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert NOTE.key("demo", huge) not in asked
     assert any("/live/" in key for key in asked)
@@ -178,7 +178,7 @@ def test_a_smaller_bank_takes_what_was_set_aside():
     corrections.write_file(world.process, "admin", "demo", "log.md", "# Log\n\n## Log\n\n- old\n", None)
     assert head_of(world).oversized_notes == oversized_notes.OversizedNotes()
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert world.live_ids() == []
 
 
@@ -212,7 +212,7 @@ def test_a_run_of_one_agent_forgets_nobody_elses():
     world.consolidate()
     world.note("one", agent="bob")
 
-    assert world.consolidate(agent="bob").state == "ok"
+    assert world.consolidate(agent="bob").state == "done"
 
     assert set(head_of(world).oversized_notes.needs) == {huge}
 
@@ -222,7 +222,7 @@ def test_the_late_duplicate_of_a_folded_note_is_removed_however_large_it_is():
     (huge,) = write(world, HUGE)
     body = world.text(NOTE.key("demo", huge)).encode()
     world.llm.default = lambda shown: append_everything({**shown, "notes": [{"number": 1, "content": "long"}]})
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     world.inner.put_object(Bucket="b", Key=NOTE.key("demo", huge), Body=body)
 
     run = with_window(world, SMALL).consolidate()
@@ -250,9 +250,9 @@ def test_even_then_the_notes_that_fit_are_folded(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(oversized_notes, "MOST", 3)
     world = space(threshold=1)
     write(world, *[HUGE] * 6, "one")
-    assert world.consolidate().state == "error"
+    assert world.consolidate().state == "failed"
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert prompted(world) == ["one"]
     assert len(world.live_ids()) == 6
@@ -276,13 +276,13 @@ def test_a_file_that_no_later_prompt_could_hold_is_refused_with_what_would_fit(c
     run = world.consolidate()
 
     assert "log.md is too large" in world.llm.prompts[-1][-1]["content"]
-    assert (run.state, run.metrics["llm_calls"]) == ("ok", 2)
+    assert (run.state, run.metrics["llm_calls"]) == ("done", 2)
     assert fitting[0] > 150_000
     # The next prompt still has room for notes.
     write(world, "two " * 500)
     discarding = {"bank_files": [], "synthesis": "x", "discarded": [{"note": 1, "reason": "repeats"}]}
     world.llm.queue.append(json.dumps(discarding))
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
 
 def test_a_bank_that_no_answer_keeps_small_enough_is_an_error_and_nothing_is_changed():
@@ -304,7 +304,7 @@ def test_an_answer_that_makes_a_too_large_bank_smaller_is_taken():
     write(world, "one")
     world.llm.queue.append(whole("log.md", body.replace("- old\n", "- o\n")))
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
 
 def whole(path: str, content: str) -> str:

@@ -25,7 +25,7 @@ def snapshot(world: World) -> dict[str, bytes]:
 
 def failed(world: World, run: runs.Run, code: str) -> str:
     """Assert what holds for every failed run, and return its detail."""
-    assert (run.state, run.step) == ("error", None)
+    assert (run.state, run.step) == ("failed", None)
     assert run.error is not None
     assert run.error.code == code
     assert run.ended_at is not None
@@ -61,7 +61,7 @@ def test_a_failure_of_the_llm_leaves_every_note_live_and_is_not_asked_again(code
     assert len(world.llm.prompts) == 1
     assert run.metrics["llm_calls"] == 1
     assert snapshot(world) == before
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
 
 def test_a_failure_of_the_llm_after_a_broken_answer_is_what_the_run_reports():
@@ -82,7 +82,7 @@ def test_a_broken_answer_that_the_retry_corrects_costs_two_calls_and_loses_nothi
 
     run = world.consolidate()
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert (run.metrics["llm_calls"], run.metrics["llm_tokens_used"]) == (2, 240)
     first, second = world.llm.prompts
     assert second[:2] == first
@@ -95,7 +95,7 @@ def test_a_retry_shows_as_much_of_a_long_answer_as_fits_the_window():
     world = space_with_notes(llmaas_context_tokens=7_000)
     world.llm.queue.append("prose " * 4_000)
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     shown = world.llm.prompts[1][2]["content"]
     assert 0 < len(shown) < 24_000
@@ -143,7 +143,7 @@ def test_the_timeout_of_a_call_is_bounded_by_the_setting_and_by_the_invocation(l
     run = work_with(world, left)
 
     assert run is not None
-    assert run.state == "ok"
+    assert run.state == "done"
     assert [limit for _, limit in world.llm.limits] == [timeout]
 
 
@@ -292,6 +292,6 @@ def test_a_change_of_the_description_while_the_llm_thinks_does_not_cost_the_answ
 
     world.llm.queue.append(describe_meanwhile)
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert heads.load(world.process, "demo").meta.description == "new"
     assert world.live_ids() == []

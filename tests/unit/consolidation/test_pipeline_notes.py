@@ -308,6 +308,6 @@ def test_of_a_provider_that_counts_no_tokens_they_are_estimated():
 
     run = world.consolidate()
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert (run.metrics["llm_calls"], run.metrics["llm_prompt_tokens"]) == (1, 0)
     assert run.metrics["llm_tokens_used"] == run.metrics["llm_tokens_estimated"] > 0

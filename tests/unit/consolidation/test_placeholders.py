@@ -45,7 +45,7 @@ def test_a_copied_example_is_told_to_the_model_and_a_real_answer_is_taken():
         json.dumps({**placeholders.example(), "bank_files": placeholders.example()["bank_files"][1:]})
     )
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert "copied from the prompt's example" in world.llm.prompts[1][-1]["content"]
     assert world.bank() == {"log.md": "# Log\n\n## Log\n\n- ann 1\n"}

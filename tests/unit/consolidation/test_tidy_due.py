@@ -251,7 +251,7 @@ def test_a_model_that_is_down_makes_automatic_runs_wait_and_the_run_is_tried_aga
     world.work()
     world.llm.queue.append(LlmError("llm_unreachable", "No answer."))
     run = world.work()
-    assert (run.state, run.error.code) == ("error", "llm_unreachable")
+    assert (run.state, run.error.code) == ("failed", "llm_unreachable")
     assert meta(world).tidied is None
 
     world.count()

@@ -48,7 +48,7 @@ def test_a_tidy_run_shortens_the_long_file_and_folds_no_note():
     run = world.consolidate(tidy=True)
 
     after = world.bank()["log.md"]
-    assert (run.state, after) == ("ok", fewer_lines(before))
+    assert (run.state, after) == ("done", fewer_lines(before))
     assert world.live_ids() == live
     record = last(world)
     assert (record.kind, record.notes, record.synthesis, record.model) == ("tidy", [], None, run.model)
@@ -136,7 +136,7 @@ def test_a_dry_run_shows_the_shorter_bank_and_changes_nothing():
 
     run = world.consolidate(tidy=True, dry_run=True)
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert len(run.plan["removed"]) == 5
     assert run.plan["changes"][0]["path"] == "log.md"
     assert run.plan["sources"] == []
@@ -186,7 +186,7 @@ def test_an_answer_in_a_fence_or_after_words_is_read():
     world = long_space()
     world.llm.queue.append(f"Here it is:\n```json\n{answers('# Log', reason='over')}\n```")
 
-    assert world.consolidate(tidy=True).state == "ok"
+    assert world.consolidate(tidy=True).state == "done"
     assert world.bank()["log.md"] == "# Log\n"
 
 
@@ -198,7 +198,7 @@ def test_a_model_that_drops_most_of_a_file_is_warned_of_recorded_and_undone():
     run = world.consolidate(tidy=True)
 
     record = last(world)
-    assert (run.state, record.kind) == ("ok", "tidy")
+    assert (run.state, record.kind) == ("done", "tidy")
     assert [(one.kind, one.file) for one in told(record)] == [("shrunk", "log.md")]
     assert len(record.removed) == 10
     world.undo(2)
@@ -233,7 +233,7 @@ def test_a_heading_that_the_rules_ask_for_is_asked_for_once_and_warned_of_if_it_
 
         run = world.consolidate(tidy=True)
 
-        assert (run.state, run.usage.calls) == ("ok", 2)
+        assert (run.state, run.usage.calls) == ("done", 2)
         assert [one.kind for one in told(last(world))] == kinds
 
 
@@ -251,9 +251,9 @@ def test_a_model_that_is_down_ends_the_run_with_an_error_and_the_next_run_tries_
 
     run = world.consolidate(tidy=True)
 
-    assert (run.state, run.error.code) == ("error", "llm_unreachable")
+    assert (run.state, run.error.code) == ("failed", "llm_unreachable")
     assert heads.load(world.process, "demo").meta.tidied is None
-    assert world.consolidate(tidy=True).state == "ok"
+    assert world.consolidate(tidy=True).state == "done"
 
 
 def test_a_file_of_which_the_model_read_only_a_part_stays_as_it_is():
@@ -275,7 +275,7 @@ def test_a_file_that_takes_too_long_does_not_keep_the_others_away():
 
     run = world.consolidate(tidy=True)
 
-    assert (run.state, run.metrics["files_tidied"]) == ("ok", 1)
+    assert (run.state, run.metrics["files_tidied"]) == ("done", 1)
     assert [(one.kind, one.file) for one in told(last(world))] == [("not_tidied", "other.md"), ("length", None)]
 
 
@@ -285,7 +285,7 @@ def test_a_failure_that_may_have_cost_something_is_not_tried_again_before_the_ba
 
     run = world.consolidate(tidy=True)
 
-    assert (run.state, run.error.code) == ("error", "llm_timeout")
+    assert (run.state, run.error.code) == ("failed", "llm_timeout")
     meta = heads.load(world.process, "demo").meta
     assert (meta.tidied.run_id, meta.tidied.chars) == (run.job_id, meta.bank_length)
 
@@ -301,7 +301,7 @@ def test_what_was_answered_before_the_model_went_down_is_committed():
 
     run = world.consolidate(tidy=True)
 
-    assert (run.state, run.metrics["files_tidied"], run.usage.calls) == ("ok", 1, 2)
+    assert (run.state, run.metrics["files_tidied"], run.usage.calls) == ("done", 1, 2)
     assert [one.kind for one in told(last(world))] == ["not_tidied", "length"]
 
 
@@ -311,7 +311,7 @@ def test_a_file_that_does_not_fit_the_window_is_left_and_the_others_are_tidied()
 
     run = world.consolidate(tidy=True)
 
-    assert (run.state, run.metrics["files_tidied"]) == ("ok", 1)
+    assert (run.state, run.metrics["files_tidied"]) == ("done", 1)
     warnings = told(last(world))
     assert [(one.kind, one.file) for one in warnings] == [("not_tidied", "line.md"), ("length", None)]
     assert "window" in warnings[0].text
@@ -322,7 +322,7 @@ def test_one_line_of_100_kb_is_shortened_and_counted():
     world.store.put("demo/bank/line.md", ("word " * 20_000 + "end").encode())
     world.llm.queue.extend([answers("# Line\n\nword\n", reason="repeats"), answers("# Log\n", reason="over")])
 
-    assert world.consolidate(tidy=True).state == "ok"
+    assert world.consolidate(tidy=True).state == "done"
     record = last(world)
     assert {one.file for one in record.removed} == {"log.md"}
     assert record.metrics["lines_removed"] == len(record.removed) + 1
@@ -352,7 +352,7 @@ def test_in_review_the_plan_waits_and_its_refusal_pauses_tidying_alone():
     world.approve()
     assert world.bank() != before
     assert last(world).kind == "tidy"
-    assert world.view(run.job_id).state == "ok"
+    assert world.view(run.job_id).state == "done"
 
     world.undo(2)
     heads.patch(world.process, "demo", tidy_paused=False)

@@ -43,7 +43,7 @@ def test_a_small_second_question_asks_where_uncited_notes_stand_and_takes_the_an
     (question,) = world.llm.prompts[1]
     assert json.loads(question["content"].split("\n")[3])[1] == [3, "2026-02-20", "ann", "progress", "ann 3"]
     assert '{"log.md":["# Log","## Log"]}' in question["content"]
-    assert (run.state, run.metrics["llm_calls"], run.metrics["notes_uncited"]) == ("ok", 2, 0)
+    assert (run.state, run.metrics["llm_calls"], run.metrics["notes_uncited"]) == ("done", 2, 0)
     assert world.live_ids() == []
     record = record_of(world)
     assert (record.uncited, record.left_out, left_out(world)) == ([], [], [])
@@ -67,7 +67,7 @@ def test_a_note_that_stands_nowhere_in_the_answer_is_not_filed(end: dict[str, An
     world.llm.queue.append(citing(1))
     world.llm.ends = json.dumps({"uncited": [end]})
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert world.live_ids() == [bob] == left_out(world)
 
@@ -208,7 +208,7 @@ def test_a_second_question_that_fails_does_not_cost_the_answer(retry: Any):
 
     run = world.consolidate()
 
-    assert (run.state, run.metrics["llm_calls"], run.metrics["notes_processed"]) == ("ok", 2, 1)
+    assert (run.state, run.metrics["llm_calls"], run.metrics["notes_processed"]) == ("done", 2, 1)
 
 
 LONG = "x" * (prompt.SYNTHESIS_CHARACTERS + 1)
@@ -233,7 +233,7 @@ def test_a_synthesis_that_stays_too_long_is_taken_with_a_warning_in_record_and_h
     world = space_with_notes("ann")
     world.llm.queue.extend([citing(1, synthesis=LONG)])
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     text = "The synthesis has 1501 characters, but at most 1500 are wanted."
     assert record_of(world).warnings == [BankWarning(kind="long_synthesis", text=text)]

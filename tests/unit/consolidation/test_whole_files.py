@@ -49,7 +49,7 @@ def test_created_over_a_file_that_it_would_wipe_needs_a_reason():
     world.note("bob 2")
     world.llm.queue.extend([whole("created", "# Log\n"), whole("created", "# Log\n", reason="all withdrawn")])
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert "would shrink" in world.llm.prompts[2][-1]["content"]
     assert world.bank() == {"log.md": "# Log\n"}

@@ -8,7 +8,7 @@ import pytest
 from livemem.conversations import log, maintenance, reading
 from livemem.conversations.turn import Draft
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.store import keys
 from livemem.store.bucket import BOUNDARY, TURN
 from tests.support.every_kind import changed
@@ -35,7 +35,7 @@ def absurd(talk, key, path, value):
 
 def looked_at(talk):
     """All that reads the conversation or works on it, and what it costs."""
-    space = maintainable.find(talk.process, "demo", daily=True)
+    space = look_at_space(talk.process, "demo", daily=True)
     assert space
     first = log.read(talk.process, "demo", talk.id, [1])[0].message_id
     said = Draft("u" * 700, "a" * 700, message_id=first)

@@ -9,7 +9,7 @@ from livemem.conversations import log, maintenance, orders, reading, removal
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError, NotFound
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.store.bucket import CONVERSATION, CONVERSATION_DELETED, IN_CONVERSATION, SEARCH_ORDER
 from tests.support.counting import Killed
 from tests.support.talk import Talk, extract, look_at_due
@@ -26,7 +26,7 @@ def talked():
 
 
 def daily(talk):
-    space = maintainable.find(talk.world.new_process(), "demo", daily=True)
+    space = look_at_space(talk.world.new_process(), "demo", daily=True)
     assert space
     return maintenance.maintain(talk.process, space)
 

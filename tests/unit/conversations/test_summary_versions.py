@@ -5,7 +5,7 @@ import pytest
 from livemem.conversations import maintenance, orders, summaries, summary_versions
 from livemem.conversations.boundaries import BlockBoundary
 from livemem.conversations.parameters import Parameters
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.store.bucket import BOUNDARY
 from tests.support.talk import Talk, look_at_due
 from tests.support.world import INVOCATION
@@ -65,7 +65,7 @@ def test_the_daily_look_removes_what_is_wanted_no_more_and_leaves_what_is_being_
         orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": window})
         building = standing(talk).known.building.version
         talk.world.store.put(BOUNDARY.key("demo", talk.id, building, 1, 1), b"{}")
-    space = maintainable.find(talk.world.new_process(), "demo", daily=True)
+    space = look_at_space(talk.world.new_process(), "demo", daily=True)
     assert space
     assert maintenance.maintain(talk.process, space)["summary_versions_removed"] == 1
     assert (talk.names("v2/"), talk.names("v3/")) == ([], ["v3/boundaries/l1/000001.json"])

@@ -25,7 +25,8 @@ from livemem.conversations import (
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
 from livemem.errors import LiveMemoryError, StillAtWork, StoreUnavailable
-from livemem.jobs import budget, lease, maintainable, places, worker
+from livemem.jobs import budget, lease, places, worker
+from livemem.jobs.package import look_at_space
 from livemem.llm.client import LlmError
 from livemem.store import due_keys
 from livemem.store.bucket import BOUNDARY, TURN
@@ -74,7 +75,7 @@ def sweep(talk):
 
 
 def daily(talk):
-    space = maintainable.find(talk.world.new_process(), "demo", daily=True)
+    space = look_at_space(talk.world.new_process(), "demo", daily=True)
     assert space
     maintenance.maintain(talk.process, space)
 

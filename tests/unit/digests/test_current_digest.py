@@ -7,7 +7,7 @@ import pytest
 from livemem.digests import current_digest, digest_work, due_digests, maintenance, reading
 from livemem.digests.digest_work import KIND, DigestOrder
 from livemem.errors import NotFound
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.llm.client import LlmError
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CURRENT_DIGEST
@@ -127,7 +127,7 @@ def test_of_two_that_begin_at_once_one_does_and_nothing_of_the_other_one_is_show
     with pytest.raises(NotFound):
         reading.load(chatter.process, "demo", beaten)
     chatter.world.clock.move(91 * 86_400)
-    space = maintainable.find(chatter.process, "demo", daily=True)
+    space = look_at_space(chatter.process, "demo", daily=True)
     assert space
     assert maintenance.maintain(chatter.process, space) == {"digests_removed": 2}
     assert chatter.world.keys("demo/_digests/") == [OPEN]

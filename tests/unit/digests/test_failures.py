@@ -8,7 +8,7 @@ from pydantic.errors import PydanticUserError
 from livemem.digests import digest_progress, due_digests, maintenance, reading, retrying
 from livemem.digests.digest_documents import DeadLetter, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.llm.client import LlmError
 from livemem.store import timing
 from livemem.store.bucket import DEAD_LETTER, FAILED_TRY
@@ -314,7 +314,7 @@ def test_a_digest_that_waits_is_a_problem_of_the_space_until_it_is_done(chatter)
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     chatter.digest()
 
-    space = maintainable.find(chatter.process, "demo")
+    space = look_at_space(chatter.process, "demo")
     assert space
     (problem,) = maintenance.problems(chatter.process, space)
     assert (problem.code, problem.wrong) == ("digest_failing", True)
@@ -332,7 +332,7 @@ def test_documents_are_removed_when_their_time_is_over_but_not_what_was_given_up
     plain = chatter.digested().slot
     chatter.world.clock.move(91 * 86_400)
 
-    space = maintainable.find(chatter.process, "demo", daily=True)
+    space = look_at_space(chatter.process, "demo", daily=True)
     assert space
     done = maintenance.maintain(chatter.process, space)
 

@@ -3,8 +3,7 @@
 import pytest
 
 from livemem.erasure import maintenance
-from livemem.jobs import maintainable
-from livemem.jobs.maintainable import MORE_WORK
+from livemem.jobs.package import MORE_WORK, look_at_space
 from livemem.spaces import head as heads
 from tests.simulation.kills import requests
 from tests.simulation.kinds.erasures import ERASURES, LIVE
@@ -31,6 +30,6 @@ def test_a_dead_erasure_is_queued_once_and_the_space_stays_marked_until_nothing_
     assert [payload["kind"] for payload in world.queued] == ["erasure"]
     world.settle()
     assert heads.load(world.process, "demo").meta.erasing_now() is None
-    watched = maintainable.find(world.process, "demo")
+    watched = look_at_space(world.process, "demo")
     assert watched
     assert maintenance.maintain(world.process, watched) == {MORE_WORK: 1}

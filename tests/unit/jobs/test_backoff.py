@@ -15,7 +15,7 @@ def failing(world: World) -> None:
     assert world.count().result == "started"
     run = world.work()
     assert run is not None
-    assert run.state == "error"
+    assert run.state == "failed"
 
 
 def space_at_threshold() -> World:
@@ -59,7 +59,7 @@ def test_a_run_by_hand_starts_at_once_and_its_success_ends_the_wait():
     world = space_at_threshold()
     failing(world)
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
     assert lease.look(world.process, places.of_space("demo")) is None
     for number in range(3):

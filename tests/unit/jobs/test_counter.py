@@ -172,7 +172,7 @@ def test_a_run_that_can_not_be_queued_says_so_and_frees_the_space():
         counter.start_if_due(world.with_parts(enqueue=refuse), "demo", "threshold")
 
     run = world.view(world.keys("demo/_runs/")[0].rpartition("/")[2].removesuffix(".json"))
-    assert (run.state, run.error.code, run.error.detail) == ("error", "not_started", "The run could not be queued.")
+    assert (run.state, run.error.code, run.error.detail) == ("failed", "not_started", "The run could not be queued.")
     assert world.count().result == "started"
 
 
@@ -220,7 +220,7 @@ def test_a_correction_goes_ahead_of_a_queued_run_and_leaves_it_its_place():
     assert len(world.queued) == 1
     run = world.work()
     assert run is not None
-    assert run.state == "ok"
+    assert run.state == "done"
     assert lease.look(world.process, places.of_space("demo")) is None
 
 

@@ -115,7 +115,7 @@ def test_an_old_run_that_never_ended_is_ended_first_and_removed_by_a_later_look(
 
     world.sweep_all()
     assert documents(world) == [run_id]
-    assert world.view(run_id).state == "error"
+    assert world.view(run_id).state == "failed"
 
     world.clock.move(QUIET)
     world.sweep_all()
@@ -148,7 +148,7 @@ def test_a_removed_run_does_not_come_back_by_a_write_that_comes_late():
 
     world.sweep_all()
 
-    assert runs.finish(world.process, saved, "error") == saved.value
+    assert runs.finish(world.process, saved, "failed") == saved.value
     assert documents(world) == []
     with pytest.raises(NotFound):
         run_progress.view(world.process, "demo", ids[0])

@@ -1,16 +1,18 @@
 """What a run shows is true at the moment of looking, also when its worker died and can't say so."""
 
 import json
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from livemem.errors import InvalidName, NotFound, ObjectUnreadable, StoreUnavailable
 from livemem.jobs import run as runs
-from livemem.jobs.job import Failure
+from livemem.jobs.job import Failure, Status
+from livemem.jobs.run import Run
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
+from livemem.spaces.usage_counts import RunTold
 from livemem.store import timing
 from livemem.store.bucket import HEAD, RUN
 from tests.support.cases import each
@@ -71,7 +73,7 @@ def test_a_queued_run_is_queued_for_as_long_as_its_invocation_can_come():
     world.clock.move(HOUR - 1)
     assert shown(world, run_id) == ("queued", None, None)
     world.clock.move(1)
-    assert shown(world, run_id) == ("error", None, "not_started")
+    assert shown(world, run_id) == ("failed", None, "not_started")
 
 
 def test_a_run_says_what_it_is_at_and_how_much_it_has_to_do():
@@ -88,7 +90,7 @@ def test_a_run_says_what_it_is_at_and_how_much_it_has_to_do():
     assert (seen[0].state, seen[0].step) == ("running", "asking")
     assert seen[0].metrics == {"notes_processed": 1, "notes_remaining": 0}
     assert seen[0].started_at == "2026-02-20T14:00:00.000Z"
-    assert shown(world, run_id) == ("ok", None, None)
+    assert shown(world, run_id) == ("done", None, None)
 
 
 def test_a_run_whose_worker_died_is_running_until_its_lease_ran_out_and_then_an_error():
@@ -98,7 +100,7 @@ def test_a_run_whose_worker_died_is_running_until_its_lease_ran_out_and_then_an_
     world.clock.move(INVOCATION - 1)
     assert shown(world, run_id) == ("running", "asking", None)
     world.clock.move(1)
-    assert shown(world, run_id) == ("error", None, "interrupted")
+    assert shown(world, run_id) == ("failed", None, "interrupted")
     assert "All notes are still live" in world.view(run_id).error.detail
     assert len(world.live_ids()) == 1
 
@@ -118,7 +120,7 @@ def test_a_run_that_died_after_its_commit_is_ok_once_somebody_has_finished_it():
     world.sweep()
 
     run = world.view(run_id)
-    assert (run.state, run.consolidation, run.error) == ("ok", 1, None)
+    assert (run.state, run.consolidation, run.error) == ("done", 1, None)
     assert run.metrics["notes_processed"] == 1
     assert world.live_ids() == []
     assert len(world.llm.prompts) == 1
@@ -134,27 +136,30 @@ def test_looking_at_a_dead_run_writes_nothing():
     assert world.inner.objects == before
 
 
-@each("result", [one for one in get_args(runs.Result) if one != "awaiting_approval"])
-def test_a_run_that_ended_stays_as_it_ended(result: runs.Result):
+@each(
+    "end", [("done", None), ("done", "nothing_to_do"), ("failed", None), ("failed", "busy"), ("cancelled", "refused")]
+)
+def test_a_run_that_ended_stays_as_it_ended(end: tuple[Status, runs.RunCode | None]):
     world, run_id = ordered()
     saved = runs.find(world.process, "demo", run_id)
     assert saved
-    runs.finish(world.process, saved, result)
+    runs.finish(world.process, saved, *end)
     world.clock.move(30 * 24 * HOUR)
 
-    assert world.view(run_id).state == result
+    run = world.view(run_id)
+    assert (run.status, run.code) == end
 
 
 def test_a_run_that_another_worker_has_ended_is_not_ended_again():
     world, run_id = ordered()
     mine = runs.find(world.process, "demo", run_id)
     assert mine
-    runs.finish(world.process, mine, "ok", consolidation=1)
+    runs.finish(world.process, mine, "done", consolidation=1)
 
-    said = runs.finish(world.process, mine, "error", error=Failure(code="x", detail="y"))
+    said = runs.finish(world.process, mine, "failed", error=Failure(code="x", detail="y"))
 
-    assert said.state == "ok"
-    assert (world.view(run_id).state, world.view(run_id).consolidation) == ("ok", 1)
+    assert said.state == "done"
+    assert (world.view(run_id).state, world.view(run_id).consolidation) == ("done", 1)
 
 
 def test_a_run_is_not_found_in_a_namesake_of_its_space():
@@ -181,8 +186,33 @@ def test_a_run_that_can_not_be_read_is_named_and_nobody_works_on_it(body: bytes)
     assert world.work() is None
 
 
-@pytest.mark.parametrize("said", [{"status": "done"}, {"result": "ok"}, {"status": "ok", "result": "ok"}])
-def test_a_run_whose_status_and_result_contradict_each_other_can_not_be_read(said: dict[str, str]):
+FORMER = {
+    "ok": ("done", "done", None),
+    "nothing_to_do": ("done", "done", "nothing_to_do"),
+    "awaiting_approval": ("done", "waiting", "awaiting_approval"),
+    "busy": ("failed", "failed", "busy"),
+    "error": ("failed", "failed", None),
+    "refused": ("cancelled", "cancelled", "refused"),
+    "superseded": ("cancelled", "cancelled", "superseded"),
+}
+"""By the result of a run as it was written before it had a code: its status then, its status now, and its code."""
+
+
+@each("result", FORMER)
+def test_a_run_that_was_written_with_a_result_is_read_with_its_code(result: str):
+    world, run_id = ordered()
+    former, status, code = FORMER[result]
+    body = json.loads(world.text(RUN.key("demo", run_id))) | {"status": former, "result": result}
+    del body["code"]
+
+    run = Run.from_bytes(json.dumps(body).encode())
+
+    assert (run.status, run.code, "result" in json.loads(run.to_bytes())) == (status, code, False)
+    assert RunTold.from_bytes(json.dumps(body).encode()).parts(None) == RunTold.from_bytes(run.to_bytes()).parts(None)
+
+
+@pytest.mark.parametrize("said", [{"status": "waiting"}, {"code": "awaiting_approval"}, {"status": "ok"}])
+def test_a_run_whose_status_and_code_contradict_each_other_can_not_be_read(said: dict[str, str]):
     world, run_id = ordered()
     body = json.loads(world.text(RUN.key("demo", run_id))) | said
     world.inner.put_object(Bucket="b", Key=RUN.key("demo", run_id), Body=json.dumps(body).encode())
@@ -201,7 +231,7 @@ def test_a_run_at_rest_says_what_all_of_its_workers_have_asked_of_the_llm():
     assert at_work
     assert ended
     assert (at_work.value.usage, at_work.value.asking.calls) == (Usage(), 1)
-    assert ended.value.state == "ok"
+    assert ended.value.state == "done"
     assert ended.value.usage == at_work.value.asking + Usage.of(ended.value.metrics)
     assert (ended.value.usage.calls, ended.value.asking, ended.value.attempt) == (2, Usage(), 2)
 
@@ -241,7 +271,7 @@ def test_a_store_that_fails_before_the_llm_is_asked_leaves_the_run_to_be_repeate
     world.new_process()
     run = world.work(todo)
     assert run is not None
-    assert (run.job_id, run.state) == (run_id, "ok")
+    assert (run.job_id, run.state) == (run_id, "done")
 
 
 def test_fields_that_a_newer_version_added_to_a_run_survive():

@@ -76,9 +76,9 @@ def test_a_run_is_listed_as_it_stands_in_truth():
 
     assert more is None
     assert [(run.job_id, run.state, run.error.code if run.error else None) for run in found] == [
-        (never, "error", "not_started"),
-        (bad, "error", "llm_contract"),
-        (good, "ok", None),
+        (never, "failed", "not_started"),
+        (bad, "failed", "llm_contract"),
+        (good, "done", None),
     ]
     assert [run == world.view(run.job_id) for run in found] == [True] * 3
 

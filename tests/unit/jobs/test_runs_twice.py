@@ -69,7 +69,7 @@ def test_an_invocation_delivered_twice_at_once_folds_the_notes_once():
     assert world.bank() == {"log.md": "# Log\n\n## Log\n\n- note 0\n- note 1\n- note 2\n"}
     assert heads.load(world.process, "demo").meta.consolidation_count == 1
     assert len(world.keys("demo/_consolidations/")) == 1
-    assert world.view(todo["job_id"]).state == "ok"
+    assert world.view(todo["job_id"]).state == "done"
     assert len(world.llm.prompts) == 1
     assert not [key for key in world.keys("demo/") if key.endswith((".plan.json", "_lease.json"))]
 
@@ -86,10 +86,10 @@ def test_a_second_run_finds_the_space_busy_and_asks_nobody():
     run = world.work()
 
     assert run is not None
-    assert run.state == "ok"
+    assert run.state == "done"
     busy = seen[0]
-    assert (busy.state, busy.error) == ("busy", None)
-    assert "Other work (consolidation) holds the lease until" in busy.message
+    assert (busy.status, busy.state, busy.error.code) == ("failed", "busy", "busy")
+    assert "Other work (consolidation) holds the lease until" in busy.error.detail
     assert world.view(busy.job_id) == busy
     assert len(world.llm.prompts) == 1
 
@@ -123,11 +123,11 @@ def test_the_lease_of_a_dead_run_is_taken_over_when_it_has_run_out_and_not_befor
     world.clock.move(90)
     run = world.consolidate()
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert run.metrics["notes_processed"] == 3
     assert world.live_ids() == []
     ended = world.view(dead)
-    assert (ended.state, ended.error.code) == ("error", "interrupted")
+    assert (ended.state, ended.error.code) == ("failed", "interrupted")
 
 
 def test_the_retry_of_a_dead_invocation_goes_on_once_the_lease_was_not_renewed():
@@ -145,7 +145,7 @@ def test_the_retry_of_a_dead_invocation_goes_on_once_the_lease_was_not_renewed()
     run = world.work(todo)
 
     assert run is not None
-    assert run.state == "ok"
+    assert run.state == "done"
     assert world.live_ids() == []
 
 
@@ -157,7 +157,7 @@ def test_a_lease_that_can_not_be_read_counts_as_run_out(body: bytes):
     run = world.work()
 
     assert run is not None
-    assert run.state == "ok"
+    assert run.state == "done"
     assert lease.look(world.process, places.of_space("demo")) is None
 
 

@@ -160,7 +160,7 @@ def test_consolidate_waits_for_its_run_and_tells_what_it_did(agents):
 
     done = agents.result("consolidate")
 
-    assert done["structuredContent"]["status"] == "ok"
+    assert done["structuredContent"]["status"] == "done"
     assert done["content"][0]["text"].startswith("Consolidation 1 is done: notes processed 1")
     assert agents.world.live_ids() == []
 
@@ -173,7 +173,7 @@ def test_a_run_that_fails_is_an_error_and_says_that_the_notes_are_still_there(ag
     failed = agents.result("consolidate")
 
     assert failed["isError"] is True
-    assert failed["structuredContent"]["status"] == "error"
+    assert failed["structuredContent"]["status"] == "failed"
     assert failed["content"][0]["text"].startswith("The run failed (")
     assert failed["content"][0]["text"].endswith("All notes are still there.\n")
     assert len(agents.world.live_ids()) == 1

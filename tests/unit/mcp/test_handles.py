@@ -45,7 +45,7 @@ def test_a_poll_waits_for_the_run_and_tells_its_result(agents):
 
     done = agents.result("poll", {"handle": handle})
 
-    assert done["structuredContent"]["status"] == "ok"
+    assert done["structuredContent"]["status"] == "done"
     assert "handle" not in done["structuredContent"]
     assert agents.paused == [1.0] * 3
     assert agents.text("poll", handle=handle) == done["content"][0]["text"]

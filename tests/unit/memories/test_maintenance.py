@@ -1,13 +1,13 @@
 """What the daily look removes of memories."""
 
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.memories import maintenance
 from livemem.store.bucket import MEMORY_SNAPSHOT, MEMORY_VECTORS
 from tests.support.memories import store, world_with_meaning
 
 
 def look(world):
-    space = maintainable.find(world.process, "demo", daily=True)
+    space = look_at_space(world.process, "demo", daily=True)
     assert space
     return maintenance.maintain(world.process, space)
 

@@ -599,7 +599,7 @@ def test_each_consolidation_asks_for_the_indexer_and_goes_well_without_it():
 
     world.note("Another one.")
     world.process = world.with_parts(enqueue=refuse_order)
-    assert world.consolidate().result == "ok"
+    assert world.consolidate().state == "done"
 
 
 def test_the_daily_sweep_asks_for_a_snapshot_that_nobody_made():

@@ -37,14 +37,14 @@ def test_at_each_change_the_start_is_the_one_that_was_given_then():
         for each in range(2):
             world.note(f"note {number}.{each}")
             world.clock.move(60)
-        assert world.consolidate().state == "ok"
+        assert world.consolidate().state == "done"
         keep()
         world.note(f"between {number}")
         world.clock.move(60)
         keep()
     world.undo(3)
     keep()
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     keep()
 
     world.new_process()

@@ -85,7 +85,7 @@ def test_a_consolidated_note_is_not_read_again_for_its_words_and_never_found_twi
 
     found = find(world.process, "nightly", scope="archive").hits
 
-    assert run.state == "ok"
+    assert run.state == "done"
     assert [hit.document.source["consolidation"] for hit in found] == ["2"]
     # The section that it was folded into says the same.
     assert [hit.document.kind for hit in find(world.process, "nightly", scope="all").hits] == ["bank"]

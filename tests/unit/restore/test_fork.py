@@ -318,11 +318,11 @@ def _note(world: World, text: str) -> bool:
 
 
 def _consolidate(world: World, text: str) -> bool:
-    return world.consolidate(max_notes=2).state == "ok"
+    return world.consolidate(max_notes=2).state == "done"
 
 
 def _fold_one_agent(world: World, text: str) -> bool:
-    return world.consolidate(agent="bob").state == "ok"
+    return world.consolidate(agent="bob").state == "done"
 
 
 def _correct(world: World, text: str) -> bool:
@@ -436,7 +436,7 @@ def test_a_fork_at_a_change_works_as_any_space(number: int):
     newest = history.read(world.process, "other", number).summary
     if newest.kind != "undo":
         world.undo(number, "other")
-    assert world.consolidate("other").state in ("ok", "nothing_to_do")
+    assert world.consolidate("other").state in ("done", "nothing_to_do")
     world.clock.move(3 * 3_600)
     world.sweep_all()
     found = check_rest(world, "other", live, unique=False) + check_alive(world, "other")

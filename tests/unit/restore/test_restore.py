@@ -13,15 +13,15 @@ from moto import mock_aws
 from livemem.bank import citations, files, history, time_travel
 from livemem.changes import records, run_progress
 from livemem.errors import BackupDamaged, Conflict
+from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
-from livemem.jobs import run as runs
 from livemem.notes import idempotency, pages
 from livemem.notes.appending import NoteDraft
 from livemem.notes.pages import NotesFilter
 from livemem.restore import provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.store.bucket import LEASE, TOTALS
+from livemem.store.bucket import LEASE, RUN, TOTALS
 from livemem.store.capability_check import require_conditional_writes
 from tests.support.bucket import FakeS3
 from tests.support.cases import each
@@ -190,7 +190,7 @@ def test_a_restored_space_reads_and_works_as_before(target: str):
     run = records.get(world.process, target, 1).run_id
     assert run_progress.view(world.process, target, run).consolidation == 1
     world.undo(3, target)
-    assert world.consolidate(target).state == "ok"
+    assert world.consolidate(target).state == "done"
     assert world.live_ids(target) == []
     world.clock.move(3_600 * 3)
     world.sweep_all()
@@ -230,17 +230,17 @@ def test_a_run_that_was_queued_or_at_work_does_not_hold_the_restored_space():
     world.note("one")
     queued = world.order()
     dead = queued.model_copy(update={"job_id": world.ids(), "status": "running"})
-    runs.create(world.process, dead)
+    jobs.create(world.process, RUN.key(dead.space_id, dead.job_id), dead)
     backup_id = world.back_up().job_id
 
     world.restore("demo", backup_id, "copy")
 
     assert lease.look(world.process, places.of_space("copy")) is None
-    assert world.consolidate("copy").state == "ok"
+    assert world.consolidate("copy").state == "done"
     world.clock.move(3_700)
     world.sweep_all()
     ended = {run_id: world.view(run_id, "copy") for run_id in (queued.job_id, dead.job_id)}
-    assert {run.state for run in ended.values()} == {"error"}
+    assert {run.state for run in ended.values()} == {"failed"}
     assert {run.space_id for run in ended.values()} == {"copy"}
 
 

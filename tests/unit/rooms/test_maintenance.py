@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from livemem.errors import RoomFull, StoreUnavailable
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.rooms import fullness, maintenance
 from livemem.store import bucket, due_keys
 from livemem.store.bucket import ROOM_ID
@@ -18,7 +18,7 @@ def chatter() -> Chatter:
 
 
 def maintain(chatter: Chatter) -> dict[str, float]:
-    space = maintainable.find(chatter.process, "demo", daily=True)
+    space = look_at_space(chatter.process, "demo", daily=True)
     assert space
     return dict(maintenance.maintain(chatter.process, space))
 
@@ -64,7 +64,7 @@ def test_ids_go_after_two_days_when_their_messages_are_gone(chatter):
 
 def test_only_the_daily_look_costs_anything(chatter):
     chatter.say("one")
-    space = maintainable.find(chatter.process, "demo")
+    space = look_at_space(chatter.process, "demo")
     assert space
     chatter.world.client.reset()
     assert maintenance.maintain(chatter.process, space) == {}

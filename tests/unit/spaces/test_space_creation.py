@@ -208,7 +208,7 @@ def test_a_creation_that_died_at_any_request_is_completed_by_its_repetition(poin
     assert heads.load(world.process, "demo").meta.rev == 1
     assert len(world.keys("demo/")) == 4
     world.note("a note")
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
 
 
 @pytest.mark.parametrize("point", [1, 4])

@@ -344,7 +344,7 @@ def test_old_notes_get_a_consolidation_also_where_nothing_starts_by_itself(chang
     assert (queued["job_id"], world.view(queued["job_id"]).trigger) == (found.run_id, "gc")
     world.settle()
     run = world.view(str(found.run_id))
-    assert (run.state, run.requested_by, run.trigger) == ("ok", "admin", "gc")
+    assert (run.state, run.requested_by, run.trigger) == ("done", "admin", "gc")
     assert world.live_ids() == []
     # A pause is somebody's decision.
     assert heads.load(world.process, "demo").meta.auto_paused is bool(change.get("auto_paused"))
@@ -383,7 +383,7 @@ def test_a_pause_after_a_failure_of_the_model_does_not_keep_an_order_out():
 
     assert found.action == "consolidate"
     world.settle()
-    assert world.view(str(found.run_id)).state == "ok"
+    assert world.view(str(found.run_id)).state == "done"
 
 
 def test_notes_that_no_run_can_take_start_none():
@@ -411,7 +411,7 @@ def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself()
     assert report.failed == [GarbageFailure("demo", "internal_error", "No invocation.")]
     (key,) = [key for key in world.keys("demo/_runs/") if RUN.last(key)]
     saved = runs.find(world.process, "demo", RUN.last(key) or "")
-    assert (saved.value.state, saved.value.error.code) == ("error", "not_started")
+    assert (saved.value.state, saved.value.error.code) == ("failed", "not_started")
     assert only(collect(world)).action == "consolidate"
 
 
@@ -432,7 +432,7 @@ def test_what_interrupted_work_has_left_is_cleared_away_as_the_sweep_does_it():
     assert world.live_ids("committed") == world.live_ids("echoed") == []
     assert not [key for key in world.keys("") if key.endswith((".plan.json", "committed/_lease.json"))]
     world.settle()
-    assert [saved.value.state for saved in _runs(world, "overdue")] == ["error", "ok"]
+    assert [saved.value.state for saved in _runs(world, "overdue")] == ["failed", "done"]
 
 
 def _runs(world: World, space_id: str) -> list[Stored[runs.Run]]:

@@ -347,7 +347,7 @@ def test_a_failed_last_run_degrades_until_one_succeeds(llm_server: LlmServer):
     assert "llm_contract" in found.problems[0].detail
     world.clock.move(3_600)
     assert problems(look(world, llm_server)) == [("demo", "last_run_failed")]
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert look(world, llm_server).status == "ok"
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.digests import maintenance
-from livemem.jobs import maintainable
+from livemem.jobs.package import look_at_space
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.store.bucket import CURRENT_DIGEST, DEAD_LETTER
@@ -22,7 +22,7 @@ def world() -> World:
 
 
 def problems(world: World) -> list[str]:
-    space = maintainable.find(world.process, "demo")
+    space = look_at_space(world.process, "demo")
     assert space
     return [one.code for one in maintenance.problems(world.process, space)]
 
@@ -63,7 +63,7 @@ def test_no_message_is_overdue_before_the_digest_after_it(hours):
 
 def test_where_nobody_says_anything_nothing_is_overdue_and_it_costs_two_requests(world):
     world.clock.move(100 * HOUR)
-    space = maintainable.find(world.process, "demo")
+    space = look_at_space(world.process, "demo")
     assert space
     before = world.client.counts
 

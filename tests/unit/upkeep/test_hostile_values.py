@@ -13,7 +13,7 @@ import pytest
 from livemem import clock
 from livemem.backups import nightly
 from livemem.digests import due_digests
-from livemem.jobs import maintainable
+from livemem.jobs.package import Package
 from livemem.notes.appending import NoteDraft, append
 from livemem.spaces import due_index
 from livemem.store import keys
@@ -142,7 +142,7 @@ def test_a_package_whose_look_at_due_work_fails_stops_neither_the_others_nor_the
     def fails(*_: Any) -> due_index.Done:
         return {"x": {"demo": timedelta(days=1) / timedelta(0)}}
 
-    broken = maintainable.Maintainable(due={"question": fails})
+    broken = Package(due={"question": fails})
     monkeypatch.setattr(packages, "PACKAGES", (broken, *packages.PACKAGES))
     world = _beside().fork()
     due_index.leave_at(world.process, "demo", "question", world.ids(), world.clock())

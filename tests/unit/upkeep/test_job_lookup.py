@@ -16,7 +16,7 @@ from livemem.jobs.describable import KIND_NAMES, Description, job_id
 from livemem.llm.client import LlmError
 from livemem.restore import provisioning, restore
 from livemem.spaces import lifecycle
-from livemem.upkeep import job_lookup
+from livemem.upkeep import job_lookup, packages
 from tests.support.agent import responds
 from tests.support.asking import Asking
 from tests.support.chatter import Chatter
@@ -67,8 +67,7 @@ def world() -> World:
 
 
 def test_there_is_a_package_for_each_kind():
-    assert set(job_lookup.KINDS) == set(KIND_NAMES)
-    assert all(kind == offered.kind for kind, offered in job_lookup.KINDS.items())
+    assert set(packages.JOBS) == set(KIND_NAMES)
 
 
 def test_all_work_of_a_space_is_listed_newest_first_and_each_is_found_by_its_id(world):

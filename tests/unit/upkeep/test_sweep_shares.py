@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from livemem.conversations import due, maintenance
-from livemem.jobs.maintainable import Maintainable, Space
+from livemem.jobs.package import Package, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.store import due_keys, timing
 from livemem.store.bucket import BOUNDARY, CONVERSATION, SUMMARY_VERSIONS, SWEEP_PLACE
-from livemem.upkeep import daily_rest, packages, sweep, sweep_order
+from livemem.upkeep import packages, sweep
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.every_kind import changed
@@ -23,7 +23,7 @@ EVIL = "evil"
 
 
 def with_package(monkeypatch: pytest.MonkeyPatch, maintain) -> None:
-    monkeypatch.setattr(packages, "PACKAGES", (Maintainable(maintain=maintain), *packages.PACKAGES))
+    monkeypatch.setattr(packages, "PACKAGES", (Package(maintain=maintain), *packages.PACKAGES))
 
 
 def with_spaces(*space_ids: str) -> World:
@@ -209,7 +209,7 @@ def test_a_daily_sweep_that_runs_out_of_time_is_continued_by_the_next_sweeps_unt
     world = slow_world(*names, seconds=0.9)
     if killed:
         # An earlier daily sweep was killed, so this one begins in the middle.
-        sweep_order.begin(world.process, "all", ["space-0500"])
+        sweep.note_place(world.process, "all", "space-0500")
     daily: list[str] = []
     world.client.reset()
 
@@ -240,5 +240,5 @@ def test_spaces_that_come_and_go_meanwhile_do_not_confuse_the_rest_of_a_daily_sw
     }
     for (begin, first), left in entries.items():
         entry = due_keys.DueEntry("key", World().clock(), begin, "daily", first)
-        rest = [Due(begin, "daily", first, (entry,))]
-        assert daily_rest.spaces(rest, ["a", "b", "c", "d"]) == left, (begin, first)
+        rest = Due(begin, "daily", first, (entry,))
+        assert sweep.rest_of(rest, ["a", "b", "c", "d"]) == left, (begin, first)

@@ -186,7 +186,7 @@ def test_a_commit_whose_plan_cannot_be_read_is_finished_once_it_is_mended(monkey
     world.sweep()
 
     assert world.live_ids() == [later.note_id]
-    assert world.view(run.job_id).state == "ok"
+    assert world.view(run.job_id).state == "done"
     assert plan not in problems(world)
     assert world.consolidate().consolidation == 2
 

@@ -122,7 +122,7 @@ def test_a_worker_that_died_over_its_question_counts_and_so_does_the_next_one_of
     world.new_process()
 
     world.clock.move(120)
-    assert world.work(invocation).state == "ok"
+    assert world.work(invocation).state == "done"
     both = of_space(world).total
     assert (both.usage.calls, both.usage.prompt_tokens, both.usage.completion_tokens) == (2, 100, 20)
     assert both.usage.estimated_tokens > 500
@@ -287,7 +287,7 @@ def test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports(name: str):
         totals.add(world.process, day, "demo", counted)
     world.new_process()
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert len([key for _, key in world.client.requests if key.startswith("_system/")]) <= 6
     assert of_all(world).total.runs == 10_001
     assert len(world.text(world.keys(TOTALS.prefix())[0])) < 25_000
@@ -308,7 +308,7 @@ def test_when_the_days_tokens_are_used_up_runs_fail_their_notes_stay_and_the_nex
     world.settle()
 
     run = world.view(world.keys("demo/_runs/")[-1][-31:-5])
-    assert (run.state, run.error.code) == ("error", "token_budget_exhausted")
+    assert (run.state, run.error.code) == ("failed", "token_budget_exhausted")
     assert f"used 120 of 120 tokens of the LLM ({name.upper()})" in run.error.detail
     assert (len(world.live_ids()), len(world.llm.prompts)) == (2, asked)
     # By hand it is no different.
@@ -328,8 +328,8 @@ def test_when_the_days_tokens_are_used_up_runs_fail_their_notes_stay_and_the_nex
 
 def test_a_budget_of_each_space_stops_no_other_one_and_that_of_the_service_stops_all():
     for limits, expected in (
-        ({"llm_daily_token_budget_per_space": 100}, "ok"),
-        ({"llm_daily_token_budget": 100}, "error"),
+        ({"llm_daily_token_budget_per_space": 100}, "done"),
+        ({"llm_daily_token_budget": 100}, "failed"),
     ):
         world = world_with_notes(**limits)
         world.consolidate()
@@ -569,7 +569,7 @@ def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_d
 
         total, run = of_space(world).total, world.view(run_id)
         told = usages.RunTold.model_validate(run.model_dump())
-        assert (run.state, total.runs, total.failed_runs, total.notes) == ("ok", 1, 0, 2), point
+        assert (run.state, total.runs, total.failed_runs, total.notes) == ("done", 1, 0, 2), point
         assert total.usage == told.used(), point
         # One that died between its word and its question counts as if it had asked.
         assert len(world.llm.prompts) <= total.usage.calls <= len(world.llm.prompts) + died, point
@@ -605,7 +605,7 @@ def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
     key = TOTALS.key(TODAY, totals.shard_of("demo"))
     world.store.put(key, b'{"spaces": {"demo": {"calls": -5, "prompt_tokens": 1e400}}}')
 
-    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "done"
     assert of_space(world).total.usage == Usage(1, 100, 20)
 
 

@@ -63,11 +63,11 @@ def consolidate(
             return
         found = waiting.run(session, queued["run_id"])
         session.out.result(found, lambda: _tell(session.out, found))
-        raise typer.Exit(exits.OF_RUN.get(found["status"], exits.FAILED))
+        raise typer.Exit(exits.of_run(found))
 
 
 def _tell(out: Output, found: dict[str, Any]) -> None:
-    if found["status"] == "ok" and found.get("plan"):
+    if found["status"] == "done" and found.get("plan"):
         out.lines(showing.plan(found["plan"]))
     else:
         out.lines(showing.run(found))

@@ -10,12 +10,15 @@ import { Note } from './notes.js';
 import { toast } from './toast.js';
 import { html, useState } from '../vendor/preact.js';
 
-const TONES = { ok: 'good', error: 'bad', awaiting_approval: 'warn', running: 'accent', queued: 'accent', busy: 'warn' };
+const TONES = { done: 'good', failed: 'bad', awaiting_approval: 'warn', running: 'accent', queued: 'accent', busy: 'warn' };
 const STEPS = ['queued', 'collecting', 'asking', 'applying'];
 
 export const goes = (run) => run.status === 'queued' || run.status === 'running';
 
-export const RunBadge = ({ run }) => html`<${Badge} tone=${TONES[run.status] ?? ''}>${has(`run.${run.status}`) ? t(`run.${run.status}`) : run.status}</${Badge}>`;
+export const RunBadge = ({ run }) => {
+  const code = has(`run.${run.code}`) && run.code;
+  return html`<${Badge} tone=${TONES[run.code ?? run.status] ?? ''}>${t(code ? `run.${code}` : `job.${run.status}`)}</${Badge}>`;
+};
 
 export const nameOf = (run) => t(`run.${run.dry_run ? 'dry' : 'one'}${run.tidy ? '.tidy' : ''}`);
 
@@ -28,7 +31,7 @@ export function Steps({ run }) {
 }
 
 export function RunProblem({ run }) {
-  if (!run.error) return null;
+  if (!run.error || run.code) return null;
   const { code, detail } = run.error;
   return html`<div class="problem"><p class="what">${has(`run.error.${code}`) ? t(`run.error.${code}`) : t('run.failed')}</p>
     <p class="detail"><${Words} text=${detail ?? ''} /></p><p>${t('run.safe')}</p><p class="codes"><code>${code}</code></p></div>`;

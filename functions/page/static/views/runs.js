@@ -11,7 +11,7 @@ import { toast } from '../parts/toast.js';
 import { html } from '../vendor/preact.js';
 
 /** A run that has ended, and waits for nobody, stays as it is. */
-const paceOf = (run) => (!run || goes(run) ? 800 : run.status === 'awaiting_approval' && 10_000);
+const paceOf = (run) => (!run || goes(run) ? 800 : run.status === 'waiting' && 10_000);
 
 /** What is left live, was set aside or removed, with its number. */
 const LEFT = ['notes_remaining', 'notes_oversized', 'notes_left_out', 'notes_uncited', 'notes_discarded', 'files_tidied', 'lines_removed', 'warnings'];
@@ -38,7 +38,7 @@ export function Run({ params: { space, run: id } }) {
     ${run.dry_run && html`<p class="lead">${t('run.dry.what')}</p>`}
     <${RunProblem} run=${run} />
     <${Panel}>${goes(run) && html`<${Steps} run=${run} />`}<p><${RunNumbers} run=${run} /></p><${Ended} space=${space} run=${run} />
-      ${run.status === 'awaiting_approval' && html`<p><a class="button" href=${href('review', { space, run: id })}>${t('due.read.plan', { n: run.metrics?.notes_processed ?? 0 })}</a></p>`}</${Panel}>
+      ${run.status === 'waiting' && html`<p><a class="button" href=${href('review', { space, run: id })}>${t('due.read.plan', { n: run.metrics?.notes_processed ?? 0 })}</a></p>`}</${Panel}>
     ${run.plan && html`<${PlanBody} plan=${run.plan} />`}`}</${Answer}>`;
 }
 

@@ -166,7 +166,7 @@ class _Exports(Kind[ExportJob]):
         # In a request there is no time to wait.
         wait = job.attempt > 1
         taken = taking.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
-        if taken.result == "unfinished":
+        if not taken.manifest.complete:
             raise OutOfTime("Another invocation continues the backup.")
         work.save(stage="archive")
         return None

@@ -23,6 +23,7 @@ from livemem.jobs import describable, worker
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Describable, Description
 from livemem.jobs.job import Progress, Status
+from livemem.jobs.package import Package
 from livemem.jobs.worker import Work, Worked
 from livemem.process import Process
 from livemem.spaces import caps
@@ -78,7 +79,7 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     with caps.making_archive(process, space_id):
         request = taking.BackupRequest("export", requested_by=principal.name)
         taken = taking.take(process, space_id, request, deadline=deadline, wait=True, nested=True)
-        if taken.result == "unfinished":
+        if not taken.manifest.complete:
             return _answer(process, _queue(process, space_id, taken.manifest.job_id))
         return _answer(process, _make(process, taken.manifest, "export", deadline))
 
@@ -217,4 +218,4 @@ def listing(process: Process, _: Principal, space_id: str, __: int | None) -> It
     return sorted(((catalog.moment(state), state) for state in states if catalog.is_id(state)), reverse=True)
 
 
-DESCRIBABLE = Describable("export", described, listing)
+PACKAGE = Package(jobs={"export": Describable(described, listing)})

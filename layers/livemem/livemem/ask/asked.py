@@ -7,7 +7,7 @@ from livemem.ask import question as questions
 from livemem.ask.question import Question
 from livemem.errors import NotFound, ObjectUnreadable
 from livemem.jobs import describable
-from livemem.jobs.describable import Describable, Description
+from livemem.jobs.describable import Description
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys
@@ -81,6 +81,3 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     return replace(
         describable.of_job("question", question), space_id=space_id, name=name, subject=question.conversation_id
     )
-
-
-DESCRIBABLE = Describable("question", described, lambda process, _, space_id, __: places(process, space_id))

@@ -1,16 +1,18 @@
 """The part of questions in upkeep: restarts abandoned questions, and removes those that are kept no longer."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from livemem.ask import question
+from livemem.ask import asked, question
 from livemem.ask.question import Question
 from livemem.ask.sessions import Session
 from livemem.errors import InvalidName, LiveMemoryError
 from livemem.jobs import worker
-from livemem.jobs.maintainable import Maintainable, Space
+from livemem.jobs.describable import Describable
+from livemem.jobs.package import Package, Space
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces.due_index import Done, Due
@@ -19,24 +21,13 @@ from livemem.store.objects import DELETE_BATCH, Entry
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 64
-LAST_ROUND = timedelta(seconds=30)
-"""Time that must be left to look at further questions."""
-
 
 def start_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done:
     """Start the questions again whose worker may have died. Returns how many, by space. 1 GET each, and 1 DeleteObjects
     for those that have ended.
     """
-    started: dict[str, float] = {}
-    remaining = list(due)
-    while remaining and deadline - process.clock() > LAST_ROUND:
-        batch, remaining = remaining[:AT_ONCE], remaining[AT_ONCE:]
-        is_open = process.store.map(lambda entry: _start(process, entry), batch)
-        for entry in (one for one, begun in zip(batch, is_open, strict=True) if begun):
-            started[entry.space_id] = started.get(entry.space_id, 0) + 1
-        closed = [one for one, begun in zip(batch, is_open, strict=True) if begun is None]
-        due_index.settle(process, closed, [one for one in batch if one not in closed])
+    looks = due_index.look_at(process, due, deadline, lambda entry: _start(process, entry), at_rest=None)
+    started = Counter(entry.space_id for entry, begun in looks if begun)
     return {"questions_started": started} if started else {}
 
 
@@ -77,7 +68,8 @@ def _remove_old(process: Process, space_id: str) -> int:
     return len(doomed)
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
+    jobs={"question": Describable(asked.described, lambda process, _, space_id, __: asked.places(process, space_id))},
     maintain=maintain,
     due={"question": start_due},
     objects={

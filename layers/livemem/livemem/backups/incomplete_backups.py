@@ -14,7 +14,7 @@ from livemem.backups.manifest import Peeked
 from livemem.errors import PreconditionLost
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
-from livemem.jobs.describable import Describable, Description
+from livemem.jobs.describable import Description
 from livemem.process import Process
 from livemem.store import timing
 from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
@@ -76,6 +76,3 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
     """1 LIST per 1,000."""
     return ((catalog.moment(backup_id), backup_id) for backup_id in reversed(catalog.ids(process, space_id)))
-
-
-DESCRIBABLE = Describable("backup", described, listing)

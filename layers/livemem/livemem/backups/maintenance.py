@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from livemem import clock
 from livemem.backups import catalog, incomplete_backups
 from livemem.backups.manifest import Manifest, Peeked
-from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
+from livemem.jobs.describable import Describable
+from livemem.jobs.package import HealthProblem, Package, Space
 from livemem.process import Process
 from livemem.spaces.head import Meta
 
@@ -77,4 +78,8 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     return [HealthProblem(space.space_id, "backup_overdue", f"The space was not backed up {since}.")]
 
 
-MAINTAINABLE = Maintainable(maintain=maintain, problems=problems)
+PACKAGE = Package(
+    maintain=maintain,
+    problems=problems,
+    jobs={"backup": Describable(incomplete_backups.described, incomplete_backups.listing)},
+)

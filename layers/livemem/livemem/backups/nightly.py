@@ -172,7 +172,7 @@ def back_up(process: Process, payload: Mapping[str, Any], deadline: datetime) ->
     except NotFinished:
         return {"status": "failed"}
     by_night = not job_id or taken.manifest.trigger == "schedule"
-    follows = _retained(process, space_id, deadline) if by_night and taken.result != "unfinished" else {}
+    follows = _retained(process, space_id, deadline) if by_night and taken.manifest.complete else {}
     return _told(process, taken, began) | follows
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 
 from livemem import clock, limits
 from livemem.backups import catalog
@@ -69,7 +68,12 @@ class BackupOutcome:
     """The outcome: a backup that was `made`, the last one if the space is `unchanged` since, or an `unfinished` one."""
 
     manifest: Manifest
-    result: Literal["made", "unchanged", "unfinished"]
+    unchanged: bool = False
+
+    @property
+    def result(self) -> str:
+        """`made`, `unchanged` or `unfinished`."""
+        return "unchanged" if self.unchanged else "made" if self.manifest.complete else "unfinished"
 
 
 def order(process: Process, space_id: str, request: BackupRequest, *, deadline: datetime) -> BackupOutcome:
@@ -113,7 +117,7 @@ def take(
         finally:
             # A backup leaves nothing that the next holder of the lease must clear up. An unfinished one has released
             # it.
-            if taken is None or taken.result != "unfinished":
+            if taken is None or taken.manifest.complete:
                 lease.quietly_release(process, hold)
     # A put event that came meanwhile found the space busy.
     counter.start_if_possible(process, space_id)
@@ -142,14 +146,13 @@ def go_on(
         )
     except StillAtWork as error:
         raise Busy(error.detail) from error
-    counter.start_if_possible(process, space_id)
     return _taken(worked, backup_id)
 
 
 def _taken(worked: Worked[Manifest], backup_id: str) -> BackupOutcome:
     job = worked.job
     if job and worked.outcome in ("done", "unfinished"):
-        return BackupOutcome(job, "made" if job.complete else "unfinished")
+        return BackupOutcome(job)
     if job and job.error and worked.outcome == "failed":
         raise NotFinished(job.error.detail)
     # Another process removed it meanwhile, or continues it.
@@ -184,7 +187,7 @@ def _take(
     entries = contents(process, head.meta.space_id)
     last = _last_if_unchanged(process, head.meta.space_id, entries) if _may_skip(process, request) else None
     if last:
-        return BackupOutcome(_confirm(process, last, request, now), "unchanged")
+        return BackupOutcome(_confirm(process, last, request, now), unchanged=True)
     begun = _claim(process, head, request, now)
     work = Work(process, _Backups((head, entries)), begun, deadline, hold=hold, nested=nested)
     return _taken(worker.go_on(work, taken=True), begun.value.job_id)
@@ -207,6 +210,10 @@ class _Backups(Kind[Manifest]):
 
     def place(self, job: Manifest) -> lease.LeasePlace:
         return places.of_space(job.space_id)
+
+    def after(self, process: Process, space_id: str, _worked: Worked[Manifest]) -> None:
+        # A put event that came meanwhile found the space busy.
+        counter.start_if_possible(process, space_id)
 
     def step(self, work: Work[Manifest]) -> End:
         """Copy all objects, or continue: copy changed objects again, and remove copies of deleted ones."""

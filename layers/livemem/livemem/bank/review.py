@@ -36,7 +36,7 @@ def approve(process: Process, principal: Principal, space_id: str, run_id: str, 
     more (then a queued run makes another), Busy, PreconditionLost.
     """
     run = _ask(process, principal, space_id, run_id)
-    if run.result == "ok" and run.decided_by is not None and run.consolidation is not None:
+    if run.status == "done" and run.decided_by is not None and run.consolidation is not None:
         return history.read(process, space_id, run.consolidation)
     if run.step == "applying":
         raise Busy("The plan was approved already, and its change is being applied. Try again in a moment.")
@@ -63,14 +63,14 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
         limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
         reason = when(process.settings.redact_secrets, reason)
     run = _ask(process, principal, space_id, run_id)
-    if run.result == "refused":
+    if run.code == "refused":
         return run
     _check_waits(heads.load(process, space_id).meta, run, None)
     hold, head = direct.take(process, space_id, KIND)
     try:
         _check_waits(head.meta, run, None)
         now = clock.iso(process.clock())
-        decision = Decision(status="refused", message=reason, by=principal.name, at=now)
+        decision = Decision(code="refused", message=reason, by=principal.name, at=now)
         # Else the same notes, or the same bank, would start a run like the refused one.
         reason_of_pause = f"the plan of the run {run.job_id} was refused"
         pause = {"tidy_paused": True} if run.tidy else {"auto_paused": True, "pause_reason": reason_of_pause}

@@ -111,7 +111,7 @@ def needs_approval(meta: Meta, record: Record) -> bool:
 
 
 def _approval(record: Record) -> Decision:
-    return Decision(status="ok", by=record.approved_by, at=record.approved_at, consolidation=record.number)
+    return Decision(code="approved", by=record.approved_by, at=record.approved_at, consolidation=record.number)
 
 
 def _committed(process: Process, head: Head, record: Record) -> dict[str, object]:

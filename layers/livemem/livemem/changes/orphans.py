@@ -116,7 +116,7 @@ def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
     if run.status == "queued" and saved.age > timing.DELIVERED:
         if not ends:
             return "overdue"
-        run = runs.finish(process, saved, "error", error=recovery.NEVER_STARTED)
+        run = runs.finish(process, saved, "failed", error=recovery.NEVER_STARTED)
     if run.at_rest():
         cache.add(head.meta.uid, run_id)
         return "ended"

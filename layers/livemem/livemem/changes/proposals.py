@@ -21,7 +21,6 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Review
-from livemem.spaces.usage_counts import WAITS
 from livemem.store import stored
 from livemem.store.bucket import BANK_FILE, NOTE, REVIEW, SYNTHESIS_FILE
 from livemem.store.stored import Stored
@@ -103,7 +102,7 @@ def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> 
         # The head says that it waits.
         plan = None
     fields = {"metrics": plan.metrics} if plan else {}
-    return runs.finish(process, saved, WAITS, error=None, **fields)
+    return runs.finish(process, saved, "waiting", "awaiting_approval", error=None, **fields)
 
 
 def read(process: Process, meta: Meta, review: Review) -> Record | None:

@@ -1,6 +1,6 @@
 """Changes whose worker is gone, or was not alone: finished if committed, else cleared away.
 
-A run only ends as anything but `ok` after a check that no change bears its id. A process that ends a run on which
+A run only ends without a change after a check that no change bears its id. A process that ends a run on which
 another worker may still work first changes the head. So that worker can't commit a run any more that was reported as
 failed.
 """
@@ -12,8 +12,8 @@ from livemem.changes import commit, late_duplicates, proposals, records, reviews
 from livemem.changes.records import Record
 from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
 from livemem.jobs import run as runs
-from livemem.jobs.job import Failure
-from livemem.jobs.run import Result, Run
+from livemem.jobs.job import Failure, Status
+from livemem.jobs.run import Run, RunCode
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -76,11 +76,13 @@ def _committed(process: Process, space_id: str, run_id: str, head: Head) -> Reco
 
 def succeed(process: Process, saved: Stored[Run], record: Record) -> Run:
     """End the run as the one that made this change."""
-    return runs.finish(process, saved, "ok", consolidation=record.number, metrics=record.metrics, error=None)
+    return runs.finish(process, saved, "done", consolidation=record.number, metrics=record.metrics, error=None)
 
 
-def end(process: Process, saved: Stored[Run], result: Result, *, alone: bool, **changes: object) -> Run:
-    """End the run as anything but `ok`, unless it is committed. Returns the run as it is then.
+def end(
+    process: Process, saved: Stored[Run], status: Status, code: RunCode | None = None, *, alone: bool, **changes: object
+) -> Run:
+    """End the run without a change, unless it is committed. Returns the run as it is then.
 
     Not `alone`: another worker of the run took it before, and may still be at work. Raises NotFound if the space is
     gone.
@@ -101,7 +103,7 @@ def end(process: Process, saved: Stored[Run], result: Result, *, alone: bool, **
                 heads.swap(process, head)
             except PreconditionLost:
                 continue
-        return runs.finish(process, saved, result, **changes)
+        return runs.finish(process, saved, status, code, **changes)
     raise PreconditionLost("The space was changed too often at the same time. Try again.")
 
 
@@ -137,7 +139,7 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
             ended = proposals.wait(process, unended)
         else:
             problem = DIED if unended.value.status == "running" else OVERTAKEN
-            ended = runs.finish(process, unended, "error", error=problem)
+            ended = runs.finish(process, unended, "failed", error=problem)
         if ended.at_rest():
             return head
     raise PreconditionLost("The run was changed too often at the same time. Try again.")

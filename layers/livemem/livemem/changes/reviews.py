@@ -23,7 +23,7 @@ LOST = "Its plan is missing. Its notes are live."
 
 def supersede(process: Process, head: Head, message: str) -> Head:
     """Give up the plan that waits, if there is one. Its notes stay live. Raises PreconditionLost."""
-    return decide(process, head, Decision(status="superseded", message=message, at=clock.iso(process.clock())))
+    return decide(process, head, Decision(code="superseded", message=message, at=clock.iso(process.clock())))
 
 
 def decide(process: Process, head: Head, decision: Decision, **changes: object) -> Head:
@@ -63,9 +63,15 @@ def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: o
     process.store.delete(REVIEW.key(meta.space_id, run_id))
 
 
+def outcome(decision: Decision) -> dict[str, object]:
+    """The fields of a run whose plan was decided so."""
+    code = decision.code
+    return runs.with_status("done") if code == "approved" else runs.with_status("cancelled", code)
+
+
 def _ended(process: Process, run: Run, decision: Decision) -> dict[str, object]:
     return {
-        **runs.with_result(decision.status),
+        **outcome(decision),
         "ended_at": run.ended_at or clock.iso_millis(process.clock()),
         "message": decision.message,
         "error": None,

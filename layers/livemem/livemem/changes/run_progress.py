@@ -13,7 +13,7 @@ from livemem.access.principal import Principal
 from livemem.changes import recovery, reviews
 from livemem.errors import NotFound
 from livemem.jobs import run as runs
-from livemem.jobs.describable import Describable, Description, of_job
+from livemem.jobs.describable import Description, of_job
 from livemem.jobs.job import Failure
 from livemem.jobs.run import Run
 from livemem.process import Process
@@ -26,7 +26,7 @@ from livemem.store.bucket import RUN
 from livemem.store.stored import Stored
 from livemem.store.timeline import Timeline
 
-APPLYING = {"status": "running", "result": None, "step": "applying"}
+APPLYING = {"status": "running", "code": None, "step": "applying"}
 LAST_MOMENT = 2**48 - 1
 """The last moment of an ULID, in milliseconds since 1970."""
 
@@ -110,23 +110,23 @@ def _as_it_stands(process: Process, head: Head, saved: Stored[Run]) -> Run:
         return run
     record = recovery.made_by(process, head, run)
     if record:
-        return run.changed({**runs.with_result("ok"), "consolidation": record.number, "metrics": record.metrics})
+        return run.changed({**runs.with_status("done"), "consolidation": record.number, "metrics": record.metrics})
     if run.at_rest():
         # The run came with the backup or space that this one was made of, but its plan did not.
-        return run.changed({**runs.with_result("superseded"), "message": reviews.LOST})
+        return run.changed({**runs.with_status("cancelled", "superseded"), "message": reviews.LOST})
     return _ended(run, recovery.DIED)
 
 
 def _as_decided(head: Head, run: Run, review: Review) -> Run:
     """The derived state of a run whose plan waits, or was decided just now."""
     if not review.decision:
-        return run.changed(runs.with_result("awaiting_approval"))
+        return run.changed(runs.with_status("waiting", "awaiting_approval"))
     if head.meta.committed_run:
         return run.changed(APPLYING)
     decided = review.decision
     return run.changed(
         {
-            **runs.with_result(decided.status),
+            **reviews.outcome(decided),
             "message": decided.message,
             "consolidation": decided.consolidation,
             "decided_by": decided.by,
@@ -136,7 +136,7 @@ def _as_decided(head: Head, run: Run, review: Review) -> Run:
 
 
 def _ended(run: Run, problem: Failure) -> Run:
-    return run.changed({**runs.with_result("error"), "error": problem})
+    return run.changed({**runs.with_status("failed"), "error": problem})
 
 
 def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
@@ -146,15 +146,5 @@ def described(process: Process, _: Principal, space_id: str, name: str) -> Descr
         of_job("consolidation", run),
         subject=run.agent,
         usage=run.usage + run.asking,
-        error=_error(run),
         ended_at=run.ended_at if run.at_rest() else None,
     )
-
-
-def _error(run: Run) -> Failure | None:
-    if run.result == "busy":
-        return Failure(code="busy", detail=run.message or "Another run or a correction held the space.")
-    return run.error
-
-
-DESCRIBABLE = Describable("consolidation", described, listing)

@@ -22,9 +22,9 @@ from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
 from livemem.jobs import budget, counter, lease, places
 from livemem.jobs import run as runs
-from livemem.jobs.job import Failure
+from livemem.jobs.job import Failure, Status
 from livemem.jobs.lease import Hold, LeaseTaken
-from livemem.jobs.run import Result, Run
+from livemem.jobs.run import Run, RunCode
 from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -71,7 +71,11 @@ def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datet
         # A run with the status "running" had an earlier worker, which has lost the space since.
         with suppress(NotFound):
             alone = saved.value.status == "queued"
-            return _if_ended(recovery.end(process, saved, "busy", alone=alone, message=error.detail))
+            return _if_ended(
+                recovery.end(
+                    process, saved, "failed", "busy", alone=alone, error=Failure(code="busy", detail=error.detail)
+                )
+            )
         return None
     return _work_under_lease(process, space_id, saved, hold, deadline)
 
@@ -113,7 +117,7 @@ def _work_under_lease(
         lease.back_off(process, hold, failed, wait)
         return ended
     lease.release(process, hold)
-    if ended.result == "ok":
+    if ended.state == "done":
         # Without this the next search is slower, and queues the indexer itself.
         with suppress(StoreUnavailable):
             process.enqueue("indexer", {"space_id": space_id})
@@ -132,23 +136,24 @@ def _end(process: Process, space_id: str, saved: Stored[Run], hold: Hold, deadli
     """The run as it ended, and the code of the failure after which automatic runs wait."""
     taken_over = saved.value.status == "running"
     work = _Work(process, space_id, saved, hold, deadline)
-    result: Result
+    status: Status = "failed"
+    code: RunCode | None = None
     changes: dict[str, Any]
     failed = None
     try:
         return work.carry_out(), None
     except NothingToDo as reason:
-        result, changes = "nothing_to_do", {"message": str(reason), "metrics": reason.metrics}
+        status, code, changes = "done", "nothing_to_do", {"message": str(reason), "metrics": reason.metrics}
     except LeaseLost:
         # The worker that has the space now ends this run, or continues it.
         raise StillAtWork("Another worker has the space now.") from None
     except CommitLost as reason:
-        result, changes = "error", {"error": Failure(code="space_changed", detail=str(reason))}
+        changes = {"error": Failure(code="space_changed", detail=str(reason))}
     except RunError as error:
-        result, failed = "error", error.code
+        failed = error.code
         changes = {"error": Failure(code=error.code, detail=error.detail), "metrics": asking.metrics_of(error)}
-    ended = recovery.end(process, work.saved, result, alone=not taken_over, **changes)
-    return ended, failed if ended.result == "error" else None
+    ended = recovery.end(process, work.saved, status, code, alone=not taken_over, **changes)
+    return ended, failed if ended.state == "failed" else None
 
 
 @dataclass

@@ -40,16 +40,17 @@ def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetim
     """
     if head.meta.committed_run:
         # The notes of the committed run may still be live. The plan would show them a second time.
-        return runs.finish(process, saved, "busy", message="A change of this space is being applied. Try again.")
+        problem = Failure(code="busy", detail="A change of this space is being applied. Try again.")
+        return runs.finish(process, saved, "failed", "busy", error=problem)
     work = _Work(process, head, saved, deadline)
     try:
         record = work.tidied() if saved.value.tidy else work.folded()
     except NothingToDo as reason:
-        return runs.finish(process, work.saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
+        return runs.finish(process, work.saved, "done", "nothing_to_do", message=str(reason), metrics=reason.metrics)
     except (RunError, NotFound, Conflict, ObjectUnreadable) as error:
         # The last three: the change whose notes are wanted, or one after it, was lost or damaged since the order.
         problem = Failure(code=error.code, detail=error.detail)
-        return runs.finish(process, work.saved, "error", error=problem, metrics=_metrics(error))
+        return runs.finish(process, work.saved, "failed", error=problem, metrics=_metrics(error))
     synthesis = record.synthesis and record.synthesis.after
     plan = {
         "changes": diffs.changes(record),
@@ -61,7 +62,7 @@ def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetim
         "removed": [line.model_dump() for line in record.removed],
         "sources": [source.note_id for source in record.notes],
     }
-    return runs.finish(process, work.saved, "ok", plan=plan, metrics=record.metrics, model=record.model)
+    return runs.finish(process, work.saved, "done", plan=plan, metrics=record.metrics, model=record.model)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Literal
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, levels, removal, summary_versions, update
+from livemem.conversations import due, levels, removal, summaries_job, summary_versions, update
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
 from livemem.conversations.capture import BlockCapture
 from livemem.conversations.conversation import Conversation
@@ -21,7 +21,8 @@ from livemem.conversations.turn import ToolResult, Turn
 from livemem.conversations.user_signals import UserSignals
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease, places, worker
-from livemem.jobs.maintainable import Maintainable, Space
+from livemem.jobs.describable import Describable
+from livemem.jobs.package import Package, Space
 from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
@@ -47,13 +48,10 @@ from livemem.store.bucket import (
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 64
 SHARE = timedelta(seconds=15)
 """Time for the look at one conversation."""
 AGAIN_AFTER = timedelta(hours=1)
 """After which the sweep looks again at a conversation that took too long, or could not be read."""
-LAST_ROUND = timedelta(seconds=30)
-"""Time that must be left to look at further conversations."""
 
 
 def start_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done:
@@ -61,16 +59,10 @@ def start_due(process: Process, due: Sequence[Due], deadline: datetime) -> Done:
 
     One look at each conversation, and 1 DeleteObjects for the entries of those in which nothing is due any more.
     """
-    started: dict[str, float] = {}
-    rest = _in_turn(due)
-    while rest and deadline - process.clock() > LAST_ROUND:
-        batch, rest = rest[:AT_ONCE], rest[AT_ONCE:]
-        looks = process.store.map(lambda item: _start(process, deadline, item), batch)
-        for one, look in zip(batch, looks, strict=True):
-            if look == "started":
-                started[one.space_id] = started.get(one.space_id, 0) + 1
-        at_rest = [item for item, current in zip(batch, looks, strict=True) if current == "at_rest"]
-        due_index.settle(process, at_rest, [item for item in batch if item not in at_rest])
+    looks = due_index.look_at(
+        process, _in_turn(due), deadline, lambda item: _start(process, deadline, item), at_rest="at_rest"
+    )
+    started = Counter(item.space_id for item, look in looks if look == "started")
     return {"conversations_started": started} if started else {}
 
 
@@ -224,7 +216,8 @@ def _remove(process: Process, space_id: str, conversation_id: str, number: int) 
     process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
+    jobs={"summaries": Describable(summaries_job.described)},
     maintain=maintain,
     due={"conversation": start_due},
     objects={

@@ -14,12 +14,13 @@ from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing, SummaryVersion
 from livemem.errors import InvalidRequest
 from livemem.jobs import worker
+from livemem.jobs.job import Status as JobStatus
 from livemem.jobs.worker import Worked
 from livemem.process import Process
 from livemem.store import keys
 from livemem.store.capability_check import require_conditional_writes
 
-Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"]
+Status = Literal["planned", "nothing_to_do", JobStatus]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from livemem.conversations.summary_versions import VersionNumber
 from livemem.errors import NotFound, ObjectUnreadable
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
-from livemem.jobs.describable import Describable, Description
+from livemem.jobs.describable import Description
 from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.store import keys, stored
@@ -162,6 +162,3 @@ def listing(process: Process, space_id: str, conversation_id: str) -> Iterable[t
     entries = process.store.scan(SUMMARIES_JOB.prefix(space_id, conversation_id))
     ids = describable.by_moment(parsed for entry in entries if (parsed := SUMMARIES_JOB.last(entry.key)))
     return ((moment, name(conversation_id, job_id)) for moment, job_id in ids)
-
-
-DESCRIBABLE = Describable("summaries", described)

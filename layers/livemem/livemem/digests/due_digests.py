@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from cachetools import LRUCache
 
@@ -13,14 +13,12 @@ from livemem.jobs import worker
 from livemem.process import Process, Timer
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
+from livemem.spaces.due_index import Due
 from livemem.store import keys
 from livemem.store.capability_check import require_conditional_writes
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 64
-LAST_ROUND = timedelta(seconds=30)
-"""Time that must be left to look at further spaces."""
 MOST_KNOWN = 10_000
 AT_REST = ""
 """In place of a slot: no message waits."""
@@ -32,15 +30,11 @@ def start_due(process: Process, deadline: datetime) -> dict[str, str]:
     1 LIST per 1,000 entries of the due index. For each space with messages 2 GETs, and 1 GET and 1 LIST if no digest is
     open. 1 DeleteObjects for the spaces without messages.
     """
-    remaining = due_index.due_now(process).get("room", [])
-    queued: dict[str, str] = {}
-    while remaining and deadline - process.clock() > LAST_ROUND:
-        batch, remaining = remaining[:AT_ONCE], remaining[AT_ONCE:]
-        looks = process.store.map(lambda due: _start(process, due.space_id), batch)
-        queued |= {due.space_id: look for due, look in zip(batch, looks, strict=True) if look}
-        at_rest = [due for due, look in zip(batch, looks, strict=True) if look == AT_REST]
-        due_index.settle(process, at_rest, [due for due in batch if due not in at_rest])
-    return queued
+    rooms = due_index.due_now(process).get("room", [])
+    looks: list[tuple[Due, str | None]] = due_index.look_at(
+        process, rooms, deadline, lambda due: _start(process, due.space_id), at_rest=AT_REST
+    )
+    return {due.space_id: slot for due, slot in looks if slot}
 
 
 def _start(process: Process, space_id: str) -> str | None:
@@ -81,12 +75,9 @@ def longest_wait(process: Process, deadline: datetime) -> float:
 
     1 LIST per 1,000 entries of the due index, 1 LIST for each space with messages, 2 LISTs and some GETs if any wait.
     """
-    remaining = due_index.due_now(process).get("room", [])
-    longest = 0.0
-    while remaining and deadline - process.clock() > LAST_ROUND:
-        batch, remaining = remaining[:AT_ONCE], remaining[AT_ONCE:]
-        longest = max([longest, *process.store.map(lambda due: _waits(process, due.space_id), batch)])
-    return round(longest, 2)
+    rooms = due_index.due_now(process).get("room", [])
+    looks = due_index.look_at(process, rooms, deadline, lambda due: _waits(process, due.space_id), at_rest=-1.0)
+    return round(max((hours for _, hours in looks), default=0.0), 2)
 
 
 def _waits(process: Process, space_id: str) -> float:

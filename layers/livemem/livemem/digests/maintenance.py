@@ -6,7 +6,8 @@ from datetime import timedelta
 from livemem.digests import current_digest, digest_times, reading
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
-from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
+from livemem.jobs.describable import Describable
+from livemem.jobs.package import HealthProblem, Package, Space
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.store import keys
@@ -109,7 +110,8 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
     return [HealthProblem(space.space_id, "digest_chunks_dead", detail)]
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
+    jobs={"digest": Describable(reading.described, reading.listing)},
     maintain=maintain,
     problems=problems,
     objects={

@@ -11,7 +11,7 @@ from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone
 from livemem.digests.digest_progress import ChunkProgress
 from livemem.errors import InvalidName, NotFound
-from livemem.jobs.describable import Describable, Description
+from livemem.jobs.describable import Description
 from livemem.jobs.job import Failure, Progress, Status
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -187,6 +187,3 @@ def _moment(slot: str) -> int | None:
         return int(keys.slot_moment(slot).timestamp()) * 1_000
     except InvalidName:
         return None
-
-
-DESCRIBABLE = Describable("digest", described, listing)

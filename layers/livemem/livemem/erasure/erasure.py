@@ -236,7 +236,7 @@ def _begin(
 
 def _begun(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
     """The head's fields from then on. A plan that waits may quote erased words, so nobody may approve it any more."""
-    given_up = Decision(status="superseded", message=reviews.ERASED)
+    given_up = Decision(code="superseded", message=reviews.ERASED)
     return {**_at_work(meta, head, erasure_id), **meta.decided(given_up)}
 
 
@@ -319,9 +319,7 @@ def _wanted(receipt: Receipt) -> ErasureTarget:
     return ErasureTarget(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids), frozenset(receipt.turns))
 
 
-def carry_out(
-    process: Process, kind: Kind[Receipt], space_id: str, erasure_id: str, deadline: datetime
-) -> Worked[Receipt]:
+def carry_out(process: Process, space_id: str, erasure_id: str, deadline: datetime) -> Worked[Receipt]:
     """Continue an erasure in an invocation of its own, or look once more at one that was watched.
 
     Raises StillAtWork, Busy, PreconditionLost, StoreUnavailable, ObjectUnreadable, so that it is tried again.
@@ -334,16 +332,11 @@ def carry_out(
             receipts.forget(process, space_id, erasure_id)
             return Worked("gone")
         if result.value.ended():
-            return _go_on_after_end(Work(process, kind, result, deadline))
-        worked = worker.work(process, kind, space_id, erasure_id, deadline, by_hand=True, current=result)
+            return _go_on_after_end(Work(process, KIND, result, deadline))
+        return worker.work(process, KIND, space_id, erasure_id, deadline, by_hand=True, current=result)
     except NotFound:
         # The space was deleted meanwhile, which it can't be while an erasure is under way.
         return Worked("gone")
-    # A put event that came meanwhile found the space busy.
-    counter.start_if_possible(process, space_id)
-    if worked.result == "overtaken" and worked.job and not worked.job.ended():
-        raise StillAtWork("Another worker continues the erasure.")
-    return worked
 
 
 def _go_on_after_end(work: Work[Receipt]) -> Worked[Receipt]:
@@ -424,6 +417,12 @@ class _Erasures(Kind[Receipt]):
             raise NotFound("erasure", receipt.job_id)
         _fence(process, head)
         return _erase(work)
+
+    def after(self, process: Process, space_id: str, worked: Worked[Receipt]) -> None:
+        # A put event that came meanwhile found the space busy.
+        counter.start_if_possible(process, space_id)
+        if worked.result == "overtaken" and worked.job and not worked.job.ended():
+            raise StillAtWork("Another worker continues the erasure.")
 
     def on_end(self, work: Work[Receipt]) -> None:
         """Let the space be watched from now on: 1 GET, 1 PUT."""

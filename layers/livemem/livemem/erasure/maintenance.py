@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from livemem.erasure import receipts
 from livemem.jobs import worker
-from livemem.jobs.maintainable import MORE_WORK, Maintainable, Space
+from livemem.jobs.describable import Describable
+from livemem.jobs.package import MORE_WORK, Package, Space
 from livemem.jobs.receipt import Receipt
 from livemem.process import Process
 from livemem.spaces import due_index
@@ -24,7 +25,8 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {MORE_WORK: 1}
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
+    jobs={"erasure": Describable(receipts.described, receipts.listing)},
     maintain=maintain,
     objects={
         ERASURE: Receipt.from_bytes,

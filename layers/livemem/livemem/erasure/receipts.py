@@ -14,7 +14,7 @@ from livemem.access.principal import Principal
 from livemem.errors import NotFound
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
-from livemem.jobs.describable import Describable, Description
+from livemem.jobs.describable import Description
 from livemem.jobs.receipt import Receipt
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -142,6 +142,3 @@ def listing(process: Process, caller: Principal, space_id: str, _: int | None) -
         return []
     ids = (ERASURE.last(entry.key) for entry in process.store.scan(ERASURE.prefix(space_id)))
     return describable.by_moment(item for item in ids if item)
-
-
-DESCRIBABLE = Describable("erasure", described, listing)

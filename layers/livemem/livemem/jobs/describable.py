@@ -28,7 +28,7 @@ KindName = Literal[
     "import",
     "erasure",
 ]
-"""All kinds of jobs. upkeep/job_lookup.py names the package of each kind."""
+"""All kinds of jobs. Each is among the `jobs` of one package (jobs/package.py)."""
 KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
 
 
@@ -65,14 +65,13 @@ class Description:
 
 @dataclass(frozen=True)
 class Describable:
-    """What a package offers of a kind of jobs.
+    """What a package offers of each of its kinds of jobs.
 
     `find` describes the job of a space by its name, as the kind's own route shows it to this caller. It raises NotFound
     and InvalidName. `listing` returns the names of a living space's jobs with their moments in milliseconds since 1970,
     the newest first: a few LIST. If it is given a moment, it may leave out newer jobs.
     """
 
-    kind: KindName
     find: Callable[[Process, Principal, str, str], Description]
     listing: Callable[[Process, Principal, str, int | None], Iterable[tuple[int, str]]] | None = None
 

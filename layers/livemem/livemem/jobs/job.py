@@ -20,7 +20,8 @@ from livemem.store import stored, timing
 from livemem.store.stored import Read, Revised, Stored
 from livemem.store.stored_documents import Count, Line, Moment, Seconds
 
-Status = Literal["queued", "running", "done", "failed", "cancelled"]
+Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+"""`queued`: its next worker is called, or comes after the wait for a failure. `waiting`: it waits for a person."""
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
 TRIES = 20
 SILENT = BACKOFF_LONGEST + timing.SWEEPS + timing.SWEEPING + timing.DELIVERED + timing.DEAD_AFTER

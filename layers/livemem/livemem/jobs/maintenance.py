@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from livemem import clock
 from livemem.jobs import budget, counter, run_retention, tidy_due
-from livemem.jobs.maintainable import MORE_WORK, OLDEST, HealthProblem, Maintainable, Space
+from livemem.jobs.package import MORE_WORK, OLDEST, HealthProblem, Package, Space
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import due_index
@@ -60,7 +60,7 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     return causes
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
     maintain=maintain,
     problems=problems,
     objects={

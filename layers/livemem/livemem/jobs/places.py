@@ -1,18 +1,10 @@
 """The keys of leases, and how the bucket shows that the work of a holder has ended."""
 
-from pydantic import BaseModel
-
-from livemem.jobs.job import ENDED
 from livemem.jobs.lease import Lease, LeasePlace
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces.usage_counts import RunTold
 from livemem.store.bucket import DIGEST_CLAIM, LEASE, RUN, SEARCH_LEASE, SESSION_CLAIM, SUMMARIES_CLAIM
-
-
-class _Run(BaseModel, defer_build=True):
-    """The one field of a run (jobs/run.py) that this module reads."""
-
-    status: str
 
 
 def of_space(space_id: str) -> LeasePlace:
@@ -47,7 +39,7 @@ def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
     """Whether the run has ended: no worker works on it any more."""
     document = process.store.get(RUN.key(space_id, run_id))
     try:
-        return bool(document and _Run.model_validate_json(document.body).status in ENDED)
+        return bool(document and RunTold.from_bytes(document.body).at_rest())
     except ValueError:
         return False
 

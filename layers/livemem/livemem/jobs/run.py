@@ -5,46 +5,32 @@ may).
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
 from livemem.jobs import job as jobs
-from livemem.jobs.job import ENDED, Job
-from livemem.jobs.job import Status as JobStatus
+from livemem.jobs.job import Job, Status
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import unreadable, usage_counts
-from livemem.spaces.usage_counts import WAITS
 from livemem.store.bucket import RUN
 from livemem.store.stored import Read, Stored
 from livemem.store.stored_documents import Count, Line, Moment, Number, Position
 
-Result = Literal["ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"]
-State = Literal["queued", "running", Result]
-"""The state of a run, as the API shows it."""
-STATUS: Mapping[Result, JobStatus] = {
-    "ok": "done",
-    "nothing_to_do": "done",
-    "awaiting_approval": "done",
-    "busy": "failed",
-    "error": "failed",
-    "refused": "cancelled",
-    "superseded": "cancelled",
-}
+RunCode = Literal["nothing_to_do", "busy", "awaiting_approval", "refused", "superseded"]
+"""Why a run has its status, where that alone does not say it."""
 Trigger = Literal["api", "threshold", "sweep", "gc"]
 BY_HAND: tuple[Trigger, ...] = ("api", "gc")
 """Triggers of runs that a user ordered. They work in spaces without automatic consolidation too."""
 
 
 class Run(Job):
-    """`_runs/{job_id}.json`. It ends with its `result`. A run whose plan waits for a person has not ended, but is at
-    rest.
-    """
+    """`_runs/{job_id}.json`. A run whose plan waits for a person is `waiting`: it has not ended, but is at rest."""
 
     kind: Line = "consolidation"
     uid: Line
-    result: Result | None = None
+    code: RunCode | None = None
     step: str | None = None
     """While the run is at work: `asking` or `applying`."""
     trigger: Trigger
@@ -75,24 +61,25 @@ class Run(Job):
     came: bool = False
     """Whether the run came with a space that was restored or imported. Its usage counts where it ran."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_result(cls, document: Any) -> Any:
+        return usage_counts.without_result(document)
+
     @model_validator(mode="after")
-    def _has_a_result_if_at_rest(self) -> Self:
-        if self.at_rest() != (self.result is not None):
-            raise ValueError(f"a run is {self.status!r} with the result {self.result!r}")
+    def _waits_for_approval_alone(self) -> Self:
+        if (self.status == "waiting") != (self.code == "awaiting_approval"):
+            raise ValueError(f"a run is {self.status!r} with the code {self.code!r}")
         return self
 
     @property
-    def state(self) -> State:
-        """The state of the run, as the API shows it."""
-        return self.result or cast(State, self.status)
-
-    def ended(self) -> bool:
-        """Whether the run has ended: nothing more happens to it."""
-        return self.at_rest() and self.result != WAITS
+    def state(self) -> str:
+        """Its code, or without one its status."""
+        return self.code or self.status
 
     def at_rest(self) -> bool:
         """Whether no worker works on the run: it has ended, or its plan waits for a person."""
-        return self.status in ENDED
+        return self.status not in ("queued", "running")
 
     def by_hand(self) -> bool:
         """Whether a user ordered it."""
@@ -107,14 +94,9 @@ class Run(Job):
         return after.model_copy(update={"usage": after.usage + last_call, "asking": Usage()})
 
 
-def with_result(result: Result) -> dict[str, Any]:
-    """The fields of a run with this result."""
-    return {"status": STATUS[result], "result": result, "step": None}
-
-
-def create(process: Process, run: Run) -> Stored[Run]:
-    """Write a new run: 1 PUT."""
-    return jobs.create(process, RUN.key(run.space_id, run.job_id), run)
+def with_status(status: Status, code: RunCode | None = None) -> dict[str, Any]:
+    """The fields of a run that has come to rest."""
+    return {"status": status, "code": code, "step": None}
 
 
 def find(process: Process, space_id: str, run_id: str, missing: list[str] | None = None) -> Stored[Run] | None:
@@ -132,18 +114,18 @@ def change(process: Process, saved: Stored[Run], **changes: object) -> Stored[Ru
     If the write brings the run to rest, its usage is counted (spaces/usage_counts.py).
     """
     written = jobs.change(process, saved, **changes)
-    usage_counts.come_to_rest(process, written.value.space_id, written.value, saved.value.result)
+    usage_counts.come_to_rest(process, written.value.space_id, written.value, saved.value.status)
     return written
 
 
-def finish(process: Process, saved: Stored[Run], result: Result, **changes: object) -> Run:
+def finish(process: Process, saved: Stored[Run], status: Status, code: RunCode | None = None, **changes: object) -> Run:
     """Write the run's end, count its usage, and return the run as it is then.
 
-    A run that is gone or has ended stays as it is. So does one that another worker has taken, except for `ok`: the
-    change of the run is committed then, and that holds for every worker.
+    A run that is gone or has ended stays as it is. So does one that another worker has taken, except for `done`
+    without a code: the change of the run is committed then, and that holds for every worker.
     """
-    end = with_result(result) | changes
-    ended = jobs.finish(process, saved, read=_read(process), anyway=lambda _: result == "ok", **end)
+    end = with_status(status, code) | changes
+    ended = jobs.finish(process, saved, read=_read(process), anyway=lambda _: status == "done" and not code, **end)
     stands = (ended or saved).value
-    usage_counts.come_to_rest(process, stands.space_id, stands, saved.value.result)
+    usage_counts.come_to_rest(process, stands.space_id, stands, saved.value.status)
     return stands

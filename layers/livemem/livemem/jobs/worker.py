@@ -191,6 +191,9 @@ class Kind(ABC, Generic[J]):
     def on_end(self, _work: Work[J]) -> None:
         """Give back what the job had until its end."""
 
+    def after(self, _process: Process, _space_id: str, _worked: Worked[J]) -> None:
+        """What follows when a worker has done its part, and its lease is free again."""
+
     def look_again(self, _work: Work[J], _after: timedelta) -> None:
         """Ask the sweep to look at the job after a time. It is called before the job is taken, left to another
         invocation, or waits.
@@ -275,19 +278,26 @@ def work(
     if not current or current.value.ended():
         return Worked("ended" if current else "gone", current)
     task = Work(process, kind, current, deadline, delivery, brief, nested)
+    worked = _worked(task, by_hand=by_hand, wait=wait)
+    kind.after(process, space_id, worked)
+    return worked
+
+
+def _worked(task: Work[J], *, by_hand: bool, wait: Wait | None) -> Worked[J]:
+    process, kind, job = task.process, task.kind, task.job
     try:
         with _leased(task, by_hand=by_hand, wait=wait) as at_once:
-            newer = current if at_once else kind.find(process, space_id, job_id, subject=subject)
+            newer = task.stored if at_once else kind.find(process, job.space_id, job.job_id, subject=job.subject)
             if not newer or newer.value.ended():
                 return Worked("ended" if newer else "gone", newer)
             task.stored = newer
             return go_on(task)
     except LeaseTaken as taken:
         # While another job is at work no other invocation comes for this one.
-        beside = taken.lease.kind != "backoff" and taken.lease.owner != job_id
-        if by_hand or beside or taken.fails(delivery):
+        beside = taken.lease.kind != "backoff" and taken.lease.owner != job.job_id
+        if by_hand or beside or taken.fails(task.delivery):
             raise StillAtWork(taken.detail) from taken
-        return Worked("busy", current, taken.lease.owner)
+        return Worked("busy", task.stored, taken.lease.owner)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import Maintainable, Space
+from livemem.jobs.package import Package, Space
 from livemem.memories import memory_expiry
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
@@ -52,7 +52,7 @@ def _maintain(process: Process, space_id: str, kind: MemoryKind) -> tuple[int, i
     return memory_expiry.delete_expired(process, space_id, kind), len(numbers) - len(remaining)
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
     maintain=maintain,
     due={"memory": memory_expiry.delete_due},
     objects={

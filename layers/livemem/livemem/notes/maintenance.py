@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import Maintainable, Space
+from livemem.jobs.package import Package, Space
 from livemem.notes import idempotency
 from livemem.notes.idempotency import KeyedNote
 from livemem.process import Process
@@ -17,7 +17,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {"expired_keys": dropped} if dropped else {}
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
     maintain=maintain,
     objects={
         IDEMPOTENCY: KeyedNote.from_bytes,

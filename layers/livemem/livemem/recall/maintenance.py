@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from livemem.errors import StoreUnavailable
-from livemem.jobs.maintainable import Maintainable, Space
+from livemem.jobs.package import Package, Space
 from livemem.process import Process
 from livemem.store.bucket import SEARCH_ORDER, SEARCH_SNAPSHOT
 
@@ -27,4 +27,4 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return {"reindexed": 1}
 
 
-MAINTAINABLE = Maintainable(maintain=maintain)
+PACKAGE = Package(maintain=maintain)

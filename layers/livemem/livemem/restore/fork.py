@@ -93,7 +93,7 @@ def _backup(process: Process, provisioning: ProvisioningState, deadline: datetim
     taken = taking.go_on(
         process, provisioning.space_id, provisioning.backup_id, deadline=deadline, wait=True, nested=True
     )
-    return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
+    return taken.manifest.complete and deadline - process.clock() >= restore.MARGIN
 
 
 def _provision_then(process: Process, source: SourceBackup, then: EarlierSpace, deadline: datetime) -> Provisioned:

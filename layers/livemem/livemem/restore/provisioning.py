@@ -7,7 +7,7 @@ from livemem import clock
 from livemem.errors import LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.jobs import job as jobs
 from livemem.jobs import worker
-from livemem.jobs.maintainable import MORE_WORK
+from livemem.jobs.package import MORE_WORK
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.process import Process
 from livemem.restore import fork, importing, new_space, provisioning_job, restore
@@ -16,7 +16,6 @@ from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.store.bucket import HEAD
-from livemem.store.stored import Stored
 
 LASTS = timedelta(days=1)
 """The age at which an unfinished job is given up."""
@@ -51,6 +50,17 @@ class _Provisionings(Kind[ProvisioningJob]):
         provisioned = WAYS[self.name](work.process, head, work.deadline)
         return End(changes={"meta": new_space.activated(work.process, head, provisioned)})
 
+    def after(self, process: Process, space_id: str, worked: Worked[ProvisioningJob]) -> None:
+        """Clean up after a job that this worker ended: remove the upload, or after a failure the objects."""
+        ended = worked.stored
+        # Another worker ended the job, perhaps long ago. By now another space may have the id.
+        if worked.result == "ended" and ended and not ended.seen_at:
+            heads.forget(process, space_id)
+            if ended.value.status == "failed":
+                new_space.clear(process, space_id)
+            else:
+                importing.end(process, ended.value.provisioning)
+
     def on_failure(self, _work: Work[ProvisioningJob], error: LiveMemoryError) -> Mapping[str, object]:
         if self._raised is not None:
             self._raised.append(error)
@@ -71,7 +81,8 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
     raised: list[LiveMemoryError] = []
     kind = _Provisionings(claimed.value.kind, raised)
     try:
-        worked = _after(process, worker.go_on(Work(process, kind, claimed, deadline), taken=True))
+        worked = worker.go_on(Work(process, kind, claimed, deadline), taken=True)
+        kind.after(process, claimed.value.space_id, worked)
     except StoreUnavailable:
         # The last swap may have happened all the same. Only a read shows it.
         worked = Worked("ended", kind.find(process, claimed.value.space_id, claimed.value.job_id))
@@ -86,32 +97,6 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
     raise PreconditionLost("Another worker provisions this space, or has given it up.")
 
 
-def carry_out(
-    process: Process,
-    kind: Kind[ProvisioningJob],
-    space_id: str,
-    job_id: str,
-    deadline: datetime,
-    *,
-    current: Stored[ProvisioningJob] | None = None,
-) -> Worked[ProvisioningJob]:
-    """Carry the job out in an invocation: the requests and errors of `worker.work`."""
-    return _after(process, worker.work(process, kind, space_id, job_id, deadline, current=current))
-
-
-def _after(process: Process, worked: Worked[ProvisioningJob]) -> Worked[ProvisioningJob]:
-    """Clean up after a job that this worker ended: remove the upload, or after a failure the objects."""
-    ended = worked.stored
-    # Another worker ended the job, perhaps long ago. By now another space may have the id.
-    if worked.result == "ended" and ended and not ended.seen_at:
-        heads.forget(process, ended.value.space_id)
-        if ended.value.status == "failed":
-            new_space.clear(process, ended.value.space_id)
-        else:
-            importing.end(process, ended.value.provisioning)
-    return worked
-
-
 def maintain(process: Process, head: Head) -> Mapping[str, float]:
     """The sweep's look at a restore, fork or import: hand it to an invocation if no worker works on it any more,
     without a request of its own, and give it up after a day. Returns the counts that packages report.
@@ -122,7 +107,7 @@ def maintain(process: Process, head: Head) -> Mapping[str, float]:
         return {MORE_WORK: 1}
     if process.clock() - clock.parse(job.created_at) > LASTS:
         # Also if no invocation comes any more: the worker sees by itself that it is too late.
-        carry_out(process, KINDS[job.kind], job.space_id, job.job_id, process.clock(), current=result)
+        worker.work(process, KINDS[job.kind], job.space_id, job.job_id, process.clock(), current=result)
         return {"given_up": 1, MORE_WORK: 1}
     worker.queue(process, KINDS[job.kind], job.space_id, job.job_id)
     return {"handed_over": 1, MORE_WORK: 1}

@@ -18,6 +18,7 @@ from livemem.errors import NotFound
 from livemem.jobs import describable
 from livemem.jobs.describable import Describable, Description, KindName
 from livemem.jobs.job import Failure, Job, Progress
+from livemem.jobs.package import Package
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
@@ -145,4 +146,4 @@ def listing(head: Head | None) -> list[tuple[int, KindName, str]]:
 
 
 KINDS: tuple[KindName, ...] = ("restore", "fork", "import")
-DESCRIBABLES = tuple(Describable(kind, partial(_described, kind)) for kind in KINDS)
+PACKAGE = Package(jobs={kind: Describable(partial(_described, kind)) for kind in KINDS})

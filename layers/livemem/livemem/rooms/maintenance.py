@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from livemem.jobs.maintainable import Maintainable, Space
+from livemem.jobs.package import Package, Space
 from livemem.process import Process
 from livemem.rooms import digested
 from livemem.rooms.posting import Stamp
@@ -40,7 +40,7 @@ def _remove_ids(process: Process, space_id: str) -> int:
     return len(old)
 
 
-MAINTAINABLE = Maintainable(
+PACKAGE = Package(
     maintain=maintain,
     objects={
         ROOM_ID: Stamp.from_bytes,

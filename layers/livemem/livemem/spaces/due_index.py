@@ -3,7 +3,7 @@ work.
 
 `_due/{time}/{shard}-{space}/{kind}/{name}` is an object without content. A process leaves an entry before it begins
 work that another may have to finish. The sweep lists the due entries once, and gives each package the entries of its
-kinds (`Maintainable.due`). The digests' hourly look takes the rooms. A space at rest has no entry, except one of the
+kinds (`Package.due`). The digests' hourly look takes the rooms. A space at rest has no entry, except one of the
 kind `notes` if notes wait for more notes. Its name is the time of the oldest note. So the listing alone shows how long
 notes wait.
 
@@ -23,11 +23,11 @@ entry at most once in ten minutes, and S3 takes 3,500 writes a second below one 
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 from cachetools import LRUCache
 
@@ -45,6 +45,10 @@ KEPT = timing.ANSWER + timing.REPEATED + timing.APART
 """For how long an entry stays after nobody relies on it any more. It covers the work itself, a late request of it, and
 a difference of clocks."""
 MOST_KNOWN = 10_000
+AT_ONCE = 64
+LAST_ROUND = timedelta(seconds=30)
+"""Time that must be left to look at further entries."""
+L = TypeVar("L")
 
 Done = Mapping[str, Mapping[str, float]]
 """Counts of the maintenance that was done, by its name and by space."""
@@ -168,6 +172,23 @@ def _grouped(listing: Iterable[objects.Entry]) -> dict[Kind, list[Due]]:
 def waits_since(due: Due) -> datetime | None:
     """Since when the oldest note of a space at rest waits, of an entry of kind `notes`."""
     return keys.compact_moment(due.name)
+
+
+def look_at(
+    process: Process, due: Sequence[Due], deadline: datetime, look: Callable[[Due], L], *, at_rest: L
+) -> list[tuple[Due, L]]:
+    """Look at due entries, 64 at once, until shortly before `deadline`, and settle those whose look was `at_rest`: 1
+    DeleteObjects for each 64. Returns the looks.
+    """
+    looks: list[tuple[Due, L]] = []
+    rest = list(due)
+    while rest and deadline - process.clock() > LAST_ROUND:
+        batch, rest = rest[:AT_ONCE], rest[AT_ONCE:]
+        pairs = list(zip(batch, process.store.map(look, batch), strict=True))
+        done = [item for item, seen in pairs if seen == at_rest]
+        settle(process, done, [item for item in batch if item not in done])
+        looks += pairs
+    return looks
 
 
 def settle(process: Process, done: Iterable[Due], still: Iterable[Due] = ()) -> None:

@@ -405,7 +405,7 @@ def patch(
 
 def _without_review(meta: Meta, mode: Mode | None) -> dict[str, object]:
     """Drop the waiting plan if plans need no approval any more. The next run makes its own plan, and commits it."""
-    return meta.decided(Decision(status="superseded", message=NO_REVIEW)) if mode == "auto" else {}
+    return meta.decided(Decision(code="superseded", message=NO_REVIEW)) if mode == "auto" else {}
 
 
 def check_settings(meta: Meta) -> None:

@@ -15,9 +15,9 @@ Other packages do the work. These are fields alone. Why each is in the head:
   day that starts by itself, and none for a bank that the last one left as it is.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from livemem.store.stored_documents import Count, Line, Moment, Number, Seconds
 
@@ -75,14 +75,23 @@ class Erasing(BaseModel, defer_build=True):
 
 
 class Decision(BaseModel, defer_build=True):
-    """What became of a plan: approved (`ok`), refused, or superseded because something else has changed."""
+    """What became of a plan: approved, refused, or superseded because something else has changed."""
 
-    status: Literal["ok", "refused", "superseded"]
+    code: Literal["approved", "refused", "superseded"]
     message: str | None = None
     by: str | None = None
     at: Moment | None = None
     consolidation: Number | None = None
     """The number of the change that the approved plan has made."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_status(cls, document: Any) -> Any:
+        # A head that was written when the code was called a status.
+        if not isinstance(document, dict) or "status" not in document:
+            return document
+        code = "approved" if document["status"] == "ok" else document["status"]
+        return {name: value for name, value in document.items() if name != "status"} | {"code": code}
 
 
 class Review(BaseModel, defer_build=True):

@@ -8,9 +8,9 @@ no call leaves no trace. A failure to count is logged, and fails nothing else.
 import logging
 from collections.abc import Iterable
 from datetime import date, timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from livemem import clock
 from livemem.errors import LiveMemoryError
@@ -26,9 +26,6 @@ logger = logging.getLogger(__name__)
 KEPT_DAYS = 31
 """Most days that one answer shows."""
 
-WAITS: Final = "awaiting_approval"
-"""The result of a run that has not ended, but on which no worker works: its plan waits for a person."""
-
 UNENDED = timedelta(days=1)
 """A run that was queued longer ago has ended. The sweep ensures that."""
 
@@ -41,32 +38,50 @@ class RunTold(StoredDocument):
 
     job_id: str
     created_at: str
-    result: str | None = None
+    status: str
+    code: str | None = None
     dry_run: bool = False
     came: bool = False
     metrics: dict[str, Any] = {}
     usage: Usage = Usage()
     asking: Usage = Usage()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_result(cls, document: Any) -> Any:
+        return without_result(document)
+
+    def at_rest(self) -> bool:
+        """Whether it has ended, or waits for a person."""
+        return self.status not in ("queued", "running")
+
     def used(self) -> Usage:
         """Its use of the LLM by now, with the call under way. Of a call whose worker died nothing else is known."""
         return self.usage + self.asking
 
     def parts(self, before: str | None) -> list[Added]:
-        """The counts of the run that were not made yet when its result was `before` (None: it had none, or it is not
-        known). Each has the id under which it is counted once.
+        """The counts of the run that were not made yet when its status was `before` (None: it is not known). Each has
+        the id under which it is counted once.
         """
         usage, added = self.used(), []
-        asked_or_failed = bool(usage.calls) or self.result in ("ok", "error")
-        if before is None and asked_or_failed:
+        done, failed = (self.status == status and self.code is None for status in ("done", "failed"))
+        if before in (None, "queued", "running") and (usage.calls or done or failed):
             added.append(Added(self.job_id, Sums.of(usage, runs=1)))
-        notes = self.metrics.get("notes_processed", 0) if self.result == "ok" and not self.dry_run else 0
-        outcome = Sums.of(
-            Usage(), failed_runs=int(self.result == "error"), notes=notes if isinstance(notes, int) and notes > 0 else 0
-        )
-        if before in (None, WAITS) and outcome != Sums():
+        notes = self.metrics.get("notes_processed", 0) if done and not self.dry_run else 0
+        outcome = Sums.of(Usage(), failed_runs=int(failed), notes=notes if isinstance(notes, int) and notes > 0 else 0)
+        if before in (None, "queued", "running", "waiting") and outcome != Sums():
             added.append(Added(f"{self.job_id}/end", outcome))
         return added
+
+
+def without_result(document: Any) -> Any:
+    """A run as it is written now, of one that was written with a `result` in the place of a code."""
+    if not isinstance(document, dict) or "result" not in document:
+        return document
+    rest = dict(document)
+    result = rest.pop("result")
+    waits = {"status": "waiting"} if result == "awaiting_approval" else {}
+    return rest | waits | {"code": None if result in ("ok", "error") else result}
 
 
 def end_call(process: Process, day: date, space_id: str, call_id: str, used: Usage) -> None:
@@ -80,12 +95,12 @@ def end_call(process: Process, day: date, space_id: str, call_id: str, used: Usa
 
 
 def come_to_rest(process: Process, space_id: str, run: BaseModel, before: str | None) -> None:
-    """Count a run (jobs/run.py) that has ended, or waits for approval, and whose result was `before`. None: it had no
-    result, or this is a repeat, in case the worker that ended it died before it counted. 1 GET, 1 PUT (totals.change),
+    """Count a run (jobs/run.py) that has ended, or waits for approval, and whose status was `before`. None:
+    this is a repeat, in case the worker that ended it died before it counted. 1 GET, 1 PUT (totals.change),
     or none where the run had nothing to do.
     """
     counted = RunTold.model_validate(run.model_dump())
-    if counted.came or counted.result is None or not (parts := counted.parts(before)):
+    if counted.came or not counted.at_rest() or not (parts := counted.parts(before)):
         return
     day = clock.parse(counted.created_at).date()
     if process.clock().date() - day > timedelta(days=KEPT_DAYS):
@@ -110,7 +125,7 @@ def _keep_one(process: Process, space_id: str, run_id: str) -> None:
     document = process.store.get(RUN.key(space_id, run_id))
     try:
         run = RunTold.from_bytes(document.body) if document else None
-        if not run or run.came or run.result is not None:
+        if not run or run.came or run.at_rest():
             return
         day = clock.parse(run.created_at).date()
     except ValueError:

@@ -22,11 +22,13 @@ KINDS: Mapping[str, Kind[Any]] = {
     erasure.KIND.name: erasure.KIND,
 }
 """The kinds of jobs that this function carries out."""
-CARRY_OUT: Mapping[str, Callable[..., Worked[Any]]] = {
-    **dict.fromkeys(provisioning.KINDS, provisioning.carry_out),
-    erasure.KIND.name: erasure.carry_out,
+WORKS: Mapping[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
+    "nightly": nightly.work,
+    "back_up": nightly.back_up,
+    "retain": nightly.retain,
+    # Retention may follow.
+    taking.KIND.name: nightly.back_up,
 }
-"""Functions for the kinds of jobs that need more than the worker does. They take the worker's arguments."""
 
 
 def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
@@ -35,16 +37,12 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
-    works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
-        "nightly": nightly.work,
-        "back_up": nightly.back_up,
-        "retain": nightly.retain,
-        # Jobs behind which something follows.
-        taking.KIND.name: nightly.back_up,
-    }
     name = payload.get("kind") or payload["do"]
-    if name in works:
-        return works[name](process, payload, deadline)
-    carry = CARRY_OUT.get(name, worker.work)
-    worked = carry(process, KINDS[name], payload["space_id"], payload["job_id"], deadline)
+    if name in WORKS:
+        return WORKS[name](process, payload, deadline)
+    space_id, job_id = payload["space_id"], payload["job_id"]
+    if name == erasure.KIND.name:
+        worked: Worked[Any] = erasure.carry_out(process, space_id, job_id, deadline)
+    else:
+        worked = worker.work(process, KINDS[name], space_id, job_id, deadline)
     return {"status": worked.outcome}

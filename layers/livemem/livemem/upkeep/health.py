@@ -9,8 +9,7 @@ from typing import Literal
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreFull, StoreUnavailable
-from livemem.jobs import maintainable
-from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
+from livemem.jobs.package import HealthProblem, Package, Space, look_at_space
 from livemem.llm import client as llm
 from livemem.llm import embeddings, last_call
 from livemem.llm import look as looks
@@ -199,10 +198,10 @@ def _unreadable(process: Process, principal: Principal) -> list[HealthProblem]:
     return problems
 
 
-def _of_package(process: Process, space: Space, maintainable: Maintainable) -> list[HealthProblem]:
+def _of_package(process: Process, space: Space, package: Package) -> list[HealthProblem]:
     """The package's problems. An object that it cannot read is reported, and hides no other package's problems."""
     try:
-        return maintainable.problems(process, space)
+        return package.problems(process, space)
     except ObjectUnreadable as error:
         return [HealthProblem(space.space_id, error.code, error.detail)]
 
@@ -210,7 +209,7 @@ def _of_package(process: Process, space: Space, maintainable: Maintainable) -> l
 def _look(process: Process, space_id: str) -> tuple[float, list[HealthProblem]]:
     """Seconds that the space's oldest note waits, and what is wrong with the space."""
     try:
-        space = maintainable.find(process, space_id)
+        space = look_at_space(process, space_id)
         if not space:
             return 0.0, []
         problems = [problem for package in packages.PACKAGES for problem in _of_package(process, space, package)]

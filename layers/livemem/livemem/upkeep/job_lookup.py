@@ -2,38 +2,20 @@
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.archives import export
-from livemem.ask import asked
-from livemem.backups import incomplete_backups
-from livemem.changes import run_progress
 from livemem.conversations import summaries_job
-from livemem.digests import reading
-from livemem.erasure import receipts
 from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
-from livemem.jobs.describable import KIND_NAMES, Describable, Description
+from livemem.jobs.describable import KIND_NAMES, Description
 from livemem.process import Process
 from livemem.restore import provisioning_job
 from livemem.spaces import head as heads
 from livemem.store import keys
+from livemem.upkeep.packages import JOBS
 
-KINDS: Mapping[str, Describable] = {
-    item.kind: item
-    for item in (
-        run_progress.DESCRIBABLE,
-        summaries_job.DESCRIBABLE,
-        reading.DESCRIBABLE,
-        asked.DESCRIBABLE,
-        incomplete_backups.DESCRIBABLE,
-        export.DESCRIBABLE,
-        *provisioning_job.DESCRIBABLES,
-        receipts.DESCRIBABLE,
-    )
-}
 JOB_ID = re.compile(rf"(?P<space>{keys.SPACE_ID.pattern})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-z0-9.-]{{1,80}})")
 _PLACE = re.compile(r"(?P<moment>[0-9]{1,15})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-z0-9.-]{1,80})")
 
@@ -51,7 +33,7 @@ def find(process: Process, caller: Principal, job_id: str) -> Description:
     if not match:
         raise InvalidName("job_id", "{space}.{kind}.{name}, as `job` in the answer that started the work")
     caller = decision.check_space(process, caller, match["space"])
-    kind = KINDS.get(match["kind"])
+    kind = JOBS.get(match["kind"])
     try:
         if kind:
             return kind.find(process, caller, match["space"], match["name"])
@@ -91,7 +73,7 @@ def page(
     `missing`. 1 GET, 1 LIST for each kind and 1 more per 1,000 of its jobs, and for each job what `find` takes. Raises
     InvalidName, InvalidRequest, NotFound. A space that is being provisioned has the job that provisions it.
     """
-    if kind is not None and kind not in KINDS:
+    if kind is not None and kind not in JOBS:
         raise InvalidRequest.of("kind", f"must be one of {', '.join(KIND_NAMES)}")
     if (kind == SUMMARIES) != (conversation_id is not None):
         raise InvalidRequest.of("conversation_id", f"is required for the kind `{SUMMARIES}`, and allowed only for it")
@@ -99,10 +81,12 @@ def page(
     brought = [place for place in provisioning_job.listing(head) if kind in (None, place[1])]
     each: list[Iterable[Place]] = [brought]
     if head and not head.meta.deleted_at:
-        offered = KINDS.values() if kind is None else [KINDS[kind]]
+        names = JOBS if kind is None else [kind]
         before = after[0] if after else None
         each += [
-            _places(item.kind, item.listing(process, caller, space_id, before)) for item in offered if item.listing
+            _places(name, listing(process, caller, space_id, before))
+            for name in names
+            if (listing := JOBS[name].listing)
         ]
         if conversation_id is not None:
             each.append(_places(SUMMARIES, summaries_job.listing(process, space_id, conversation_id)))
@@ -123,7 +107,7 @@ def _one(
 ) -> Description | None:
     _, kind, name = place
     try:
-        return KINDS[kind].find(process, caller, space_id, name)
+        return JOBS[kind].find(process, caller, space_id, name)
     except (InvalidName, NotFound):
         # Removed since it was listed, or not for this caller.
         return None

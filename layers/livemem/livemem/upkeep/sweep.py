@@ -1,9 +1,9 @@
 """The sweep finishes what events and retries did not. Every 15 minutes it looks at the due spaces, once a day at all.
 
-It lists the due index once (spaces/due_index.py). The index also says what the last daily look has not reached
-(daily_rest.py). Each package looks at the due entries of its kinds, and maintains its part of the due spaces. This
-module only walks through them, and handles the orphans of interrupted deletions and creations, and spaces that are
-being provisioned.
+It lists the due index once (spaces/due_index.py). The index also says what the last daily look has not reached: so the
+daily look may take as many sweeps as it needs, and a sweep without a rest makes no request for it. Each package looks
+at the due entries of its kinds, and maintains its part of the due spaces. This module only walks through them, and
+handles the orphans of interrupted deletions and creations, and spaces that are being provisioned.
 """
 
 import logging
@@ -13,26 +13,29 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
+from typing import ClassVar, Literal
 
 from livemem.access import page_codes, request_rate
 from livemem.archives import archive_expiry
-from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
-from livemem.jobs import maintainable, run_retention
-from livemem.jobs.maintainable import MORE_WORK, OLDEST, Space
+from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
+from livemem.jobs import run_retention
+from livemem.jobs.package import MORE_WORK, OLDEST, Space, look_at_space
 from livemem.process import Process
 from livemem.restore import provisioning
 from livemem.spaces import directory, due_index, lifecycle, pending, unreadable
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.spaces.lifecycle import TOMBSTONE_LIFE
-from livemem.store import bucket, due_keys, keys, timing
-from livemem.store.bucket import IN_SPACE
+from livemem.store import bucket, due_keys, keys, stored_documents, timing
+from livemem.store.bucket import IN_SPACE, SWEEP_PLACE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
-from livemem.upkeep import daily_rest, packages, sweep_order
-from livemem.upkeep.sweep_order import Kind
+from livemem.store.stored_documents import Line, StoredDocument
+from livemem.upkeep import packages
 
 logger = logging.getLogger(__name__)
+
+Kind = Literal["all", "due"]
 
 SPACES_AT_ONCE = 64
 SHORTEST_ROUND = timedelta(seconds=30)
@@ -117,7 +120,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     if everything:
         _look_daily(look, _in_order(process, "all", left), None, rest)
     elif not _look_at_spaces(look, _in_order(process, "due", left), "due") and rest:
-        _look_daily(look, _in_order(process, "all", daily_rest.spaces(rest, known)), daily_rest.end(rest), rest)
+        _look_daily(look, _in_order(process, "all", rest_of(latest(rest), known)), latest(rest).name, rest)
     _add_oldest(report, look.resting, process.clock())
     return report
 
@@ -133,11 +136,6 @@ class _Look:
     deadline: datetime
 
 
-def _in_order(process: Process, kind: Kind, space_ids: list[str]) -> list[str]:
-    """Where they are many, the order in which a kind of sweep looks at them: 1 GET."""
-    return sweep_order.ordered(process, kind, space_ids) if len(space_ids) > SPACES_AT_ONCE else space_ids
-
-
 def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequence[Due]) -> None:
     """Look at all spaces, or at those that the last daily sweep has left, and leave what there is no time for to the
     next sweep. `end`: the space with which that daily sweep began; None: this is a new one.
@@ -148,10 +146,10 @@ def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequen
         # Without progress the entry stays as it is.
         return
     if look_at_spaces:
-        daily_rest.leave(process, look_at_spaces, end or space_ids[0])
+        leave_rest(process, look_at_spaces, end or space_ids[0])
     else:
         _remove_old(process)
-    daily_rest.settle(process, rest)
+    due_index.remove(process, [key for item in rest for key in item.written])
 
 
 def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
@@ -163,7 +161,7 @@ def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
     while rest and look.deadline - process.clock() > SHORTEST_ROUND:
         batch, rest = rest[:SPACES_AT_ONCE], rest[SPACES_AT_ONCE:]
         if many:
-            sweep_order.begin(process, kind, batch)
+            note_place(process, kind, batch[-1])
         looks = process.store.map(
             lambda space_id: _look_after(
                 process, space_id, look.entered.get(space_id, Entered()), end, daily=kind == "all"
@@ -181,7 +179,7 @@ def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
     if rest:
         logger.warning("sweep ran out of time", extra={"spaces": look.report.spaces, "left": len(rest)})
     elif many:
-        sweep_order.end(process, kind)
+        note_place(process, kind, "")
     return rest
 
 
@@ -342,7 +340,7 @@ def _at_rest(process: Process, space_id: str, entered: Entered, oldest: datetime
 
 def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str, float], datetime | None]:
     """The work done for the space, and when the oldest of its waiting notes was written."""
-    space = maintainable.find(process, space_id, daily=daily)
+    space = look_at_space(process, space_id, daily=daily)
     if not space:
         return _clear_orphans(process, space_id), None
     done: dict[str, float] = {}
@@ -385,3 +383,57 @@ def _clear_orphans(process: Process, space_id: str) -> Mapping[str, float]:
         # Somebody creates the space right now.
         return {MORE_WORK: 1}
     return {"cleaned": 1, MORE_WORK: 1}
+
+
+def leave_rest(process: Process, space_ids: Sequence[str], first: str) -> None:
+    """Note that these spaces are left, in this order, of a daily sweep that began with the space `first`: 1 PUT.
+
+    Never fails: the next daily sweep begins with them.
+    """
+    with suppress(LiveMemoryError):
+        due_index.leave_at(process, space_ids[0], "daily", first, process.clock())
+
+
+def latest(rest: Sequence[Due]) -> Due:
+    """The last of several entries about the rest of a daily sweep. Its name is the space with which that began."""
+    return max(rest, key=lambda item: item.entries[-1].moment)
+
+
+def rest_of(rest: Due, ids: Sequence[str]) -> list[str]:
+    """Which of all spaces (sorted) are left: from the entry's space on, up to the one with which the sweep began."""
+    begin, stop = rest.space_id, rest.name
+    if begin < stop:
+        return [item for item in ids if begin <= item < stop]
+    return [*(item for item in ids if item >= begin), *(item for item in ids if item < stop)]
+
+
+class SweepCursor(StoredDocument):
+    """`_system/sweeps/{kind}.json`: how far a kind of sweep over many spaces came.
+
+    The next one begins behind that. So neither a space that takes all the time nor one that kills the process keeps the
+    next sweep from what comes behind.
+    """
+
+    most_bytes: ClassVar[int] = 4 << 10
+
+    behind: Line = ""
+    """The last space of those that were looked at, or being looked at."""
+
+
+def _in_order(process: Process, kind: Kind, space_ids: list[str]) -> list[str]:
+    """The spaces (sorted) in the order in which a kind of sweep looks at them: 1 GET where they are many."""
+    if len(space_ids) <= SPACES_AT_ONCE:
+        return space_ids
+    item = process.store.get(SWEEP_PLACE.key(kind))
+    try:
+        behind = SweepCursor.from_bytes(item.body).behind if item else ""
+    except ValueError:
+        behind = ""
+    return sorted(space_ids, key=lambda space_id: (space_id <= behind, space_id))
+
+
+def note_place(process: Process, kind: Kind, behind: str) -> None:
+    """Note how far the sweep is: 1 PUT. Never fails: it is a matter of order alone."""
+    with suppress(StoreUnavailable):
+        body = SweepCursor(behind=behind).to_bytes()
+        process.store.put(SWEEP_PLACE.key(kind), body, content_type=stored_documents.JSON)

@@ -21,13 +21,13 @@ api = Api()
     summary="Start a consolidation",
 )
 def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
-    """Start a run that folds the live notes into the bank, even if there are few. The run continues after the answer:
-    get the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires approval.
-    Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While a plan waits
-    for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`. Between two runs
-    of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run can try other `rules`,
-    and with `notes_of` fold the notes of an earlier change again into the bank as it stood before. With `tidy` the run
-    folds nothing, and shortens the bank to its `bank_chars`.
+    """Start a run that folds the live notes into the bank, even if there are few. The run continues after the
+    answer: get the run (`Location`) until its status is final, or `waiting` in a space that requires approval.
+    Without notes it ends with the code `nothing_to_do`. To fold only another agent's notes needs `admin`. While a
+    plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
+    Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run can
+    try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
+    before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`.
     """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = dry_run_order.order(process(), api.principal(), space_id, order)

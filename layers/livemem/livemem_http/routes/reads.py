@@ -295,7 +295,7 @@ def get_run(space_id: str, run_id: str) -> views.RunView:
     summary="Get a plan that waits for approval",
 )
 def get_plan(space_id: str, run_id: str) -> views.RunPlan:
-    """The plan of a run whose status is `awaiting_approval`: its notes, the diffs, the synthesis, and the
+    """The plan of a run whose status is `waiting`: its notes, the diffs, the synthesis, and the
     `plan_revision` that an approval names. 404 once the plan is approved (the change is then in the history),
     refused or discarded.
     """

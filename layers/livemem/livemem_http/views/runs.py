@@ -8,7 +8,8 @@ from pydantic import (
 
 from livemem.access.principal import Principal
 from livemem.jobs.describable import job_id
-from livemem.jobs.run import Run, State
+from livemem.jobs.job import Status
+from livemem.jobs.run import Run, RunCode
 from livemem_http.views.fields import (
     Agent,
     Body,
@@ -78,15 +79,14 @@ class NewConsolidation(Body):
 
 
 class RunQueued(View):
-    """A run that was started."""
+    """A run that was queued. It starts in a moment."""
 
     run_id: RunId
-    status: Annotated[str, described("`queued`: the run starts in a moment.", "queued")]
     job: RunJob
 
     @classmethod
     def of(cls, run: Run) -> "RunQueued":
-        return cls(run_id=run.job_id, status=run.status, job=job_id(run.space_id, "consolidation", run.job_id))
+        return cls(run_id=run.job_id, job=job_id(run.space_id, "consolidation", run.job_id))
 
 
 class RunView(View):
@@ -96,15 +96,15 @@ class RunView(View):
     space_id: SpaceId
     job: RunJob
     status: Annotated[
-        State,
+        Status,
         described(
-            "`queued` and `running`: the run is not finished. `awaiting_approval`: its plan waits until "
-            "somebody approves or refuses it. All other values are final. `nothing_to_do`: there were no "
-            "notes. `busy`: another run or a correction held the space. `refused`: somebody refused the plan. "
-            "`superseded`: the plan was discarded, `message` gives the reason.",
-            "ok",
+            "`queued`, `running`: not finished. `waiting`: its plan waits for a person. All others are final.", "done"
         ),
     ]
+    code: Annotated[
+        RunCode | None,
+        described("Why. `busy`: other work held the space. `superseded`: its plan was discarded, `message` says why."),
+    ] = None
     step: Annotated[
         str | None, described("The phase of a running run: `asking` the LLM, or `applying` the committed change.")
     ] = None
@@ -163,7 +163,6 @@ class RunView(View):
         named = {
             "run_id": run.job_id,
             "job": job_id(run.space_id, "consolidation", run.job_id),
-            "status": run.state,
             "queued_at": run.created_at,
             "finished_at": run.ended_at,
             "rules": None if listed else run.rules,

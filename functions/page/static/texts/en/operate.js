@@ -149,6 +149,7 @@ export default {
 
   'job.queued': 'queued',
   'job.running': 'at work',
+  'job.waiting': 'waits',
   'job.done': 'done',
   'job.failed': 'failed',
   'job.cancelled': 'cancelled',

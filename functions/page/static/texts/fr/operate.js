@@ -149,6 +149,7 @@ export default {
 
   'job.queued': 'en file',
   'job.running': 'en cours',
+  'job.waiting': 'attend',
   'job.done': 'terminé',
   'job.failed': 'échoué',
   'job.cancelled': 'annulé',

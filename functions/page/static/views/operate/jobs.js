@@ -16,7 +16,7 @@ const MOST = 200;
 const EVERY = 15_000;
 
 const KINDS = ['consolidation', 'summaries', 'digest', 'question', 'backup', 'export', 'restore', 'fork', 'import', 'erasure'];
-const TONES = { done: 'good', failed: 'bad', running: 'accent', queued: 'accent', cancelled: '' };
+const TONES = { done: 'good', failed: 'bad', running: 'accent', queued: 'accent', waiting: 'warn', cancelled: '' };
 /** What starts the same work again, by the kind of its job. A kind that is not here goes on by itself, or is ordered in its own view. */
 const AGAIN = {
   consolidation: (job) => post(at('spaces', job.space_id, 'consolidations')),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from livemem.jobs import lease as leases
 from livemem.jobs import places
+from livemem.jobs.describable import Describable, KindName
 from livemem.jobs.lease import RENEWAL_TICK, RENEWED_AFTER, SeenLease
 from livemem.process import Process
 from livemem.spaces import contents, pending
@@ -93,36 +94,30 @@ class HealthProblem:
     wrong: bool = True
 
 
-def _nothing_done(_: Process, __: Space) -> Mapping[str, float]:
-    return {}
-
-
-def _no_problem(_: Process, __: Space) -> list[HealthProblem]:
-    return []
-
-
 Reader = Callable[[bytes], object]
 """Reads a document. It raises ValueError for a body that is none of its kind."""
 
 
 @dataclass(frozen=True)
-class Maintainable:
+class Package:
     """What one package offers. `objects` has the readers of the documents in its kinds of objects. Of other kinds any
     object can be read.
 
     `maintain` does the work that events and retries left undone, and returns names of that work, each with a number
-    (how many, seconds). MORE_WORK is one of the names. `problems` is the package's part of health. `due` has a function
-    for each of the package's kinds of entries in the due index (spaces/due_index.py). The function handles all due
-    entries of its kind until shortly before a deadline, and settles them.
+    (how many, seconds). MORE_WORK is one of the names. `problems` is the package's part of health. `jobs` shows the
+    package's kinds of jobs to users. `due` has a function for each of the package's kinds of entries in the due index
+    (spaces/due_index.py). The function handles all due entries of its kind until shortly before a deadline, and settles
+    them.
     """
 
-    maintain: Callable[[Process, Space], Mapping[str, float]] = _nothing_done
-    problems: Callable[[Process, Space], list[HealthProblem]] = _no_problem
+    maintain: Callable[[Process, Space], Mapping[str, float]] = lambda *_: {}
+    problems: Callable[[Process, Space], list[HealthProblem]] = lambda *_: []
     objects: Mapping[AnyKind, Reader] = field(default_factory=dict)
+    jobs: Mapping[KindName, Describable] = field(default_factory=dict)
     due: Mapping[Kind, Callable[[Process, Sequence[Due], datetime], Done]] = field(default_factory=dict)
 
 
-def find(process: Process, space_id: str, *, daily: bool = False) -> Space | None:
+def look_at_space(process: Process, space_id: str, *, daily: bool = False) -> Space | None:
     """The space, or None where there is no living one: 2 GET, 3 where it is held. 1 LIST where it consolidates
     automatically. On the daily look 1 LIST more, 2 where it has more than 1,000 objects.
     """
