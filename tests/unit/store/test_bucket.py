@@ -78,3 +78,8 @@ def test_a_key_stays_below_its_space_and_is_of_one_kind(kind_and_key):
 
 def test_each_kind_of_the_table_has_a_pattern_of_its_own():
     assert len({form.pattern for form in FORMS}) == len(FORMS)
+
+
+def test_a_key_of_two_kinds_is_of_the_more_exact_one():
+    assert bucket.kind_of(f"conversations/{'0' * 26}/v1/boundaries/l1/000001.json") is bucket.BLOCK_BOUNDARY
+    assert bucket.kind_of(f"conversations/{'0' * 26}/v1/boundaries/l2/000001.json") is bucket.BOUNDARY

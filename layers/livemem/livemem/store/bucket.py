@@ -69,9 +69,9 @@ MESSAGE_ID = ObjectKind[str, str, str](f"{_CONVERSATION}ids/{{message:sha64}}.js
 TOOL_RESULT = ObjectKind[str, str, int, int](f"{_CONVERSATION}tools/{{index:10}}/{{order:3-4}}.json", once=True)
 """A large result of the tool call at place `order`, from 0, of a turn."""
 SUMMARY_VERSIONS = ObjectKind[str, str](f"{_CONVERSATION}versions.json")
-BOUNDARY = ObjectKind[str, str, int, int, int](f"{_VERSION}boundaries/{{level}}/{{number:6-9}}.json", once=True)
 BLOCK_BOUNDARY = ObjectKind[str, str, int, int](f"{_VERSION}boundaries/l1/{{number:6-9}}.json", once=True)
-"""A boundary of level 1, a document of its own: boundaries above it name a group of summaries."""
+BOUNDARY = ObjectKind[str, str, int, int, int](f"{_VERSION}boundaries/{{level}}/{{number:6-9}}.json", once=True)
+"""Any boundary; above level 1 it names a group of summaries. The row of level 1 comes first."""
 SUMMARY = ObjectKind[str, str, int, int, int, str](
     f"{_VERSION}summaries/{{level}}/{{number:6-9}}/{{input:hex64}}.json", once=True
 )
