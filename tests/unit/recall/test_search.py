@@ -1039,6 +1039,19 @@ def test_a_question_with_two_subjects_finds_both(question, by_meaning):
     assert {*both} <= {item.text for item in items}
 
 
+def test_a_long_wish_that_joins_a_question_without_its_mark_finds_the_answer():
+    world, _ = searching_world()
+    world.create_space()
+    for number in range(12):
+        world.note(f"Ferry {number} carries cargo {number * 7} to Kiel.")
+    world.note("Billing belongs to Zoe of the finance team.")
+    run_indexer(world)
+    wish = "Please prepare coffee, chairs, speeches, invitations, music and flowers for the summer reception"
+
+    assert not find(world.process, wish).hits
+    assert "Zoe" in texts(find(world.process, f"{wish}, and who owns billing"))[0]
+
+
 def test_a_search_that_finds_nothing_names_the_scopes_that_hold_the_words():
     world, _ = garage()
     talked = Talk(world=world)

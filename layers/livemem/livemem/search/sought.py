@@ -88,9 +88,10 @@ MOST_QUESTIONS = 4
 
 def questions(text: str) -> list[str]:
     """The questions that a text joins ("Who owns billing, and what about the logo?"), the whole text first. Each may
-    have a subject of its own, and an answer that shares nothing with the others.
+    have a subject of its own, and an answer that shares nothing with the others. A wish has no question mark ("Prepare
+    the party, and who owns billing").
     """
-    parts = [part for part in _NEXT_QUESTION.split(text) if part.strip()] if "?" in text else []
+    parts = [part for part in _NEXT_QUESTION.split(text) if part.strip()]
     return [text, *(parts if 1 < len(parts) <= MOST_QUESTIONS else [])]
 
 
