@@ -11,6 +11,7 @@ from livemem.errors import InvalidRequest
 from livemem.recall import search
 from livemem.recall.copies import Above
 from livemem.recall.document_sources import SECTIONS
+from livemem.recall.hit_list import current_first
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
 from livemem.search import words
 from livemem.search.documents import Document
@@ -134,6 +135,24 @@ def test_a_consolidated_note_repeats_the_line_that_it_became(note: str, went_int
     seen.add(Hit(section, 1.0, line=(text.index("- Crane"), len(text))))
 
     assert seen.original(replace(below, more={SECTIONS: [went_into]})) == ("bank0" if is_copy else None)
+
+
+def test_the_section_with_the_line_that_a_note_became_comes_before_it_and_not_a_better_one_with_its_words():
+    line = "- Crane: painted red (2026-03-02)."
+    note, other, right = documents(
+        ("archive", "The crane was painted red on 2026-03-02.", ""),
+        ("bank", "- The crane lifts cargo.", ""),
+        ("bank", line, ""),
+    )
+    hits = [
+        Hit(replace(note, more={SECTIONS: [right.id]}), 3.0),
+        Hit(other, 2.0, line=(0, len(other.text))),
+        Hit(right, 1.0, line=(0, len(line))),
+    ]
+
+    ordered = current_first(hits, words.parse("which colour has the crane"))
+
+    assert [hit.document.id for hit in ordered] == [right.id, note.id, other.id]
 
 
 def test_a_note_is_found_though_a_section_far_behind_it_holds_its_words():

@@ -225,8 +225,13 @@ class Above:
         )
 
 
-def holds(section: Document, note: Document) -> bool:
-    """Whether a note stands word for word in a section."""
+def holds(hit: Hit, note: Document, sought: frozenset[str]) -> bool:
+    """Whether a section holds a note word for word, or shows the line that the note became. `sought`: the words of the
+    question.
+    """
+    section = hit.document
+    if hit.line[1] and section.id in note.more.get(SECTIONS, ()) and _ShownLine(hit).says(note.text, sought):
+        return True
     return section.kind == BANK and _plain(note.text) in _plain(section.text)
 
 

@@ -149,9 +149,9 @@ def _terms(hit: Hit) -> frozenset[str]:
 
 
 def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
-    """The hits, each consolidated note behind the section that holds it word for word, else behind the best section or
-    live note that holds all its words of the query. That one moves up directly before the note. Its part `current` is
-    what it gains.
+    """The hits, each consolidated note behind the section that holds it word for word or as a line, else behind the
+    best section or live note that holds all its words of the query. That one moves up directly before the note. Its
+    part `current` is what it gains.
     """
     if not any(hit.document.kind == ARCHIVE for hit in hits):
         return list(hits)
@@ -164,7 +164,7 @@ def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
         own = by_id[hit.document.id]
         if hit.document.kind == ARCHIVE and own:
             holding = [item for item in current if by_id[item.document.id] >= own]
-            sections = [item for item in holding if holds(item.document, hit.document)]
+            sections = [item for item in current if holds(item, hit.document, sought)]
             best = next(iter(sections or holding), None)
             if best and best.document.id not in placed and best.score < hit.score:
                 placed.add(best.document.id)

@@ -263,9 +263,14 @@ def _entries(sections: Sections, form: TalkForm | None) -> list[tuple[str, list[
         ["\n".join(_turn(part, form) for part in (turn, *turn.others)) for turn in batch]
         for batch in (sections.raw, sections.turns)
     ]
-    summaries = [_summary(summary, form) for summary in sections.summaries]
-    waiting = [_summary(item, form, tools=True) for item in sections.waiting]
-    return list(zip(form.headings, [*turns, summaries, waiting], strict=True))
+    summaries = [_summary(item, form) for item in sections.summaries]
+    return list(
+        zip(
+            form.headings,
+            [*turns, summaries, [_summary(item, form, tools=True) for item in sections.waiting]],
+            strict=True,
+        )
+    )
 
 
 def _head_of_turn(shown_turn: ShownTurn) -> str:

@@ -58,7 +58,7 @@ def of_note(note_id: str) -> str | None:
 
 def tells_day(name: str, day: str) -> bool:
     """Whether a short id tells the day of what it names."""
-    return name.partition("/")[2].startswith(f"{day.replace('-', '')}T")
+    return f"/{day.replace('-', '')}T" in name
 
 
 def is_short(name: str) -> bool:
