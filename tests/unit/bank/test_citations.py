@@ -315,7 +315,7 @@ def count_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return parse(lines, *effort)
 
     monkeypatch.setattr(sections, "parse", counting)
-    sections._sections.cache_clear()
+    sections.read.cache_clear()
     return parsed
 
 

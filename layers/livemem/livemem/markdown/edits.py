@@ -26,7 +26,7 @@ from livemem.markdown.blocks import (
     split_lines,
     tables_of,
 )
-from livemem.markdown.sections import Section, alike, find, joined, matching, nest, shown, split_address
+from livemem.markdown.sections import Section, alike, find, joined, matching, nest, read, shown, split_address
 
 Op = Literal[
     "replace_section",
@@ -511,19 +511,17 @@ def _begin_alike(first: MarkdownBlock, other: MarkdownBlock) -> bool:
 
 
 def _open(text: str) -> _Document:
-    lines = list(split_lines(text))
+    try:
+        lines, blocks, sections = read(text)
+    except SectionError as error:
+        raise SectionError(f'{error} in the file itself: give the whole file with action "updated"') from error
     endings = [line[len(line.rstrip("\r\n")) :] for line in lines]
     line_ending = max(("\n", "\r\n", "\r"), key=endings.count)
     open_end = bool(lines) and not endings[-1]
     if open_end:
-        lines[-1] += line_ending
-    try:
-        blocks = parse(lines)
-    except SectionError as error:
-        raise SectionError(f'{error} in the file itself: give the whole file with action "updated"') from error
-    sections = nest(headings_of(blocks), len(lines))
+        lines = (*lines[:-1], lines[-1] + line_ending)
     effort = Effort(EDITS_EFFORT, 'too many edits for a file like this: give the whole file with action "updated"')
-    return _Document(tuple(lines), tuple(blocks), tuple(sections), line_ending, open_end, effort)
+    return _Document(lines, blocks, sections, line_ending, open_end, effort)
 
 
 def _start_of(part: Section | MarkdownBlock) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from livemem.markdown.blocks import (
     Effort,
     Heading,
+    MarkdownBlock,
     SectionError,
     collapse,
     headings_of,
@@ -51,12 +52,29 @@ class Section(NamedTuple):
     end: int
 
 
+class MarkdownText(NamedTuple):
+    """A text, parsed: its lines with their endings, the blocks on the top level, and the sections."""
+
+    lines: tuple[str, ...]
+    blocks: tuple[MarkdownBlock, ...]
+    sections: tuple[Section, ...]
+
+
+# Callers ask for one section of a text after the other, and edit it then; the last few texts are not parsed each time.
+@lru_cache(maxsize=4)
+def read(text: str) -> MarkdownText:
+    """Parse a text. Raises like list_sections."""
+    lines = split_lines(text)
+    blocks = parse(lines)
+    return MarkdownText(lines, tuple(blocks), tuple(nest(headings_of(blocks), len(lines))))
+
+
 def list_sections(text: str) -> list[Section]:
     """Return all sections in the order of their headings, children behind their parents.
 
     Raises SectionError when lists are nested too deeply (20 in each other) to tell where they end.
     """
-    return list(_sections(text))
+    return list(read(text).sections)
 
 
 def addressed(text: str, address: str) -> list[Section]:
@@ -64,29 +82,23 @@ def addressed(text: str, address: str) -> list[Section]:
 
     Raises like list_sections.
     """
-    return matching(_sections(text), address)
+    return matching(read(text).sections, address)
 
 
 def preamble(text: str) -> str:
     """Return the text in front of the first heading; all of it when there is none. Raises like list_sections."""
-    sections = _sections(text)
-    return "".join(split_lines(text)[: sections[0].start]) if sections else text
+    document = read(text)
+    return "".join(document.lines[: document.sections[0].start]) if document.sections else text
 
 
 def section_text(text: str, section: Section) -> str:
     """Return the section with its heading and its child sections, byte for byte."""
-    return "".join(split_lines(text)[section.start : section.end])
+    return "".join(read(text).lines[section.start : section.end])
 
 
 def own_text(text: str, section: Section) -> str:
     """Return the text between the section's heading and its first child section, byte for byte."""
-    return "".join(split_lines(text)[section.body : section.own_end])
-
-
-@lru_cache(maxsize=4)
-def _sections(text: str) -> tuple[Section, ...]:
-    lines = split_lines(text)
-    return tuple(nest(headings_of(parse(lines)), len(lines)))
+    return "".join(read(text).lines[section.body : section.own_end])
 
 
 def nest(headings: Sequence[Heading], line_count: int) -> list[Section]:
