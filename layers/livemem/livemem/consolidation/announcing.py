@@ -1,21 +1,24 @@
 """A worker records that it is about to ask the LLM, and with how many tokens. The record remains if the worker dies."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.errors import PreconditionLost, StillAtWork
+from livemem.errors import PreconditionLost, RunError, StillAtWork
 from livemem.jobs import run as runs
 from livemem.jobs.budget import Meter
 from livemem.jobs.run import Run
 from livemem.llm import window
+from livemem.llm.answering import NoAnswer
 from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store.stored import Stored
 
 LATER = "All notes are live. The work is done on the next day, or as soon as more tokens are available."
+APPLY_MARGIN = timedelta(seconds=45)
+"""Time of an invocation that is reserved for commit and application. The LLM may not use it."""
 
 
 def reserve(process: Process, run: Run, first: Messages, deadline: datetime) -> Meter:
@@ -61,3 +64,8 @@ def announce(
         )
     except PreconditionLost:
         raise StillAtWork("Another worker of this run is at it, or has ended it.") from None
+
+
+def metrics_of(error: RunError) -> dict[str, int]:
+    """The metrics of a run that failed with this error: the LLM usage until then."""
+    return error.used.to_metrics() if isinstance(error, NoAnswer) else {}

@@ -17,7 +17,7 @@ from livemem import clock as clocks
 from livemem.changes import commit, late_duplicates, late_write_repair, maintenance, proposals, recovery, reviews
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
-from livemem.consolidation import announcing, asking, collecting, outcome, rehearsal, tidying
+from livemem.consolidation import announcing, collecting, mending, outcome, rehearsal, tidying
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
 from livemem.jobs import budget, counter, lease, places
@@ -151,7 +151,7 @@ def _end(process: Process, space_id: str, saved: Stored[Run], hold: Hold, deadli
         changes = {"error": Failure(code="space_changed", detail=str(reason))}
     except RunError as error:
         failed = error.code
-        changes = {"error": Failure(code=error.code, detail=error.detail), "metrics": asking.metrics_of(error)}
+        changes = {"error": Failure(code=error.code, detail=error.detail), "metrics": announcing.metrics_of(error)}
     ended = recovery.end(process, work.saved, status, code, alone=not taken_over, **changes)
     return ended, failed if ended.state == "failed" else None
 
@@ -205,7 +205,7 @@ class _Work:
         meter = announcing.reserve(process, run, prompt, self.deadline)
         head = self._let_nothing_wait(head)
         self._announce(head, [prompt], collected.announced())
-        answered = asking.ask(process, meter, collected, self.deadline)
+        answered = mending.ask(process, meter, collected, self.deadline - announcing.APPLY_MARGIN)
         return head, outcome.record(process, head, self.saved.value, collected, answered, started)
 
     def _tidy(self, head: Head) -> tuple[Head, Record]:
@@ -222,7 +222,7 @@ class _Work:
             self._announce(head, prompts, {})
             return head, tidying.record(process, head, self.saved.value, bank, meter, self.deadline, started)
         except RunError as error:
-            if not Usage.of(asking.metrics_of(error)).tokens:
+            if not Usage.of(announcing.metrics_of(error)).tokens:
                 tidying.give_back(process, before, head)
             raise
 

@@ -14,7 +14,7 @@ from livemem.bank.files import BankFile
 from livemem.bank.time_travel import RecordedMoment
 from livemem.changes import diffs, late_duplicates, records
 from livemem.changes.records import Before, NoteSource, Record
-from livemem.consolidation import announcing, asking, collecting, outcome, prompt, tidying
+from livemem.consolidation import announcing, collecting, mending, outcome, prompt, tidying
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Conflict, LiveMemoryError, NotFound, ObjectUnreadable, RunError
 from livemem.jobs import run as runs
@@ -81,7 +81,7 @@ class _Work:
         if not collected.notes:
             raise collected.nothing()
         meter = self._announced([collected.messages()], collected.announced())
-        answered = asking.ask(process, meter, collected, self.deadline)
+        answered = mending.ask(process, meter, collected, self.deadline - announcing.APPLY_MARGIN)
         return outcome.record(process, self.head, self.saved.value, collected, answered, started)
 
     def tidied(self) -> Record:
@@ -110,7 +110,7 @@ def _collect(process: Process, head: Head, run: Run) -> Collected:
 
 
 def _metrics(error: LiveMemoryError) -> dict[str, int]:
-    return asking.metrics_of(error) if isinstance(error, RunError) else {}
+    return announcing.metrics_of(error) if isinstance(error, RunError) else {}
 
 
 def collect(process: Process, head: Head, run: Run, number: int) -> Collected:

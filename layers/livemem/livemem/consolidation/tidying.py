@@ -19,8 +19,8 @@ from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Before, FileChange, Record, RemovedLine
 from livemem.consolidation import collecting, details, findings, omissions, placeholders, prompt, sizes
+from livemem.consolidation.announcing import APPLY_MARGIN
 from livemem.consolidation.answer import Reason
-from livemem.consolidation.asking import APPLY_MARGIN
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.consolidation.findings import MOST
 from livemem.consolidation.losses import LOST_WEIGHT
