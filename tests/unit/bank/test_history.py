@@ -96,7 +96,7 @@ def test_one_change_shows_its_sources_diffs_and_synthesis():
         {
             "path": "log.md",
             "action": "edited",
-            "diff": "--- a/log.md\n+++ b/log.md\n -3,3 +3,4 \n ## Log\n \n - One.\n+- two\n",
+            "diff": "--- a/log.md\n+++ b/log.md\n@@ -3,3 +3,4 @@\n ## Log\n \n - One.\n+- two\n",
             "edits": [
                 {
                     "op": "append_to_section",
