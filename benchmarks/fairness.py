@@ -76,10 +76,10 @@ def _play(world: World, ideal: float, every: float) -> int:
                 served[space.space_id] = time.monotonic() - began
                 print(f"  {served[space.space_id]:6.1f} s  {len(served):3}  {space.space_id}", flush=True)
         runs = [run for space in world.work.spaces for run in runs_of(objects, space.space_id)]
-        if len(served) == len(world.work.spaces) and all(run["result"] for run in runs):
+        if len(served) == len(world.work.spaces) and all(run["status"] not in ("queued", "running") for run in runs):
             break
-    outcomes = Counter(str(run["result"]) for run in runs)
-    wasted = len(runs) - outcomes["ok"]
+    outcomes = Counter(str(run["status"]) for run in runs)
+    wasted = len(runs) - outcomes["done"]
     last = max(served.values(), default=math.nan)
     print(f"Served: {len(served)} of {len(world.work.spaces)}, the last one after {last:.1f} s")
     print(f"Ratio to the ideal: {last / ideal:.2f}")

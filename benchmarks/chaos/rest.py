@@ -160,7 +160,7 @@ class Rest:
                 if told["kind"] != "backoff":
                     reasons.append(f"lease {told['kind']} of {told['owner']} until {told['expires_at']}")
             # A run whose invocation got lost is queued for an hour: that is not waited for.
-            unended = [run for run in runs_of(objects, space_id) if run["result"] is None]
+            unended = [run for run in runs_of(objects, space_id) if run["status"] in ("queued", "running")]
             started = [run for run in unended if run["status"] == "running" or run["job_id"] in coming]
             reasons += [f"run {run['job_id']} {run['status']}" for run in started]
             if reasons:

@@ -34,7 +34,12 @@ FOREIGN = {
     "_runs/01KHXNKFM80000000000000005.displaced/log.md": ("text/markdown", b"# Mine\n"),
 }
 """What the service does not write itself in these tests."""
-DERIVED = ("conversations/c1/claims/1", "_search/index", "_vectors/1", "_runs/by_hand.json")
+DERIVED = (
+    "conversations/01KHXNKFM80000000000000005/claims/summaries.json",
+    "_search/index",
+    "_vectors/1",
+    "_runs/by_hand.json",
+)
 """What is no part of a backup."""
 
 

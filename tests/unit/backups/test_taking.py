@@ -68,7 +68,7 @@ def test_what_can_be_made_again_and_who_is_at_work_is_not_in_a_backup_and_all_el
     derived = [
         "_search/words.bin",
         "_vectors/1.bin",
-        "conversations/c1/claims/a.json",
+        "conversations/01KHXNKFM80000000000000005/claims/summaries.json",
         "_runs/by_hand.json",
         "_runs/01HZZZZZZZ0000000000000001.plan.json",
         "_manifest.json",

@@ -53,7 +53,7 @@ def test_the_imported_space_lives_on(world):
     import_it(world, exported(world))
     world.note("new", space_id="copy")
     run = world.consolidate("copy")
-    assert (run.result, run.consolidation) == ("ok", 2)
+    assert (run.status, run.consolidation) == ("done", 2)
     world.undo(2, "copy")
     world.undo(1, "copy")
     assert world.bank("copy") == {}
