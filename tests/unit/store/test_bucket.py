@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,15 +19,22 @@ KINDS = [form for form in FORMS if isinstance(form, ObjectKind)]
 
 def passes(path: str) -> bool:
     try:
-        return bool(paths.check_bank_path(path))
+        paths.check_bank_path(path)
     except paths.BankPathError:
         return False
+    return True
 
 
 FREE = {bucket.BACKUP_OBJECT}
 """Kinds in which every object of another kind has a key too."""
 PATHS = st.from_regex(r"[a-z.]{1,3}(/[a-z._-]{1,3}){0,3}\.md", fullmatch=True).filter(passes)
 """What `paths.check_bank_path` takes: free text of a key is checked before."""
+NAMED = [
+    re.compile(re.sub(r"\\{.*?\\}", ".+", re.escape(key)))
+    for key in re.findall(r"`([^`\n]*/[^`\n]*)`", Path("docs/bucket.md").read_text("utf-8"))
+    if not re.fullmatch(r"\{\w+\}/(\{\w+\}|\.\.\.)", key)
+]
+"""The keys that docs/bucket.md names, with anything in the place of a field."""
 FIELD = re.compile(r"\{(\w+)(?::([\w-]+))?\}")
 
 
@@ -83,3 +91,10 @@ def test_each_kind_of_the_table_has_a_pattern_of_its_own():
 def test_a_key_of_two_kinds_is_of_the_more_exact_one():
     assert bucket.kind_of(f"conversations/{'0' * 26}/v1/boundaries/l1/000001.json") is bucket.BLOCK_BOUNDARY
     assert bucket.kind_of(f"conversations/{'0' * 26}/v1/boundaries/l2/000001.json") is bucket.BOUNDARY
+
+
+@given(any_of(KINDS))
+def test_a_key_is_one_that_the_page_on_the_bucket_names(kind_and_key):
+    _, key = kind_and_key
+    assert any(named.fullmatch(key) for named in NAMED)
+    assert not any(named.fullmatch("demo/_unknown/1.json") for named in NAMED)
