@@ -32,7 +32,7 @@ def test_a_day_ends_with_nothing_failed_throttled_or_left_and_each_threshold_was
     assert (dict(played.account.failed), dict(played.account.given_up)) == ({}, {})
     assert (quiet.throttled, played.left) == (0, 0)
     # 240 notes: each space has reached its threshold twice.
-    assert (played.posted["notes"], dict(played.runs)) == (240, {"ok": 8})
+    assert (played.posted["notes"], dict(played.runs)) == (240, {"done": 8})
     assert len(played.waited) == 8
     assert played.percentile(0.99) < 120
 
@@ -78,7 +78,7 @@ def test_a_tenant_in_a_loop_counts_once_and_nobody_waits_for_it(quiet: Report):
     played = beside.played
 
     assert (dict(played.account.failed), beside.throttled, played.left) == ({}, 0, 0)
-    assert played.runs["ok"] > quiet.played.runs["ok"] + 2
+    assert played.runs["done"] > quiet.played.runs["done"] + 2
     assert played.percentile(0.99) <= quiet.played.percentile(0.99) + SMALL.llm_seconds
     beside.share = 2
     own = {one.name: sum(one.requests.values()) for one in beside.operations}

@@ -272,7 +272,7 @@ def test_a_bank_changed_by_somebody_else_while_the_llm_thinks_is_not_overwritten
     world = space_with_notes()
 
     def edit_meanwhile(shown: dict[str, Any]) -> str:
-        heads.update(world.process, "demo", lambda meta: {"consolidation_count": meta.consolidation_count + 1})
+        heads.update(world.process, "demo", lambda meta: {"changes": meta.changes + 1})
         return append_everything(shown)
 
     world.llm.queue.append(edit_meanwhile)

@@ -99,7 +99,7 @@ def test_the_head_keeps_what_it_says_of_the_space_and_no_token(alpha):
 def test_what_came_is_a_space_in_which_nothing_is_wrong_and_which_consolidates(alpha):
     world, _ = brought(alpha)
     notes_of = set(world.live_ids("alpha"))
-    assert world.consolidate("alpha").result == "ok"
+    assert world.consolidate("alpha").status == "done"
     assert not world.live_ids("alpha")
     world.undo(2, "alpha")
     assert set(world.live_ids("alpha")) == notes_of

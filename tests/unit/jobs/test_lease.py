@@ -1,5 +1,6 @@
 """The lease: one holder at a time, whoever loses the race is busy, and a lost answer is told from a lost race."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -209,11 +210,16 @@ def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
     assert LEASE.key("demo") not in world.inner.objects
 
 
+def put_run(world: World, status: str) -> None:
+    run = {"job_id": RUN, "created_at": "2026-02-20T14:00:00Z", "status": status}
+    world.inner.put_object(Bucket="b", Key=bucket.RUN.key("demo", RUN), Body=json.dumps(run).encode())
+
+
 @each("status", ENDED)
 def test_the_lease_of_a_run_that_has_ended_is_free_at_once(status: str):
     world = World()
     acquire(world)
-    world.inner.put_object(Bucket="b", Key=bucket.RUN.key("demo", RUN), Body=f'{{"status": "{status}"}}'.encode())
+    put_run(world, status)
 
     assert acquire(world, OTHER).lease.abandoned == [RUN]
 
@@ -238,7 +244,7 @@ def test_the_place_of_a_queued_run_that_has_ended_meanwhile_is_given_up():
     world = World()
     lease.acquire(world.process, places.of_space("demo"), RUN, "queued", life=timedelta(hours=1))
     held = acquire(world, OTHER, "manual")
-    world.inner.put_object(Bucket="b", Key=bucket.RUN.key("demo", RUN), Body=b'{"status": "cancelled"}')
+    put_run(world, "cancelled")
 
     lease.release(world.process, held)
 

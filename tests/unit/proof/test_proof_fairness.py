@@ -88,6 +88,6 @@ def test_50_spaces_that_reach_their_thresholds_at_once_are_each_served_once_and_
     crowd.serve(until=2 * ROUNDS_AND_OVERHEAD)
 
     served = Counter(len(records_of(world.inner.objects, space_id)) for space_id in spaces())
-    ends = Counter(json.loads(stored.body)["result"] for key, stored in world.inner.objects.items() if RUN.last(key))
-    assert (dict(served), dict(ends)) == ({1: SPACES}, {"ok": SPACES})
+    ends = Counter(json.loads(stored.body)["status"] for key, stored in world.inner.objects.items() if RUN.last(key))
+    assert (dict(served), dict(ends)) == ({1: SPACES}, {"done": SPACES})
     assert crowd.took <= ROUNDS_AND_OVERHEAD

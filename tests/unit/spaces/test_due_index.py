@@ -325,7 +325,7 @@ def test_a_run_whose_first_document_comes_as_late_as_can_be_is_ended_by_the_swee
     minutes_of_sweeps(world, 62)
 
     (run,) = [json.loads(stored.body) for key, stored in world.inner.objects.items() if RUN.last(key)]
-    assert run["result"] == "error"
+    assert run["status"] == "failed"
 
 
 def test_a_marker_of_a_space_that_is_not_there_goes():
