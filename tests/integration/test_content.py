@@ -67,6 +67,7 @@ QUERIES = {
     f"GET {SPACE}/conversations/{{conversation_id}}/search": {"q": "store"},
     f"GET {SPACE}/rooms/search": {"q": "store"},
     "GET /v1/runs": {"space_id": "mine"},
+    "GET /v1/usage": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/memories/{{memory_id}}": {"reason": "x"},
     f"DELETE {SPACE}/notes": {"agent": "ann", "erase": "true"},

@@ -209,3 +209,15 @@ def test_a_rotation_without_grace_whose_answer_was_lost_is_repeated_and_nothing_
     new = call(service, "POST", rotate, status=201, token=made["token"], headers=key, body={"grace_seconds": 0})
 
     assert call(service, "GET", "/v1/tokens", status=200, token=new["token"])["items"]
+
+
+def test_the_usage_of_a_space_is_for_who_reads_it_and_that_of_all_for_an_admin(service: Service):
+    assert service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo"})["statusCode"] == 201
+    reader = make(service, permissions=["read"])["token"]
+    asked = [{"space_id": "demo"}, {"space_id": "other"}, {}, {"space_id": "../x"}]
+
+    got = [service.http("reads", "GET", "/v1/usage", token=reader, query=query)["statusCode"] for query in asked]
+
+    assert got == [200, 403, 403, 422]
+    everything = service.http("reads", "GET", "/v1/usage", query={"space_id": "gone"})
+    assert everything["statusCode"] == 404

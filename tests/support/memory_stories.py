@@ -420,7 +420,7 @@ def a_question_whose_worker_died(account: Account) -> None:
 
 OF_ALL_KINDS = (
     *("memories/facts/log/00000001.json", "memories/facts/snapshot/00000002.json", "memories/facts/snapshot/2.m.vec"),
-    *("rooms/general/x.json", "_room_ids/general/x.json", "_verdicts/x.json", "_digests/open.json"),
+    *("rooms/general/x.json", "_room_ids/general/x.json", f"_verdicts/{'0' * 64}.json", "_digests/open.json"),
     "_digests/20260220T140000/claim.json",
     *("_digests/20260220T140000/done.json", "_digests/20260220T140000/dead/0001.json"),
     "_asks/01ARZ3NDEKTSV4RRFFQ69G5FAV.json",

@@ -245,7 +245,7 @@ def a_token_from_its_making_to_its_end(account: Account) -> None:
     account.call("admin", "POST", exchange, 401, token=None, body={"code": code})
     assert account.call("admin", "DELETE", token, 200, query={"forget": "true"}, **one)["others"]
     account.call("reads", "GET", SPACE, 401, token=new["token"])
-    collected = account.call("archives", "POST", "/v1/admin/gc", 200, body={"dry_run": False})
+    collected = account.call("backup", "POST", "/v1/admin/gc", 200, body={"dry_run": False})
     assert len(collected["tokens_removed"]) == 1
     account.clock.move(48 * HOUR)
     account.sweep(everything=True)

@@ -23,7 +23,7 @@ HOSTILE = [
 ]
 COSTS = {
     "start": (3, 4),
-    "space": (6, 32),
+    "space": (7, 32),
     "bank": (6, 32),
     "file": (5, 24),
     "note": (4, 36),
