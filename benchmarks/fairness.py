@@ -78,7 +78,7 @@ def _play(world: World, ideal: float, every: float) -> int:
         runs = [run for space in world.work.spaces for run in runs_of(objects, space.space_id)]
         if len(served) == len(world.work.spaces) and all(run["status"] not in ("queued", "running") for run in runs):
             break
-    outcomes = Counter(str(run["status"]) for run in runs)
+    outcomes = Counter(str(run["code"] or run["status"]) for run in runs)
     wasted = len(runs) - outcomes["done"]
     last = max(served.values(), default=math.nan)
     print(f"Served: {len(served)} of {len(world.work.spaces)}, the last one after {last:.1f} s")

@@ -67,9 +67,9 @@ def fill(bench: Bench, count: int) -> int:
 
 def consolidate(bench: Bench, space: str) -> None:
     """Fold the live notes of a space, until that is done."""
-    run = bench.ok("POST", f"/spaces/{space}/consolidations", {})
-    while run["status"] in ("queued", "running"):
-        run = bench.ok("GET", f"/spaces/{space}/runs/{run['run_id']}")
+    queued = bench.ok("POST", f"/spaces/{space}/consolidations", {})
+    while (run := bench.ok("GET", f"/spaces/{space}/runs/{queued['run_id']}"))["status"] in ("queued", "running"):
+        pass
     assert run["status"] == "done", run
 
 

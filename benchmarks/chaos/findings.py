@@ -111,7 +111,7 @@ def _alive(found: Findings, objects: Mapping[str, Stored], space_id: str, uid: s
         found.add(part.name.replace("_", " "), space_id, getattr(audited, part.name))
     records, runs = records_of(objects, space_id), runs_of(objects, space_id)
     found.records.update(record.kind for record in records)
-    found.runs.update(str(run["status"]) for run in runs)
+    found.runs.update(str(run["code"] or run["status"]) for run in runs)
     gone = {run_id for run_id, life in ledger.runs.items() if life.uid == uid} - {str(run["job_id"]) for run in runs}
     found.add("wrong runs", space_id, (f"{run_id} was promised and is gone" for run_id in gone))
     _corrections(found, space_id, uid, records, ledger.corrections)

@@ -898,8 +898,8 @@ class JobsGroup(Group):
         """Look at a job.
 
         The status of a job of any kind. Its id is `job` in the answer to the request that started it, and in the
-        answers of the kind's own routes. Send the request again until `status` is final: `done`, `failed` or
-        `cancelled`. Erasures, and questions that were asked with `read` alone, are shown only to callers who may see
+        answers of the kind's own routes. Send the request again while `status` is `queued` or `running`. `waiting`:
+        for a person. Erasures, and questions that were asked with `read` alone, are shown only to callers who may see
         them on their own routes.
 
         Args:

@@ -2842,7 +2842,7 @@ class JobStatusView(Model):
     subject: str | None = None
     """The object that the job works on within the space, such as a conversation or a backup."""
     status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: send the request again after `Retry-After` seconds. All other values are final."""
+    """`queued` and `running`: send the request again after `Retry-After` seconds. `waiting`: for a person. All other values are final."""
     progress: JobProgress | None = None
     """The progress, if it is known."""
     usage: LlmUsage

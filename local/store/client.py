@@ -122,13 +122,14 @@ class FileStore:
         IfNoneMatch: str | None = None,
         VersionId: str = "null",
     ) -> dict[str, Any]:
-        """Read an object. `Range` is `bytes=FIRST-LAST`."""
+        """Read an object. `Range` is `bytes=FIRST-LAST`, `bytes=FIRST-` or `bytes=-LENGTH`; others are ignored."""
         with self._opened("GetObject", Bucket, Key) as folder, folder.lock:
             found = folder.open(Key) if VersionId == "null" else None
             if found is None:
                 raise _error("NoSuchKey", 404, "GetObject", "The specified key does not exist.")
             entry, file = found
-            first, last = _range(Range, entry.size)
+            asked = _range(Range, entry.size)
+            first, last = asked or (0, entry.size - 1)
             size = last - first + 1
             kept = False
             try:
@@ -136,16 +137,16 @@ class FileStore:
                     raise _error("PreconditionFailed", 412, "GetObject", _CONDITION)
                 if IfNoneMatch == _quoted(entry):
                     raise _error("304", 304, "GetObject", "Not Modified")
-                if Range and size <= 0:
+                if asked and size <= 0:
                     raise _error("InvalidRange", 416, "GetObject", "The requested range is not satisfiable")
                 file.seek(first)
                 # A large one is read as it is asked for: what replaces it meanwhile is another file.
                 kept = size > CHUNK
-                body = StreamingBody(file if kept else io.BytesIO(file.read(size)), size)
+                body = StreamingBody(_Section(file, size) if kept else io.BytesIO(file.read(size)), size)
             finally:
                 if not kept:
                     file.close()
-            part = {"ContentRange": f"bytes {first}-{last}/{entry.size}"} if Range else {}
+            part = {"ContentRange": f"bytes {first}-{last}/{entry.size}"} if asked else {}
             return {"Body": body, **_described(entry), **part, "ContentLength": size, **_answered()}
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
@@ -337,9 +338,31 @@ def _digested(pieces: Iterable[bytes], digest: Any) -> Iterator[bytes]:
         yield piece
 
 
-def _range(text: str, size: int) -> tuple[int, int]:
-    found = re.fullmatch(r"bytes=(\d+)-(\d+)", text)
-    return (int(found[1]), min(int(found[2]), size - 1)) if found else (0, size - 1)
+def _range(text: str, size: int) -> tuple[int, int] | None:
+    """The first and the last byte that a Range asks for; None: the whole object, also for a form that is not known."""
+    match = re.fullmatch(r"bytes=(\d*)-(\d*)", text)
+    if not match or not (match[1] or match[2]):
+        return None
+    if not match[1]:
+        return max(size - int(match[2]), 0), size - 1
+    return int(match[1]), min(int(match[2] or size - 1), size - 1)
+
+
+class _Section:
+    """So many bytes of a file, from where it stands."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file, self._rest = file, size
+
+    def read(self, most: int | None = None) -> bytes:
+        """At most so many bytes of what is left. None: all of it."""
+        piece = self._file.read(self._rest if most is None or most < 0 else min(most, self._rest))
+        self._rest -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def _quoted(entry: Entry) -> str:

@@ -176,6 +176,7 @@ class Folder:
             return
         path, metadata = self._objects / entry.path, self._metadata_path(entry)
         path.unlink(missing_ok=True)
+        _sync(path.parent)
         self._forget(key)
         _remove_empty(path.parent, self._objects)
         if entry.has_metadata:
@@ -264,6 +265,22 @@ def _move(temporary: Path, path: Path) -> None:
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.replace(path)
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names in a folder to the disk, so that a loss of power undoes no rename and no removal.
+
+    A disk that refuses this is not told: the rename or removal is done, and is seen.
+    """
+    # Windows has no such request: its file system does it by itself.
+    if hasattr(os, "O_DIRECTORY"):
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _remove_empty(folder: Path, root: Path) -> None:

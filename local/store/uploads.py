@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 import shutil
+import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,10 @@ from local.store.folder import pieces_of
 SMALLEST_PART = 5 << 20
 _ABOUT = "upload.json"
 _ID = re.compile("[0-9a-f]{32}")
+
+
+_LOCK = threading.Lock()
+"""Held while a part takes the place of a former one."""
 
 
 class NoUpload(LookupError):
@@ -74,10 +79,12 @@ class Uploads:
 
         file = prepare_file(folder, read())
         part = folder / f"{number:05d}.{digest.hexdigest()}"
-        file.replace(part)
-        for former in folder.glob(f"{number:05d}.*"):
-            if former != part:
-                former.unlink(missing_ok=True)
+        # Of two that come at once one stays.
+        with _LOCK:
+            file.replace(part)
+            for former in folder.glob(f"{number:05d}.*"):
+                if former != part:
+                    former.unlink(missing_ok=True)
         return digest.hexdigest()
 
     def parts(self, upload_id: str, named: Sequence[Mapping[str, object]]) -> tuple[Iterator[bytes], str]:

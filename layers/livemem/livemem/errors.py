@@ -336,7 +336,7 @@ class ProviderFailed(LiveMemoryError):
 
 
 class RunError(LiveMemoryError):
-    """A run ends in `error` with this code and detail. Every note stays live."""
+    """A run ends as `failed` with this code and detail. Every note stays live."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)

@@ -242,3 +242,14 @@ def test_spaces_that_come_and_go_meanwhile_do_not_confuse_the_rest_of_a_daily_sw
         entry = due_keys.DueEntry("key", World().clock(), begin, "daily", first)
         rest = Due(begin, "daily", first, (entry,))
         assert sweep.rest_of(rest, ["a", "b", "c", "d"]) == left, (begin, first)
+
+
+def test_the_rest_of_a_look_that_began_in_the_middle_stays_in_its_order():
+    world = World()
+    rest = [f"s{number:03}" for number in (*range(150, 200), *range(100))]
+
+    assert sweep._in_order(world.process, "all", rest) == rest
+    sweep.note_place(world.process, "all", "s180")
+    assert sweep._in_order(world.process, "all", rest)[:20] == [f"s{number:03}" for number in range(181, 200)] + [
+        "s150"
+    ]

@@ -15,11 +15,11 @@ def wait(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The `job` in the answer that started the work.")],
     json: Json = False,
 ) -> None:
-    """Wait until a job of any kind has ended, and show its result. Exit code 1: it failed or was cancelled."""
+    """Wait until a job of any kind has ended or waits for a person. Exit code 1: it failed or was cancelled."""
     with opened(ctx, json=json) as session:
         found = waiting.job(session, job)
         session.out.result(found, lambda: _ended(session, found))
-        if found["status"] != "done":
+        if found["status"] not in ("done", "waiting"):
             raise typer.Exit(FAILED)
 
 

@@ -25,7 +25,7 @@ function Ended({ space, run }) {
     [t('fact.model'), run.model],
     [t('fact.change'), run.consolidation && html`<a href=${href('change', { space, number: run.consolidation })}>${run.consolidation}</a>`],
     [t('fact.decided'), run.decided_by && html`${run.decided_by}, <${Time} at=${run.decided_at} />`],
-    [t('fact.message'), run.message && html`<${Words} text=${run.message} />`],
+    [t('fact.message'), (run.message ?? (run.code && run.error?.detail)) && html`<${Words} text=${run.message ?? run.error.detail} />`],
     ...LEFT.map((name) => [t(`left.${name}`), metrics[name] > 0 && number(metrics[name])]),
     [t('fact.job'), html`<${Copy} text=${run.job} />`],
   ]} />`;

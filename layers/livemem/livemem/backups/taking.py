@@ -212,7 +212,7 @@ class _Backups(Kind[Manifest]):
         return places.of_space(job.space_id)
 
     def after(self, process: Process, space_id: str, _worked: Worked[Manifest]) -> None:
-        # A put event that came meanwhile found the space busy.
+        # A put event that came meanwhile found the space busy. If this worker dies before, the sweep starts the run.
         counter.start_if_possible(process, space_id)
 
     def step(self, work: Work[Manifest]) -> End:

@@ -74,6 +74,7 @@ def longest_wait(process: Process, deadline: datetime) -> float:
     """Hours that messages wait for a digest, in the space where they wait longest.
 
     1 LIST per 1,000 entries of the due index, 1 LIST for each space with messages, 2 LISTs and some GETs if any wait.
+    Superfluous entries are removed.
     """
     rooms = due_index.due_now(process).get("room", [])
     looks = due_index.look_at(process, rooms, deadline, lambda due: _waits(process, due.space_id), at_rest=-1.0)

@@ -104,7 +104,7 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
         return Fate(None)
     parsed = _json(body) if name.endswith(".json") else None
     if parsed is None:
-        return Fate((_debris if name.endswith(".json") else _scrubbed)(body, task.pieces))
+        return Fate((_debris if name.endswith((".json", ".object")) else _scrubbed)(body, task.pieces))
     quoting: set[str] = set()
     try:
         wanted = _document(parsed, task, quoting)

@@ -76,7 +76,8 @@ def correct(
             vector=memory_vectors.encoded(process, vector) if vector is not None else None,
         )
 
-    done, repeated = log.write_once(process, space_id, memory.kind, cause, decide)
+    # A damaged operation may hold another correction, or the deletion, which this one would undo.
+    done, repeated = log.write_once(process, space_id, memory.kind, cause, decide, complete=True)
     memory_expiry.mark(process, space_id, done.memory)
     return replace(storing_outcome.outcome_of(done), repeated=repeated, redacted=redacted)
 

@@ -180,11 +180,17 @@ def write(
 
 
 def write_once(
-    process: Process, space_id: str, kind: MemoryKind, cause: str, decide: Callable[[State], W]
+    process: Process,
+    space_id: str,
+    kind: MemoryKind,
+    cause: str,
+    decide: Callable[[State], W],
+    *,
+    complete: bool = False,
 ) -> tuple[Operation | W, bool]:
     """The operation of a cause, and whether an earlier try wrote it: then 1 GET more.
 
-    Otherwise the operation that `decide` returns is written (`write`), unless that is None.
+    Otherwise the operation that `decide` returns is written (`write`), unless that is None. `complete` as in `load`.
     """
     decided: list[W] = []
 
@@ -194,7 +200,7 @@ def write_once(
         decided.append(decide(current))
         return decided[-1]
 
-    state, written = write(process, space_id, kind, unless_done)
+    state, written = write(process, space_id, kind, unless_done, complete=complete)
     if cause in state.done:
         return written or operation_at(process, space_id, kind, state.done[cause].number), written is None
     return decided[-1], False

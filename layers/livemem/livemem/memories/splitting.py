@@ -52,7 +52,7 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
         also = [Also(op="put", memory=other)]
         return operation.after(process, state.number, "put", cause, author, rest, also=also, split=merge.number)
 
-    done, repeated = log.write_once(process, space_id, kind, cause, decide)
+    done, repeated = log.write_once(process, space_id, kind, cause, decide, complete=True)
     memories = [part.memory for part in done.also if part.op == "put"]
     if done.split is None or not memories:
         # It was erased since, or another operation had the same cause.

@@ -273,7 +273,8 @@ def _decide(
     alive = state.alive(now)
     near = nearest.find(process, alive, candidate.content, vector, rows)
     merge: tuple[Memory, Merged] | None = None
-    for candidate_near, verdict in nearest.same(process, candidate, near, judge):
+    # A memory that a damaged operation may have changed or deleted is not merged with: that would bring it back.
+    for candidate_near, verdict in () if state.has_gaps else nearest.same(process, candidate, near, judge):
         merge = merging.merge(candidate, candidate_near, verdict, now, number)
         if merge:
             break

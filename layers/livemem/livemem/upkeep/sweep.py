@@ -429,7 +429,8 @@ def _in_order(process: Process, kind: Kind, space_ids: list[str]) -> list[str]:
         behind = SweepCursor.from_bytes(item.body).behind if item else ""
     except ValueError:
         behind = ""
-    return sorted(space_ids, key=lambda space_id: (space_id <= behind, space_id))
+    # Stable: what follows an earlier look begins in the middle, and stays in its order.
+    return sorted(space_ids, key=lambda space_id: space_id <= behind)
 
 
 def note_place(process: Process, kind: Kind, behind: str) -> None:

@@ -366,12 +366,12 @@ def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
 @api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", summary="Look at a job")
 def get_job(job: str) -> Response[JobStatusView]:
     """The status of a job of any kind. Its id is `job` in the answer to the request that started it, and in the answers
-    of the kind's own routes. Send the request again until `status` is final: `done`, `failed` or `cancelled`.
+    of the kind's own routes. Send the request again while `status` is `queued` or `running`. `waiting`: for a person.
     Erasures, and questions that were asked with `read` alone, are shown only to callers who may see them on their
     own routes.
     """
     found = job_lookup.find(process(), api.principal(), job)
-    headers = {} if found.ended() else {"Retry-After": ASK_AGAIN}
+    headers = {"Retry-After": ASK_AGAIN} if found.status in ("queued", "running") else {}
     return api.json(HTTPStatus.OK, JobStatusView.of(found), headers=headers)
 
 

@@ -43,7 +43,8 @@ class JobStatusView(View):
     status: Annotated[
         Status,
         described(
-            "`queued` and `running`: send the request again after `Retry-After` seconds. All other values are final.",
+            "`queued` and `running`: send the request again after `Retry-After` seconds. `waiting`: for a person. All "
+            "other values are final.",
             "done",
         ),
     ]

@@ -367,3 +367,43 @@ def test_any_set_of_keys_can_live_together_also_where_a_folder_ignores_case(tmp_
         for key in wanted:
             again.delete_object(Bucket=BUCKET, Key=key)
         assert list((root / "s3" / BUCKET).rglob("*")) == []
+
+
+@each(
+    ("asked", "first", "last"),
+    [
+        ("bytes=0-9", 0, 9),
+        ("bytes=5-", 5, 2_999_999),
+        ("bytes=-7", 2_999_993, 2_999_999),
+        ("bytes=1-2000000", 1, 2_000_000),
+        ("bytes=2999990-9999999", 2_999_990, 2_999_999),
+        ("bytes=-", 0, 2_999_999),
+        ("lines=1-2", 0, 2_999_999),
+    ],
+)
+def test_a_range_is_read_to_its_last_byte_and_no_further(tmp_path, asked, first, last):
+    store, body = opened(tmp_path), bytes(range(256)) * 12_000
+    body = body[:3_000_000]
+    put(store, "a.bin", body)
+
+    found = store.get_object(Bucket=BUCKET, Key="a.bin", Range=asked)
+
+    assert found["Body"].read() == body[first : last + 1]
+    assert found["ContentLength"] == last + 1 - first
+    assert found.get("ContentRange") in (None, f"bytes {first}-{last}/3000000")
+    assert ("ContentRange" in found) == (asked not in ("bytes=-", "lines=1-2"))
+
+
+def test_of_two_uploads_of_one_part_at_once_one_stays(tmp_path):
+    store = opened(tmp_path)
+    upload = store.create_multipart_upload(Bucket=BUCKET, Key="a")["UploadId"]
+
+    def send(body: bytes) -> str:
+        return store.upload_part(Bucket=BUCKET, Key="a", UploadId=upload, PartNumber=1, Body=body)["ETag"]
+
+    for number in range(30):
+        with ThreadPoolExecutor(2) as pool:
+            etags = list(pool.map(send, (b"a%d" % number, b"b%d" % number)))
+        files = [file.name for file in tmp_path.glob("s3-uploads/**/00001.*")]
+        assert len(files) == 1
+        assert files[0].partition(".")[2] in {etag.strip('"') for etag in etags}
