@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from email.utils import formatdate
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
@@ -142,7 +142,10 @@ class FileStore:
                 file.seek(first)
                 # A large one is read as it is asked for: what replaces it meanwhile is another file.
                 kept = size > CHUNK
-                body = StreamingBody(_Section(file, size) if kept else io.BytesIO(file.read(size)), size)
+                content: IO[bytes] = io.BytesIO(b"" if kept else file.read(size))
+                if kept:
+                    content = io.BufferedReader(_Section(file, size), CHUNK)
+                body = StreamingBody(content, size)
             finally:
                 if not kept:
                     file.close()
@@ -348,21 +351,24 @@ def _range(text: str, size: int) -> tuple[int, int] | None:
     return int(match[1]), min(int(match[2] or size - 1), size - 1)
 
 
-class _Section:
+class _Section(io.RawIOBase):
     """So many bytes of a file, from where it stands."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
+        super().__init__()
         self._file, self._rest = file, size
 
-    def read(self, most: int | None = None) -> bytes:
-        """At most so many bytes of what is left. None: all of it."""
-        piece = self._file.read(self._rest if most is None or most < 0 else min(most, self._rest))
-        self._rest -= len(piece)
-        return piece
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(memoryview(buffer)[: self._rest])  # type: ignore[attr-defined]
+        self._rest -= count
+        return int(count)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
+        super().close()
 
 
 def _quoted(entry: Entry) -> str:
