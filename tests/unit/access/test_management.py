@@ -245,6 +245,15 @@ def test_purging_removes_what_is_revoked_or_has_expired_and_nothing_else(world: 
     assert world.client.counts["PUT"] == 0
 
 
+def test_a_dry_run_names_ended_tokens_and_removes_none(world: World):
+    management.revoke(world.process, EVERYONE, ANN)
+    before = stored(world)
+    world.client.reset()
+
+    assert management.ended(world.process, EVERYONE, dry_run=True) == [ANN]
+    assert (stored(world), world.client.counts["PUT"]) == (before, 0)
+
+
 def test_purging_spares_what_the_caller_does_not_manage(world: World):
     for name in ("ann", "bob", "dan"):
         management.revoke(world.process, EVERYONE, secret.digest(f"lm_{name}".encode()))

@@ -1,6 +1,7 @@
 """Erasing a memory: nothing of what it ever said is left anywhere, and all other memories are as they were."""
 
 import base64
+import json
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,7 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.digests.digest_documents import Extract, ExtractedFact
-from livemem.erasure import erasure
+from livemem.erasure import erased, erasure, scrubbing
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
 from livemem.llm.client import LlmError
@@ -502,3 +503,23 @@ def test_a_link_names_no_memory_that_was_erased(world):
     erase(world, first)
     assert reading.load(world.process, "demo", second).similar_to == []
     assert similar.settle(world.process, "demo", world.clock() + INVOCATION) == similar.Settled()
+
+
+SECRET = 'The code of "Ann\\Bob" is 4711.\tKeep it, naïve 😀 one.\nSecond line of it.'
+SPELLINGS = [json.dumps(SECRET), json.dumps(SECRET, ensure_ascii=False), json.dumps(SECRET).replace("a", "\\u0061")]
+
+
+@each("spelling", SPELLINGS)
+def test_words_in_a_damaged_document_are_found_behind_every_escape(spelling: str):
+    body = ('{"half": ' + spelling).encode()
+
+    scrubbed = erased._debris(body, scrubbing.pieces_of([SECRET]))
+
+    assert "4711" not in scrubbed.decode()
+    assert "Second line" not in scrubbed.decode()
+    assert scrubbed.startswith(b'{"half": ')
+
+
+def test_a_document_without_the_words_stays_byte_for_byte():
+    body = b'{"half": "tab\\t quote\\" back\\\\ half a pair \\ud83d'
+    assert erased._debris(body, scrubbing.pieces_of([SECRET])) == body

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from livemem.backups import catalog
 from livemem.erasure import erasure
 from livemem.errors import MemoriesBroken, NotFound
 from livemem.llm import look as looks
@@ -11,7 +12,7 @@ from livemem.llm.look import ApiState
 from livemem.memories import correcting, forgetting, log, memory_expiry, reading, similar
 from livemem.memories import state as states
 from livemem.memories.correcting import Correction
-from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
+from livemem.store.bucket import BACKUP_OBJECT, MEMORY_SNAPSHOT, OPERATION
 from livemem.upkeep import health
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -214,3 +215,22 @@ def test_what_says_the_same_as_a_memory_that_may_be_deleted_in_it_is_a_memory_of
 
     state = log.load(world.new_process(), "demo", "fact")
     assert (set(state.memories), state.deleted) == ({again}, {first: 2})
+
+
+def test_nothing_is_erased_while_a_backup_may_hold_the_words_in_it(world: World):
+    ids = [store(world.process, f"{number}: Thing {number}.").memory.memory_id for number in range(3)]
+    sound = damage(world, 2)
+    backup = world.back_up().job_id
+    damage(world, 2, sound)
+    until = world.clock() + INVOCATION
+
+    with pytest.raises(MemoriesBroken) as refused:
+        erasure.erase_memory(world.process, EVERYONE, "demo", ids[1], until)
+
+    assert refused.value.key == BACKUP_OBJECT.key(
+        "demo", backup, OPERATION.key("demo", "fact", 2).removeprefix("demo/")
+    )
+    assert not world.keys("demo/_erasures/")
+    assert len(contents(world.process)) == 3
+    catalog.remove(world.process, "demo", backup)
+    assert erasure.erase_memory(world.process, EVERYONE, "demo", ids[1], until).status == "done"

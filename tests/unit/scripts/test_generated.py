@@ -39,7 +39,7 @@ def test_every_file_is_as_it_would_be_made_now_and_git_does_not_have_it():
     assert kept == ""
 
 
-def test_a_fresh_checkout_gets_all_and_nothing_is_written_again_until_a_source_is_newer(checkout):
+def test_a_fresh_checkout_gets_all_and_nothing_is_written_again_until_a_source_is_another(checkout):
     generated.main()
     assert {name: (checkout / name).read_text("utf-8") for name in generated.TARGETS} == generated.files()
 
@@ -49,7 +49,7 @@ def test_a_fresh_checkout_gets_all_and_nothing_is_written_again_until_a_source_i
 
     source = checkout / generated._SERVICE / "text/invisible.py"
     source.write_text('"""Another."""\n', "utf-8")
-    os.utime(source, ns=(max(written.values()) + 1,) * 2)
+    os.utime(source, (0, 0))
     generated.main()
     assert '"""Another."""' in (checkout / "local/invisible.py").read_text("utf-8")
 

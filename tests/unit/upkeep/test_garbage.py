@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from livemem.access import management
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.backups import catalog, incomplete_backups
 from livemem.changes import archive_notes
@@ -604,3 +605,30 @@ def test_what_is_too_large_for_a_record_stays_live_and_stops_nothing(monkeypatch
 
     assert (found.old_notes, found.moved) == (4, 3)
     assert first in world.live_ids()
+
+
+def test_ended_tokens_are_removed_by_the_first_call_alone_and_not_for_named_spaces(monkeypatch: pytest.MonkeyPatch):
+    world = with_old_notes(*ALIKE)
+    calls: list[bool] = []
+    monkeypatch.setattr(management, "ended", lambda *_, dry_run: calls.append(dry_run) or ["sha256:1"])
+
+    removed = [
+        collect(world, **named).tokens_removed
+        for named in ({}, {"dry_run": True}, {"space_ids": ("alpha",)}, {"after": "alpha"})
+    ]
+
+    assert (removed, calls) == ([["sha256:1"], ["sha256:1"], [], []], [False, True])
+
+
+def test_a_registry_that_cannot_be_changed_does_not_stop_the_rest(monkeypatch: pytest.MonkeyPatch):
+    world = with_old_notes(*ALIKE)
+
+    def refuse(*_: Any, dry_run: bool) -> list[str]:
+        raise Forbidden("The token was rotated.")
+
+    monkeypatch.setattr(management, "ended", refuse)
+
+    report = collect(world)
+
+    assert [(failure.space_id, failure.code) for failure in report.failed] == [("_system/tokens.json", "forbidden")]
+    assert report.runs_started == len(ALIKE)

@@ -12,7 +12,6 @@ from typing import Any
 from livemem.conversations.parameters import Parameters
 
 SOURCE, REDO = 40, 4
-MOST_REDOS = 16**REDO - 1
 
 
 def source(parts: Sequence[Any]) -> str:

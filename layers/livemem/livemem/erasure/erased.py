@@ -6,6 +6,7 @@ are quoted (scrubbing.py). What other people wrote, notes of other ids, is not t
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ _LINE_BREAK = "\ue000\n"
 """In the place of JSON's escape of a line break while a document is looked through as text: a character that no word
 has, to know it again.
 """
+_ESCAPES = re.compile(r"""(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))+""")
+"""As many as stand together: two may be one character."""
 
 
 def contents_of(item: str, body: bytes) -> list[str]:
@@ -204,12 +207,18 @@ def _dump(value: Any) -> bytes:
 
 
 def _debris(body: bytes, pieces: Pieces) -> bytes:
-    """A JSON document that cannot be read, scrubbed as the text that it is: what JSON escapes stands between words."""
-    text = _text(body).replace("\\n", _LINE_BREAK).replace('\\"', '"')
+    """A JSON document that cannot be read, scrubbed as the text that it is, with its escapes undone."""
+    text = _ESCAPES.sub(_plain, _text(body))
     scrubbed = scrubbing.scrub(text, pieces)
     if scrubbed == text:
         return body
     return scrubbed.replace(_LINE_BREAK, "\\n").encode(errors="surrogateescape")
+
+
+def _plain(escapes: re.Match[str]) -> str:
+    text: str = json.loads(f'"{escapes[0]}"').replace("\n", _LINE_BREAK)
+    # Half a surrogate pair, which UTF-8 can't say.
+    return escapes[0] if any("\ud800" <= letter <= "\udfff" for letter in text) else text
 
 
 def _scrubbed(body: bytes, pieces: Pieces) -> bytes:

@@ -27,7 +27,6 @@ from livemem.store.bucket import (
     TOOL_RESULT,
     TURN,
     TURN_ID,
-    OperationKey,
     is_plan,
 )
 from livemem.store.keys import MEMORY_KINDS, RecordName
@@ -232,12 +231,11 @@ def _may_hold(name: str, target: ErasureTarget) -> bool:
 
 def _held(process: Process, name: str, entry: Entry, target: ErasureTarget) -> Mapping[str, bytes | None]:
     item = process.store.get(entry.key)
-    if item and not entry.key.startswith(BACKUP_OBJECT.prefix()):
-        # Nobody could promise that the words are gone.
-        if RECORD.last(entry.key):
-            unreadable.parsed(process, Record, item)
-        elif OPERATION.parse_as(OperationKey, entry.key):
-            operations.read(process, item)
+    if item and OPERATION.parse(f"x/{name}"):
+        # Nobody could promise that the words are gone, in a backup neither.
+        operations.read(process, item)
+    elif item and not entry.key.startswith(BACKUP_OBJECT.prefix()) and RECORD.last(entry.key):
+        unreadable.parsed(process, Record, item)
     holding = erased.held_in(name, item.body) if item else {}
     return {one: body for one, body in holding.items() if target.admits(one) or _is_captured(one, body, target)}
 

@@ -4,9 +4,11 @@ orphans of runs, backups and exports. Without an order the sweep does most of it
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 
 from livemem import clock as clocks
 from livemem import limits
@@ -24,7 +26,7 @@ from livemem.process import Process
 from livemem.spaces import contents, directory, due_index
 from livemem.spaces import head as heads
 from livemem.store import keys
-from livemem.store.bucket import EXPORT
+from livemem.store.bucket import EXPORT, TOKENS
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
 from livemem.upkeep.garbage_report import CollectedGarbage, GarbageFailure, GarbageOfSpace, GarbageRequest
@@ -174,15 +176,23 @@ def collect(process: Process, principal: Principal, request: GarbageRequest, dea
     looks: list[_Look] = []
     is_first = not (request.space_ids or request.after)
     everywhere = is_first and not principal.space_ids
-    archives = _clear_archives(job) if everywhere else _Archives()
-    ended_tokens = management.ended(process, principal, dry_run=request.dry_run) if is_first else []
+    failed: list[GarbageFailure] = []
+    removed: dict[str, Any] = {}
+    with _noted(EXPORT.prefix().removesuffix("/"), failed):
+        if everywhere:
+            over = archive_expiry.expire(process, dry_run=request.dry_run)
+            removed["exports_removed"] = len(over.exports) + len(over.uploads)
+    with _noted(TOKENS, failed):
+        if is_first:
+            removed["tokens_removed"] = management.ended(process, principal, dry_run=request.dry_run)
     at_once = MOVING_AT_ONCE if request.delete_only and not request.dry_run else SPACES_AT_ONCE
     rest = next(candidates, None)
     while rest is not None and job.has_time():
         batch = [rest, *islice(candidates, at_once - 1)]
         looks += process.store.map(lambda space_id: _look_after(job, space_id), batch)
         rest = next(candidates, None)
-    report = _report(request, looks, archives, ended_tokens, more=rest is not None)
+    report = _report(request, looks, failed, more=rest is not None)
+    report = replace(report, **removed)
     logger.info(
         "garbage collected",
         extra={
@@ -265,25 +275,17 @@ def _look_after(job: GarbageCall, space_id: str) -> _Look:
     return look
 
 
-@dataclass(frozen=True)
-class _Archives:
-    """What came of the archives and uploads that are over."""
-
-    removed: int = 0
-    failures: tuple[GarbageFailure, ...] = ()
-
-
-def _clear_archives(job: GarbageCall) -> _Archives:
-    """Remove them: what expiry.expire takes."""
+@contextmanager
+def _noted(place: str, failed: list[GarbageFailure]) -> Iterator[None]:
+    """Report what fails within under the name of its place, and let the rest go on."""
     try:
-        over = archive_expiry.expire(job.process, dry_run=job.wanted.dry_run)
+        yield
     except LiveMemoryError as error:
-        return _Archives(failures=(GarbageFailure(EXPORT.prefix().removesuffix("/"), error.code, error.detail),))
-    return _Archives(len(over.exports) + len(over.uploads))
+        failed.append(GarbageFailure(place, error.code, error.detail))
 
 
 def _report(
-    request: GarbageRequest, looks: list[_Look], archives: _Archives, ended_tokens: list[str], *, more: bool
+    request: GarbageRequest, looks: list[_Look], failed: list[GarbageFailure], *, more: bool
 ) -> CollectedGarbage:
     done = request.after
     for look in looks:
@@ -295,9 +297,7 @@ def _report(
         dry_run=request.dry_run,
         looked_at=len(looks),
         spaces=[look.found for look in looks if not look.found.is_empty()],
-        failed=[*archives.failures, *(look.failure for look in looks if look.failure)],
+        failed=[*failed, *(look.failure for look in looks if look.failure)],
         more=more,
         after=done if more else None,
-        exports_removed=archives.removed,
-        tokens_removed=ended_tokens,
     )
