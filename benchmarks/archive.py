@@ -24,13 +24,12 @@ from typing import Any
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.archives import export
-from livemem.archives.export import Archive, Working
+from livemem.copies import export, importing, provisioning
+from livemem.copies.export import Archive, Working
+from livemem.copies.importing import NewImport
 from livemem.llm import client as llm
 from livemem.llm import tool_calling
 from livemem.process import Process
-from livemem.restore import importing, provisioning
-from livemem.restore.importing import NewImport
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle

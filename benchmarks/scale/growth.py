@@ -14,7 +14,7 @@ from benchmarks.scale.virtual import Schedule
 from livemem.access import registry as registries
 from livemem.access import secret, tokens
 from livemem.access.registry import Registry, Token
-from livemem.backups import nightly
+from livemem.copies import nightly
 from livemem.jobs import counter
 from livemem.llm.usage import Usage
 from livemem.notes import appending, pages

@@ -12,7 +12,7 @@ from hashlib import sha256
 from benchmarks.scale.growth import LargeWorld
 from livemem.access import secret
 from livemem.access.registry import Registry, Token
-from livemem.backups import nightly
+from livemem.copies import nightly
 from livemem.recall import indexing
 from livemem.spaces import due_index
 from livemem.store import keys

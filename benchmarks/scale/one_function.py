@@ -205,7 +205,7 @@ def _digest(process: Any, until: datetime) -> str:
 
 
 def _back_up(process: Any, until: datetime) -> str:
-    from livemem.backups import taking  # noqa: PLC0415
+    from livemem.copies import taking  # noqa: PLC0415
 
     taken = taking.take(process, SPACE, taking.BackupRequest("api", "x"), deadline=until)
     return f"{taken.result}, {taken.manifest.objects_count:,} objects"

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from livemem.archives import export
-from livemem.archives.export import Archive, Working
+from livemem.copies import export, importing, provisioning
+from livemem.copies.export import Archive, Working
+from livemem.copies.importing import NewImport
 from livemem.errors import LiveMemoryError
-from livemem.restore import importing, provisioning
-from livemem.restore.importing import NewImport
 from livemem.spaces.head import Meta
 from livemem.store.bucket import EXPORT, HEAD, IN_SPACE, UPLOAD
 from tests.support.world import EVERYONE, INVOCATION, World

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from livemem.backups import manifest as manifests
-from livemem.backups import taking
-from livemem.backups.taking import BackupOutcome, BackupRequest
 from livemem.changes.orphans import QUIET_AFTER
+from livemem.copies import manifest as manifests
+from livemem.copies import taking
+from livemem.copies.taking import BackupOutcome, BackupRequest
 from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.store.objects import Store

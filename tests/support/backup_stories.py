@@ -176,7 +176,7 @@ def a_night_that_finds_notes_enough_for_a_consolidation(account: Account) -> Non
 def a_backup_that_takes_longer_than_a_request(account: Account) -> None:
     full(account)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("livemem.backups.taking.BATCH", 3)
+        patch.setattr("livemem.copies.taking.BATCH", 3)
         patch.setattr("livemem.store.timing.REQUEST", timedelta())
         backup_id = call(account, "POST", BACKUPS, 202)["backup_id"]
     account.service.work()

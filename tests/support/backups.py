@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from livemem.backups.manifest import Manifest
+from livemem.copies.manifest import Manifest
 from livemem.store import keys
 from livemem.store.bucket import BACKUP_OBJECT, RECORD
 from tests.support.bucket import Stored

@@ -137,7 +137,7 @@ CHECKLIST = {
             "unit/spaces/test_isolation.py::test_a_copied_folder_is_a_broken_space_and_says_so_and_the_original_is_left_alone",
             "integration/test_handlers.py::test_keys_that_are_no_live_notes_are_ignored",
             *(
-                f"unit/restore/test_hostile_archives.py::{name}"
+                f"unit/copies/test_hostile_archives.py::{name}"
                 for name in (
                     "test_names_that_could_come_out_elsewhere_are_refused",
                     "test_only_files_and_folders_are_taken",
@@ -149,7 +149,7 @@ CHECKLIST = {
                     "test_what_is_too_large_for_its_kind_is_refused",
                 )
             ),
-            "unit/restore/test_provisioning.py::test_a_manifest_with_a_name_that_no_space_can_hold_is_refused_and_nothing_is_written",
+            "unit/copies/test_provisioning.py::test_a_manifest_with_a_name_that_no_space_can_hold_is_refused_and_nothing_is_written",
         ),
     ),
     9: Line(
@@ -276,7 +276,7 @@ CHECKLIST = {
         "A space's documents have bounds, imported or in the bucket, and no space takes the sweep from the others.",
         (
             *(
-                f"unit/restore/test_hostile_documents.py::{name}"
+                f"unit/copies/test_hostile_documents.py::{name}"
                 for name in (
                     "test_there_is_a_document_of_every_kind_and_all_of_them_are_taken",
                     "test_no_number_of_any_document_may_be_absurd",
@@ -325,9 +325,9 @@ CHECKLIST = {
         "What is packed is bounded before it is unpacked, and no vectors are imported.",
         (
             "unit/store/test_vector_file.py::test_no_header_is_believed_and_none_costs_memory",
-            "unit/restore/test_hostile_documents.py::test_vectors_of_an_archive_are_left_behind_whatever_they_are",
-            "unit/restore/test_hostile_archives.py::test_a_bomb_is_stopped_soon_and_costs_little_memory",
-            "unit/restore/test_hostile_archives.py::test_a_bomb_in_a_member_is_stopped_too",
+            "unit/copies/test_hostile_documents.py::test_vectors_of_an_archive_are_left_behind_whatever_they_are",
+            "unit/copies/test_hostile_archives.py::test_a_bomb_is_stopped_soon_and_costs_little_memory",
+            "unit/copies/test_hostile_archives.py::test_a_bomb_in_a_member_is_stopped_too",
             "unit/search/test_snapshot_sizes.py::test_a_snapshot_of_whatever_size_is_not_fetched_beyond_the_bound",
         ),
     ),

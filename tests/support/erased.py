@@ -5,9 +5,9 @@ or keeps: objects, former versions, backups, archives, parts of uploads.
 import gzip
 from collections.abc import Iterator
 
-from livemem.backups.manifest import Manifest
 from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.conversations import reading
+from livemem.copies.manifest import Manifest
 from livemem.erasure import receipts as kept_receipts
 from livemem.jobs.receipt import Receipt
 from livemem.spaces import head as heads

@@ -18,13 +18,14 @@ from botocore.exceptions import ClientError
 
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.ask import question_work as asking
-from livemem.backups import taking
-from livemem.backups.manifest import Manifest
 from livemem.bank import review
 from livemem.changes import run_progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
 from livemem.conversations import update
+from livemem.copies import provisioning, taking
+from livemem.copies import restore as restoring
+from livemem.copies.manifest import Manifest
 from livemem.digests import digest_work as digesting
 from livemem.errors import LiveMemoryError
 from livemem.jobs import counter
@@ -37,8 +38,6 @@ from livemem.llm.tool_calling import ToolReply
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
-from livemem.restore import provisioning
-from livemem.restore import restore as restoring
 from livemem.settings import Settings
 from livemem.spaces import contents, due_index, lifecycle
 from livemem.spaces import head as heads

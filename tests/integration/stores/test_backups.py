@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from livemem.archives import export
-from livemem.backups import catalog
+from livemem.copies import catalog, export, importing, provisioning
 from livemem.erasure import erasure
-from livemem.restore import importing, provisioning
 from livemem.spaces import head as heads
 from livemem.store import bucket, keys
 from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT

@@ -6,8 +6,8 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from livemem.archives import export, packing
-from livemem.archives.export import Archive
+from livemem.copies import export, packing
+from livemem.copies.export import Archive
 from livemem.process import Process
 from livemem.store import keys
 from livemem.store.bucket import BACKUP_OBJECT

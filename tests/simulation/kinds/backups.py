@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from livemem.backups import catalog, nightly, retention, taking
-from livemem.backups.taking import BackupRequest
+from livemem.copies import catalog, nightly, retention, taking
+from livemem.copies.taking import BackupRequest
 from livemem.errors import NotFound
 from livemem.jobs import lease
 from livemem.process import Process

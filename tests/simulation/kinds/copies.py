@@ -9,13 +9,11 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from livemem.archives import packing
-from livemem.backups import catalog
 from livemem.bank import corrections
+from livemem.copies import catalog, fork, importing, packing, provisioning, provisioning_job, restore
+from livemem.copies.importing import NewImport
 from livemem.errors import LiveMemoryError, NotFound, SpaceExists
 from livemem.process import Process
-from livemem.restore import fork, importing, provisioning, provisioning_job, restore
-from livemem.restore.importing import NewImport
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import bucket, keys, timing

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from livemem.bank import corrections, files, history
 from livemem.changes import archive_notes, rules_change
 from livemem.changes.rules_change import NewRules
+from livemem.copies import fork, provisioning
 from livemem.errors import Busy, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
-from livemem.restore import fork, provisioning
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.head import Meta

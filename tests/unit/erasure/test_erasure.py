@@ -10,10 +10,10 @@ from hashlib import sha256
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.backups import catalog, taking
-from livemem.backups import manifest as manifests
 from livemem.bank import corrections, history
 from livemem.changes import late_write_repair
+from livemem.copies import catalog, taking
+from livemem.copies import manifest as manifests
 from livemem.erasure import erasure, occurrences
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from livemem.backups import catalog
+from livemem.copies import catalog
 from livemem.erasure import erasure
 from livemem.errors import MemoriesBroken, NotFound
 from livemem.llm import look as looks

@@ -75,7 +75,7 @@ def test_a_text_with_a_long_sentence_or_a_riddle_is_told_wherever_texts_are_writ
     rules = Rules.read()
     strict = replace(rules, limits={"words_in_a_text": 9}, riddles=[(re.compile("backup"), "copy")], of_texts=())
     places = (
-        *("livemem/backups/", "livemem_http/routes/", "livemem_http/views/"),
+        *("livemem/copies/", "livemem_http/routes/", "livemem_http/views/"),
         *("live_memory/cli/", "live_memory/_answers.py", "scripts/openapi.py", "words.toml: tools."),
     )
 

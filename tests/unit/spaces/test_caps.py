@@ -6,12 +6,10 @@ import pytest
 
 from livemem.access import rotation, secret, tokens
 from livemem.access.principal import Principal
-from livemem.archives import export
-from livemem.backups import taking
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import NewConversation
+from livemem.copies import export, fork, importing, taking
 from livemem.errors import CapReached, InvalidRequest, SpaceExists, TooLarge
-from livemem.restore import fork, importing
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import caps, lifecycle

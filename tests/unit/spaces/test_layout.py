@@ -10,10 +10,9 @@ from hashlib import sha256
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.backups import catalog, nightly
+from livemem.copies import catalog, fork, nightly
 from livemem.errors import InvalidRequest, LiveMemoryError, SpaceTooNew
 from livemem.recall import summary
-from livemem.restore import fork
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.spaces.head import LAYOUT

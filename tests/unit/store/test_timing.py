@@ -6,9 +6,9 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given
 
-from livemem.backups import incomplete_backups
 from livemem.changes import late_write_repair, orphans
 from livemem.conversations import removal
+from livemem.copies import incomplete_backups
 from livemem.digests import retrying
 from livemem.jobs import job as jobs
 from livemem.jobs import lease

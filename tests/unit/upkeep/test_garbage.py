@@ -9,9 +9,9 @@ import pytest
 
 from livemem.access import management
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.backups import catalog, incomplete_backups
 from livemem.changes import archive_notes
 from livemem.changes.orphans import QUIET_AFTER
+from livemem.copies import catalog, incomplete_backups
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.jobs import run as runs

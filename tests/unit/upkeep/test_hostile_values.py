@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from livemem import clock
-from livemem.backups import nightly
+from livemem.copies import nightly
 from livemem.digests import due_digests
 from livemem.jobs.package import Package
 from livemem.notes.appending import NoteDraft, append

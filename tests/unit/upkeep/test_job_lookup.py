@@ -6,15 +6,13 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.archives import export
-from livemem.backups import catalog, incomplete_backups
+from livemem.copies import catalog, export, incomplete_backups, provisioning, restore
 from livemem.digests import due_digests
 from livemem.digests import reading as digests
 from livemem.erasure import erasure
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
 from livemem.jobs.describable import KIND_NAMES, Description, job_id
 from livemem.llm.client import LlmError
-from livemem.restore import provisioning, restore
 from livemem.spaces import lifecycle
 from livemem.upkeep import job_lookup, packages
 from tests.support.agent import responds

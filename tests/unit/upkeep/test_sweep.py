@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from livemem.access import page_codes
-from livemem.archives import archive_expiry
 from livemem.changes.orphans import QUIET_AFTER
+from livemem.copies import archive_expiry
 from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
 from livemem.jobs import lease, places, run_retention
 from livemem.notes.appending import NoteDraft

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
+from livemem.copies import relabel
 from livemem.errors import InvalidRequest, NotFound, RunError, StillAtWork
 from livemem.jobs import budget
 from livemem.llm.client import LlmError, Reply
 from livemem.llm.usage import Usage
-from livemem.restore import relabel
 from livemem.spaces import lifecycle, totals
 from livemem.spaces import usage_counts as usages
 from livemem.spaces.totals import Sums

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from livemem.backups import catalog
 from livemem.changes.records import Record
 from livemem.conversations import conversation as conversations
+from livemem.copies import catalog
 from livemem.erasure import erased, of_conversations
 from livemem.errors import InvalidName, ObjectUnreadable, OutOfTime
 from livemem.jobs.receipt import Receipt

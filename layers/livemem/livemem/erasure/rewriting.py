@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from livemem.backups import catalog
-from livemem.backups import manifest as manifests
-from livemem.backups.manifest import BackupObject, Manifest
+from livemem.copies import catalog
+from livemem.copies import manifest as manifests
+from livemem.copies.manifest import BackupObject, Manifest
 from livemem.erasure import erased, of_conversations
 from livemem.erasure.occurrences import AT_ONCE, ErasurePlace, Known, Occurrences, check_time, places
 from livemem.erasure.task import ErasureTask

@@ -5,13 +5,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.archives import archiving
-from livemem.backups import nightly, taking
+from livemem.copies import archiving, nightly, provisioning, taking
 from livemem.erasure import erasure
 from livemem.jobs import worker
 from livemem.jobs.worker import Kind, Worked
 from livemem.process import Process
-from livemem.restore import provisioning
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,9 @@ from livemem import clock as clocks
 from livemem import limits
 from livemem.access import decision, management
 from livemem.access.principal import Principal
-from livemem.archives import archive_expiry
-from livemem.backups import catalog, incomplete_backups
 from livemem.changes import archive_notes
 from livemem.changes import maintenance as changes
+from livemem.copies import archive_expiry, catalog, incomplete_backups
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import counter, run_retention
 from livemem.jobs.package import Space, look_at_space

@@ -8,10 +8,10 @@ from itertools import islice
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.conversations import summaries_job
+from livemem.copies import provisioning_job
 from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.jobs.describable import KIND_NAMES, Description
 from livemem.process import Process
-from livemem.restore import provisioning_job
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.upkeep.packages import JOBS

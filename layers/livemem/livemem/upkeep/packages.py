@@ -4,11 +4,12 @@ the list of jobs know it.
 
 from collections.abc import Mapping
 
-from livemem.archives import export as archives
 from livemem.ask import maintenance as ask
-from livemem.backups import maintenance as backups
 from livemem.changes import maintenance as changes
 from livemem.conversations import maintenance as conversations
+from livemem.copies import export as archives
+from livemem.copies import maintenance as backups
+from livemem.copies import provisioning_job as restore
 from livemem.digests import maintenance as digests
 from livemem.erasure import maintenance as erasure
 from livemem.jobs import maintenance as jobs
@@ -20,7 +21,6 @@ from livemem.memories import maintenance as memories
 from livemem.notes import maintenance as notes
 from livemem.process import Process
 from livemem.recall import maintenance as recall
-from livemem.restore import provisioning_job as restore
 from livemem.rooms import maintenance as rooms
 from livemem.spaces.head import Meta
 from livemem.store import bucket

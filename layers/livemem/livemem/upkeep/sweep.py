@@ -16,12 +16,11 @@ from itertools import islice
 from typing import ClassVar, Literal
 
 from livemem.access import page_codes, request_rate
-from livemem.archives import archive_expiry
+from livemem.copies import archive_expiry, provisioning
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import run_retention
 from livemem.jobs.package import MORE_WORK, OLDEST, Space, look_at_space
 from livemem.process import Process
-from livemem.restore import provisioning
 from livemem.spaces import directory, due_index, lifecycle, pending, unreadable
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due

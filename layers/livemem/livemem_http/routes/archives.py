@@ -10,14 +10,12 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.archives import export
-from livemem.archives.export import Archive, Working
 from livemem.audit import invariants
-from livemem.backups import catalog, retention, taking
+from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, retention, taking
+from livemem.copies.export import Archive, Working
+from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.erasure import erasure, receipts, several
 from livemem.jobs.receipt import Receipt
-from livemem.restore import fork, importing, provisioning, provisioning_job, restore
-from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces.head import Head
 from livemem.store import cursors, keys, timing
 from livemem.upkeep import garbage, job_lookup

@@ -5,11 +5,11 @@ import binascii
 from typing import Annotated
 
 from livemem import limits
-from livemem.archives.export import Archive, Working
+from livemem.copies.export import Archive, Working
+from livemem.copies.importing import NewImport, Upload
 from livemem.errors import InvalidRequest
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
-from livemem.restore.importing import NewImport, Upload
 from livemem_http.views.backups import BackupId
 from livemem_http.views.fields import (
     Body,

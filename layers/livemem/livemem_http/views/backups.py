@@ -3,10 +3,10 @@
 from typing import Annotated, Literal
 
 from livemem import limits
-from livemem.backups.manifest import Manifest
+from livemem.copies.manifest import Manifest
+from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
-from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.store import keys
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, View, described, job_described
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from livemem import limits
-from livemem.backups import retention
+from livemem.copies import retention
 from livemem.jobs.describable import job_id
 from livemem.jobs.receipt import Receipt
 from livemem.upkeep import garbage_report

@@ -1,1 +1,0 @@
-"""Copies of whole spaces within the bucket."""

@@ -1,0 +1,215 @@
+"""The form of a space's archive: a `tar.gz` that a person reads with `tar` and a pager, and that an import takes.
+
+Its members are `{space_id}/{name}` for every object of a backup, byte for byte as in the bucket, and last
+`{space_id}/_manifest.json`: the backup's own fields, and each object's name, size, SHA-256 and metadata in the bucket,
+one object a line. Tar is POSIX (pax headers for long names); gzip has one member or several, which every tool reads as
+one. The same backup always makes the same bytes. It holds nothing but the space's own folder: no token and no key of
+the service.
+"""
+
+import json
+import re
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from livemem.bank import paths
+from livemem.copies.manifest import BackupObject, Manifest
+from livemem.store import bucket, keys
+from livemem.store.bucket import MEMORY_VECTORS, NOTE, snapshot_of
+from livemem.text.invisible import has_controls
+
+FORMAT = "live-memory-archive"
+VERSION = 1
+
+NAME_BYTES = 900
+"""Most bytes of a member's path. A key of S3 has 1,024, and a backup's keys are longer than the space's own."""
+OBJECT_BYTES = 64 << 20
+"""Most bytes of any object of a space that has no smaller limit."""
+NAMED = 100
+"""Most left-out objects that the manifest names."""
+
+_METADATA_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_METADATA_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,498}[\x21-\x7e])?")
+METADATA_ENTRIES = 10
+
+_OBJECTS = b',\n  "objects": ['
+HEAD_BYTES = 1 << 20
+"""Most bytes of an archive's manifest before its objects."""
+LINE_BYTES = 16_384
+"""Most bytes of the line of one object."""
+
+
+@dataclass(frozen=True)
+class ArchivedObject:
+    """One object as an archive's manifest has it; `sha256` in hex."""
+
+    name: str
+    size: int
+    sha256: str
+    metadata: Mapping[str, str]
+
+
+def path_problem(path: str) -> str | None:
+    """Why no member of an archive may have this path, or None. A hostile path could be unpacked elsewhere."""
+    if len(path.encode(errors="surrogatepass")) > NAME_BYTES:
+        return f"has a name of more than {NAME_BYTES} bytes"
+    if has_controls(path):
+        return "has control characters in its name"
+    if "\\" in path:
+        return "has a backslash in its name"
+    if path.startswith("/"):
+        return "has an absolute path"
+    parts = path.split("/")
+    if ".." in parts:
+        return "has `..` in its path"
+    return "has an empty part or `.` in its path" if {"", "."} & set(parts) else None
+
+
+def name_problem(name: str) -> str | None:
+    """Why no object of a space in an archive may have this name, or None."""
+    if name == keys.MANIFEST:
+        return "has the name of the manifest"
+    if bucket.is_derived(name):
+        return "is a lease, unfinished work or a derived object, which an archive must not have"
+    if name.startswith("live/") and name.endswith(".md") and not NOTE.parse(f"x/{name}"):
+        return "does not have the name of a note"
+    if name.startswith("bank/") and name.endswith(".md"):
+        try:
+            paths.check_bank_path(name.removeprefix("bank/"))
+        except paths.BankPathError as error:
+            return f"is not a bank file: {error.detail}"
+    return None
+
+
+def is_made_again(name: str) -> bool:
+    """Whether an archive is written without the object of this name, although a backup has it. These are packed
+    vectors, which a model can compute again. Archives of older versions of the service hold them.
+    """
+    return MEMORY_VECTORS.parse(f"x/{name}") is not None
+
+
+def split(space_id: str, items: Iterable[BackupObject]) -> tuple[list[BackupObject], list[str]]:
+    """The objects of a backup that an archive holds, and the names of those that no import would take. No agent sees
+    these, because their names break the rules.
+    """
+    fit: list[BackupObject] = []
+    left_out: list[str] = []
+    for item in items:
+        if is_made_again(item.name):
+            continue
+        # Objects that only make memories faster are made again from their log.
+        too_large = item.size > OBJECT_BYTES and snapshot_of(f"x/{item.name}")
+        if too_large or path_problem(f"{space_id}/{item.name}") or name_problem(item.name):
+            left_out.append(item.name)
+        else:
+            fit.append(item)
+    return fit, left_out
+
+
+def kept(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The metadata that is archived with an object: the fields that every store accepts again."""
+    fit = {name: value for name, value in sorted(metadata.items()) if _is_metadata(name, value)}
+    return dict(list(fit.items())[:METADATA_ENTRIES])
+
+
+def _is_metadata(name: object, value: object) -> bool:
+    if not isinstance(name, str) or not isinstance(value, str):
+        return False
+    # A number that the service reads from it must be one that the service could have written.
+    is_number = name != "consolidation" or (value.isascii() and value.isdecimal() and len(value) <= 9)
+    return bool(_METADATA_NAME.fullmatch(name) and _METADATA_VALUE.fullmatch(value)) and is_number
+
+
+def header(path: str, size: int, mtime: int) -> bytes:
+    """The tar header of a file."""
+    info = tarfile.TarInfo(path)
+    info.size = size
+    info.mtime = mtime
+    info.mode = 0o644
+    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+
+
+def padding(size: int) -> bytes:
+    """The padding after a file of this size, up to a whole block."""
+    return bytes(-size % tarfile.BLOCKSIZE)
+
+
+END = bytes(2 * tarfile.BLOCKSIZE)
+"""The end of a tar."""
+
+
+def manifest_bytes(
+    manifest: Manifest,
+    items: Sequence[BackupObject],
+    digests: Sequence[str],
+    metadata: Mapping[str, Mapping[str, str]],
+    left_out: Sequence[str],
+) -> bytes:
+    """The archive's `_manifest.json`. Of the backup's fields it holds those that never change."""
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "space_id": manifest.space_id,
+        "uid": manifest.uid,
+        "backup_id": manifest.job_id,
+        "description": manifest.description,
+        "started_at": manifest.created_at,
+        "completed_at": manifest.ended_at,
+        "changes": manifest.changes,
+        "objects_count": len(items),
+        "bytes": sum(item.size for item in items),
+        "counts": manifest.counts,
+        "left_out_count": len(left_out),
+        "left_out": [ascii(name) for name in left_out[:NAMED]],
+    }
+    text = json.dumps(head, ensure_ascii=False, indent=2).encode().removesuffix(b"\n}")
+    lines = (_line(item, digest, metadata.get(item.name)) for item, digest in zip(items, digests, strict=True))
+    return b"".join((text, _OBJECTS, b"\n", ",\n".join(lines).encode(), b"\n  ]\n}\n"))
+
+
+def _line(item: BackupObject, digest: str, metadata: Mapping[str, str] | None) -> str:
+    fields: dict[str, Any] = {"name": item.name, "size": item.size, "sha256": digest}
+    return "    " + json.dumps({**fields, "metadata": metadata} if metadata else fields, ensure_ascii=False)
+
+
+def read_manifest(body: bytes) -> tuple[str, Iterator[ArchivedObject]]:
+    """The space's id in an archive's manifest, and its objects, read one by one. The manifest may be hostile. Raises
+    ValueError, RecursionError, also while the objects are read.
+    """
+    start = body.find(_OBJECTS, 0, HEAD_BYTES)
+    if start < 0:
+        raise ValueError("no manifest")
+    head = json.loads(body[:start] + b"\n}")
+    if head.get("format") != FORMAT or head.get("version") != VERSION or not isinstance(head.get("space_id"), str):
+        raise ValueError("no manifest of an archive")
+    return head["space_id"], _listed(body, start + len(_OBJECTS))
+
+
+def _listed(body: bytes, start: int) -> Iterator[ArchivedObject]:
+    while start < len(body):
+        end = body.find(b"\n", start, start + LINE_BYTES)
+        if end < 0:
+            raise ValueError("a line that is too long")
+        line = body[start:end].strip().removesuffix(b",")
+        start = end + 1
+        if line == b"]":
+            if body[start:].strip() != b"}":
+                raise ValueError("something behind the objects")
+            return
+        if line:
+            yield _object(json.loads(line))
+    raise ValueError("no end of the objects")
+
+
+def _object(fields: Any) -> ArchivedObject:
+    if not isinstance(fields, dict):
+        raise ValueError("no object")  # noqa: TRY004 - what a caller expects of a bad document
+    name, size, sha256, metadata = (fields.get(key) for key in ("name", "size", "sha256", "metadata"))
+    metadata = {} if metadata is None else metadata
+    if not isinstance(name, str) or not isinstance(size, int) or not isinstance(sha256, str):
+        raise ValueError("no object")  # noqa: TRY004
+    if not isinstance(metadata, dict) or kept(metadata) != metadata:
+        raise ValueError("metadata that no object may have")
+    return ArchivedObject(name, size, sha256, metadata)

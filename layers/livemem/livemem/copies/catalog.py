@@ -1,0 +1,190 @@
+"""The list of backups, and the removal of one.
+
+A removed backup leaves its manifest as a tombstone until no request to its folder can come any more
+(incomplete_backups.py). So nobody claims its id again before, and late writes are found.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from livemem import clock
+from livemem.access.principal import Principal
+from livemem.copies import manifest as manifests
+from livemem.copies.manifest import Manifest, Peeked
+from livemem.errors import InvalidName, NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys, stored
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
+from livemem.store.capability_check import require_conditional_writes
+from livemem.store.stored import Stored
+
+TRIES = 5
+
+
+def ids(process: Process, space_id: str) -> list[str]:
+    """The ids of the space's backups, also of those that are not complete, oldest first: 1 LIST per 1,000."""
+    return [name for name in process.store.folders(BACKUP_OBJECT.prefix(space_id)) if is_id(name)]
+
+
+def is_id(name: str) -> bool:
+    """Whether the name can be the id of a backup."""
+    try:
+        return bool(keys.check_backup_id(name))
+    except InvalidName:
+        return False
+
+
+def moment(backup_id: str) -> int:
+    """When the backup was begun, in milliseconds since 1970."""
+    return int(keys.backup_moment(backup_id).timestamp()) * 1_000
+
+
+def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:
+    """The ids of the spaces that have backups, also of those that are deleted, in order: 1 LIST per 1,000."""
+    after = f"{BACKUP_OBJECT.prefix()}{start_after}/\U0010ffff" if start_after else ""
+    for name in process.store.folders(BACKUP_OBJECT.prefix(), start_after=after):
+        try:
+            yield keys.check_space_id(name)
+        except InvalidName:
+            continue
+
+
+def newest(process: Process, space_id: str, *, lasting: bool = False, uid: str | None = None) -> Manifest | None:
+    """The summary of the newest complete backup, or None: 1 LIST, and 1 GET for it and each later incomplete one.
+    `lasting`: not one that was made for an export or a fork. `uid`: one of the space with this uid.
+    """
+    for backup_id in reversed(ids(process, space_id)):
+        summary = manifests.summary(process, space_id, backup_id)
+        if summary and is_wanted(summary.value, lasting=lasting, uid=uid):
+            return summary.value
+    return None
+
+
+def is_wanted(manifest: Manifest, *, lasting: bool, uid: str | None) -> bool:
+    """Whether it is complete, and fits what the caller asks of `newest`."""
+    return manifest.complete and (manifest.is_kept() or not lasting) and uid in (None, manifest.uid)
+
+
+def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[Peeked | None]:
+    """The summaries of these backups: 1 GET each, in parallel."""
+    return process.store.map(lambda backup_id: manifests.peek(process, space_id, backup_id), backup_ids)
+
+
+def check(process: Process, caller: Principal | None, space_id: str, backup_id: str) -> None:
+    """Raise NotFound for a backup of another space of the same id, unless the caller may see all spaces: 2 GET, else
+    none.
+
+    A token whose list names a space may not read the contents of a deleted space of that id. `caller` is None: the
+    service itself asks.
+    """
+    life = _life(process, caller, keys.check_space_id(space_id))
+    if life is None:
+        return
+    summary = manifests.summary(process, space_id, keys.check_backup_id(backup_id))
+    if not summary or summary.value.uid != life:
+        raise NotFound("backup", backup_id)
+
+
+def _life(process: Process, caller: Principal | None, space_id: str) -> str | None:
+    """The uid of the space whose backups the caller may see. None: the backups of all spaces of this id."""
+    if not caller or not caller.space_ids:
+        return None
+    head = heads.find(process, space_id)
+    return head.meta.uid if head else ""
+
+
+def page(
+    process: Process, space_id: str, *, limit: int, before: str | None = None, caller: Principal | None = None
+) -> tuple[list[Manifest], str | None]:
+    """The space's backups before the id `before`, newest first, and the id before which the next page begins, or None.
+    If the caller's token lists spaces: only backups of the present space of that id (`check`).
+
+    Backups under way are among them. The page may be shorter than `limit` although there are more. 1 LIST per 1,000
+    backups, and 1 GET each.
+    """
+    keys.check_space_id(space_id)
+    remaining = [backup_id for backup_id in reversed(ids(process, space_id)) if before is None or backup_id < before]
+    batch = remaining[:limit]
+    manifests_read = (look.value for look in looks(process, space_id, batch) if look)
+    visible = [manifest for manifest in manifests_read if manifest and not manifest.removed]
+    life = _life(process, caller, space_id)
+    visible = [manifest for manifest in visible if life is None or manifest.uid == life]
+    return visible, batch[-1] if len(remaining) > limit else None
+
+
+def page_of_all(
+    process: Process, caller: Principal, *, limit: int, after: tuple[str, str] | None = None
+) -> tuple[list[Manifest], tuple[str, str] | None]:
+    """The backups of all spaces that the caller may see, by space and then newest first, from behind the space and
+    backup `after`. With them the space and backup after which the next page begins, or None. 1 LIST per space that is
+    looked at, and 1 GET each.
+    """
+    visible = sorted(space_id for space_id in spaces(process) if caller.may_see(space_id))
+    backups: list[Manifest] = []
+    for space_id in visible:
+        if after and space_id < after[0]:
+            continue
+        before = after[1] if after and space_id == after[0] else None
+        batch, more = page(process, space_id, limit=limit - len(backups), before=before, caller=caller)
+        backups += batch
+        if more:
+            return backups, (space_id, more)
+        if len(backups) == limit:
+            return backups, (space_id, backups[-1].job_id) if space_id != visible[-1] else None
+    return backups, None
+
+
+def get(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> Stored[Manifest]:
+    """One backup, complete or not: 1 GET, and the requests of `check`. Raises InvalidName, NotFound."""
+    check(process, caller, space_id, backup_id)
+    summary = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not summary or summary.value.removed:
+        raise NotFound("backup", backup_id)
+    return summary
+
+
+def remove(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> None:
+    """Remove a backup, complete or not, readable or not: 1 GET, 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects,
+    and the requests of `check`.
+
+    From the PUT on nobody sees the backup. If the process dies after it, a repeat or the daily look continues. Raises
+    InvalidName, NotFound, PreconditionLost.
+    """
+    keys.check_space_id(space_id)
+    keys.check_backup_id(backup_id)
+    check(process, caller, space_id, backup_id)
+    require_conditional_writes(process.store)
+    for _ in range(TRIES):
+        look = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+        if not look:
+            raise NotFound("backup", backup_id)
+        if look.value and look.value.removed:
+            if not clear(process, space_id, backup_id):
+                raise NotFound("backup", backup_id)
+            return
+        try:
+            discard(process, space_id, backup_id, look)
+        except PreconditionLost:
+            continue
+        return
+    raise PreconditionLost("The backup was changed too often at the same time. Try again.")
+
+
+def discard(process: Process, space_id: str, backup_id: str, look: Peeked) -> None:
+    """Remove a backup if its manifest is exactly as in `look`: the requests of `remove` without the GET. Raises
+    PreconditionLost.
+    """
+    now = clock.iso_millis(process.clock())
+    unknown = Manifest(job_id=backup_id, space_id=space_id, subject=backup_id, trigger="api", created_at=now)
+    end = {"status": "cancelled", "ended_at": now, "items": ()}
+    stored.swap(process.store, look, (look.value or unknown).changed(end), process.new_id)
+    clear(process, space_id, backup_id)
+
+
+def clear(process: Process, space_id: str, backup_id: str) -> int:
+    """Remove all objects of a backup except its tombstone. Returns how many there were."""
+    manifest = BACKUP_MANIFEST.key(space_id, backup_id)
+    folder = process.store.scan(BACKUP_OBJECT.prefix(space_id, backup_id))
+    doomed = [entry.key for entry in folder if entry.key != manifest]
+    process.store.delete_many(doomed)
+    return len(doomed)

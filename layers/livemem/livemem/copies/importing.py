@@ -1,0 +1,295 @@
+"""Importing an archive that was uploaded into a new space: one of ours, or a folder of Markdown files.
+
+The worker reads it twice. First it checks all of it and writes nothing. Then it writes the objects of exactly that
+version of the upload to a space that nobody sees yet (new_space.py).
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import md5
+
+from livemem import clock, limits
+from livemem.access.principal import Principal
+from livemem.copies import archiving, inspection, markdown_import, new_space, restore, unpacking
+from livemem.copies.inspection import ArchivedSpace, Contents
+from livemem.copies.new_space import Provisioned
+from livemem.copies.relabel import Names, follows, relabel
+from livemem.errors import (
+    FieldError,
+    InvalidArchive,
+    InvalidRequest,
+    NotFound,
+    OutOfTime,
+    PreconditionLost,
+    StoreUnavailable,
+    TooLarge,
+)
+from livemem.memories import state as states
+from livemem.memories.operation import Operation
+from livemem.memories.replay import Replay
+from livemem.memories.state import State
+from livemem.process import Process
+from livemem.spaces import caps, rules
+from livemem.spaces.head import Head
+from livemem.spaces.head_fields import ProvisioningState
+from livemem.store import copying, keys, large, presigned
+from livemem.store.bucket import IN_SPACE, MEMORY_SNAPSHOT, OPERATION, UPLOAD, USER_SIGNALS, OperationKey
+from livemem.store.keys import MemoryKind
+from livemem.store.large import Stream
+from livemem.store.objects import Entry
+from livemem.text.redaction import when
+
+logger = logging.getLogger(__name__)
+
+MARGIN = timedelta(seconds=5)
+"""Time that must be left for the rest."""
+CHECKED_AT_ONCE = 64 << 20
+"""Most bytes of an upload that is checked before the answer. A larger one takes longer than a request may."""
+TOO_LARGE_TO_SEND = "Upload a larger archive to the URL of an upload: `livemem import` does it."
+WINDOW_BYTES = 8 << 20
+WINDOW_OBJECTS = 500
+"""Objects that are written in parallel."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """The place for an archive: `url` takes it by PUT until `expires_at`, if it has the announced size."""
+
+    upload_id: str
+    url: str
+    expires_at: str
+
+
+@dataclass(frozen=True)
+class NewImport:
+    """A requested import. The description replaces that of the archive. Rules are for Markdown files alone: an archived
+    space has its own.
+    """
+
+    space_id: str
+    upload_id: str
+    description: str | None = None
+    rules: str | None = None
+    rules_template: str | None = None
+
+    def options(self) -> dict[str, str]:
+        fields = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+def begin_upload(process: Process, principal: Principal, size: int, content: bytes | None = None) -> Upload:
+    """A place for an archive of exactly `size` bytes, kept for a day: 1 GET and 1 PUT to count it. A small archive may
+    come with the request as `content`: 1 PUT more, and nothing is left to upload.
+
+    Raises TooLarge above 1 GiB, and for `content` above SENT_ARCHIVE_BYTES; InvalidRequest, CapReached.
+    """
+    if size < 1:
+        raise InvalidRequest.of("size", "must be at least 1")
+    if size > unpacking.ARCHIVE_BYTES:
+        raise TooLarge.of("size", size, unpacking.ARCHIVE_BYTES)
+    if content is not None and len(content) > limits.SENT_ARCHIVE_BYTES:
+        message = f"{len(content)} bytes, but at most {limits.SENT_ARCHIVE_BYTES} are allowed. {TOO_LARGE_TO_SEND}"
+        raise TooLarge(f"content: {message}", fields=[FieldError("content", message)])
+    if content is not None and len(content) != size:
+        raise InvalidRequest.of("content", f"has {len(content)} bytes, but `size` says {size}")
+    with caps.beginning_upload(process, principal):
+        upload_id = process.new_id()
+        if content is not None:
+            process.store.put(UPLOAD.key(upload_id), content, content_type=archiving.GZIP)
+        expires_at = clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS))
+        return Upload(upload_id, presigned.put_url(process.store, UPLOAD.key(upload_id), size), expires_at)
+
+
+def order(process: Process, principal: Principal, new_import: NewImport, deadline: datetime) -> Head:
+    """Check the archive and claim the space for what `provision` then writes: 1 HEAD, 1 GET, and the requests of
+    new_space.begin. If the archive is too large to be checked now, the worker checks it before it writes any of it, and
+    the job shows a failure.
+
+    Raises InvalidName, InvalidRequest, NotFound (no such upload), TooLarge, InvalidArchive, SpaceExists, Conflict,
+    Forbidden.
+    """
+    keys.check_space_id(new_import.space_id)
+    result = copying.look(process.store, UPLOAD.key(new_import.upload_id))
+    _check_options(new_import)
+    on = process.settings.redact_secrets
+    new_import = replace(new_import, description=when(on, new_import.description), rules=when(on, new_import.rules))
+    if not result:
+        raise NotFound("upload", new_import.upload_id)
+    if result.size > unpacking.ARCHIVE_BYTES:
+        raise TooLarge.of("upload_id", result.size, unpacking.ARCHIVE_BYTES)
+    source = None
+    if result.size <= CHECKED_AT_ONCE:
+        try:
+            with _opened(process, new_import.upload_id, result.etag) as stream:
+                checked = _checked(_inspect(process, stream, deadline), new_import.options())
+            source = checked.space_id if isinstance(checked, ArchivedSpace) else None
+        except OutOfTime:
+            logger.info("archive is checked later", extra={"bytes": result.size})
+    provisioning = ProvisioningState(
+        provisioning_id=process.new_id(),
+        kind="import",
+        space_id=source,
+        upload_id=new_import.upload_id,
+        upload_etag=result.etag,
+        requested_by=principal.name,
+        options=new_import.options(),
+        started_at=clock.iso(process.clock()),
+    )
+    return new_space.begin(process, principal, new_import.space_id, provisioning)
+
+
+def _check_options(new_import: NewImport) -> None:
+    limits.check_text("description", new_import.description or "", limits.DESCRIPTION_BYTES, blank=True)
+    rules.chosen(new_import.rules, new_import.rules_template)
+
+
+def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
+    """Check the archive, and write its objects into the space. Objects that the space holds already are not written
+    again.
+
+    For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each, and 1 PUT for each kind of memories. Raises NotFound,
+    InvalidArchive, TooLarge, InvalidRequest, OutOfTime before the end of the archive; the next invocation continues.
+    """
+    provisioning = head.meta.provisioning
+    assert provisioning
+    assert provisioning.upload_id
+    with _opened(process, provisioning.upload_id, provisioning.upload_etag) as stream:
+        checked = _checked(_inspect(process, stream, deadline), provisioning.options)
+    if not isinstance(checked, ArchivedSpace):
+        return markdown_import.provision(process, head, checked)
+    with _opened(process, provisioning.upload_id, provisioning.upload_etag) as stream:
+        _provision_space(process, head, checked, stream, deadline)
+    return _provisioned(head, provisioning, checked)
+
+
+def end(process: Process, provisioning: ProvisioningState | None) -> None:
+    """Remove the upload of a finished import: 1 DELETE. If that fails, the upload expires after a day."""
+    if provisioning and provisioning.upload_id:
+        with suppress(StoreUnavailable):
+            process.store.delete(UPLOAD.key(provisioning.upload_id))
+
+
+@contextmanager
+def _opened(process: Process, upload_id: str, etag: str | None) -> Iterator[Stream]:
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(large.read(process.store, UPLOAD.key(upload_id), etag=etag))
+        except PreconditionLost:
+            # Not to be taken for a lost race about the space.
+            raise InvalidArchive("The upload was replaced after it was checked. Start the import again.") from None
+        if not stream:
+            raise NotFound("upload", upload_id)
+        if stream.size > unpacking.ARCHIVE_BYTES:
+            raise TooLarge.of("upload_id", stream.size, unpacking.ARCHIVE_BYTES)
+        yield stream
+
+
+def _timer(process: Process, deadline: datetime) -> Callable[[], None]:
+    def check() -> None:
+        if deadline - process.clock() < MARGIN:
+            raise OutOfTime("There is no time left.")
+
+    return check
+
+
+def _inspect(process: Process, stream: Stream, deadline: datetime) -> Contents:
+    return inspection.inspect(stream.chunks, _timer(process, deadline))
+
+
+def _checked(contents: Contents, options: Mapping[str, str]) -> ArchivedSpace | markdown_import.Folder:
+    if not contents.is_space():
+        return markdown_import.check_folder(contents)
+    space = inspection.check_space(contents)
+    for name in ("rules", "rules_template"):
+        if name in options:
+            raise InvalidRequest.of(
+                name, "is allowed only for a folder of Markdown files: an exported space has its own"
+            )
+    return space
+
+
+@dataclass(frozen=True)
+class _Object:
+    name: str
+    body: bytes
+
+
+def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream: Stream, deadline: datetime) -> None:
+    names = Names(space.space_id, head.meta.space_id, head.meta.uid)
+    prefix = IN_SPACE.prefix(names.target)
+    entries = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+    replays: dict[MemoryKind, Replay] = defaultdict(Replay)
+    for window in _windows(space, stream, _timer(process, deadline)):
+        process.store.map(lambda item: _write(process, space, item, names, entries.get(item.name)), window)
+        for kind, logged in _logged(window).items():
+            replays[kind].add(logged)
+    for kind, replay in replays.items():
+        _keep_snapshot(process, names.target, kind, replay.state)
+    for user, user_signal in space.documents.user_signals().items():
+        restore.write(process, USER_SIGNALS.key(names.target, user), user_signal.to_bytes())
+
+
+def _logged(window: Sequence[_Object]) -> Mapping[MemoryKind, Sequence[Operation]]:
+    """The operations on memories among these objects, by kind."""
+    found: dict[MemoryKind, list[Operation]] = defaultdict(list)
+    for item in window:
+        if parsed := OPERATION.parse_as(OperationKey, f"x/{item.name}"):
+            found[parsed.kind].append(Operation.from_bytes(item.body))
+    return found
+
+
+def _keep_snapshot(process: Process, space_id: str, kind: MemoryKind, state: State) -> None:
+    """Write what the log makes, in the place of the archive's own snapshots: 1 PUT. Readers then need neither a long
+    log nor the vectors of its operations, which may be anything.
+    """
+    if state.number:
+        key = MEMORY_SNAPSHOT.key(space_id, kind, state.number)
+        restore.write(process, key, states.to_snapshot(state).to_bytes())
+
+
+def _windows(space: ArchivedSpace, stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object]]:
+    """The space's objects in groups that are written at once."""
+    window: list[_Object] = []
+    size = 0
+    for member in unpacking.files(stream.chunks, check):
+        name = member.path.partition("/")[2]
+        if not space.takes(name):
+            continue
+        if window and (size + member.size > WINDOW_BYTES or len(window) == WINDOW_OBJECTS):
+            yield window
+            window, size = [], 0
+        window.append(_Object(name, b"".join(member.content)))
+        size += member.size
+    if window:
+        yield window
+
+
+def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, entry: Entry | None) -> None:
+    body = relabel(item.name, item.body, names) if follows(item.name, names) else item.body
+    if entry and entry.size == len(body) and entry.etag == f'"{md5(body, usedforsecurity=False).hexdigest()}"':
+        return
+    restore.write(process, IN_SPACE.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
+
+
+def _provisioned(head: Head, provisioning: ProvisioningState, space: ArchivedSpace) -> Provisioned:
+    meta = space.meta.model_copy(
+        update={
+            "space_id": head.meta.space_id,
+            "uid": head.meta.uid,
+            "description": provisioning.options.get("description", space.meta.description),
+            # What these two leave out nobody looks at any more, so they say no more than the objects show.
+            "runs_seen": _up_to(space.meta.runs_seen, provisioning.started_at),
+            "folded_until": max(space.meta.folded_until or "", space.documents.folded_until),
+        }
+    )
+    return Provisioned(meta, sum(space.takes(name) for name in space.objects) + 1)
+
+
+def _up_to(run_id: str | None, moment: str) -> str | None:
+    """The id of the run, None for one that is of a later time."""
+    latest = keys.run_moment(int(clock.parse(moment).timestamp() * 1_000))
+    return run_id if run_id and run_id <= latest else None

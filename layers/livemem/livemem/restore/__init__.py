@@ -1,1 +1,0 @@
-"""Spaces that come as a whole: restored, forked, imported."""
