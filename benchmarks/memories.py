@@ -25,8 +25,6 @@ import numpy as np
 from benchmarks.conversations import DELAY, Bench, bench
 from benchmarks.search import ADMIN, BUCKET, Words, settings_of
 from livemem import clock
-from livemem.digests import digest_progress, digest_work
-from livemem.digests.digest_work import DigestOrder
 from livemem.llm import embeddings
 from livemem.llm.client import Messages, Reply
 from livemem.memories import memory_vectors, operation, reading, state, storing
@@ -34,7 +32,8 @@ from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.memories.operation import Operation
 from livemem.memories.state import State
 from livemem.process import Process
-from livemem.rooms import message, posting
+from livemem.rooms import digest_progress, digest_work, message, posting
+from livemem.rooms.digest_work import DigestOrder
 from livemem.spaces import lifecycle
 from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
 from tests.support.chatter import answer, memory, shown

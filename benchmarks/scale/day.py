@@ -21,7 +21,6 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
-from livemem.digests import due_digests
 from livemem.jobs import counter
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
@@ -31,7 +30,7 @@ from livemem.process import Function, Process
 from livemem.recall import indexing, search, start
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
-from livemem.rooms import posting
+from livemem.rooms import due_digests, posting
 from livemem.rooms.message import MessageDraft
 from livemem.store.bucket import HEAD, TURN
 from livemem.upkeep import sweep

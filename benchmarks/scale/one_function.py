@@ -197,8 +197,8 @@ def _summarize(process: Any, until: datetime) -> str:
 
 
 def _digest(process: Any, until: datetime) -> str:
-    from livemem.digests import digest_work  # noqa: PLC0415
-    from livemem.digests.digest_work import DigestOrder  # noqa: PLC0415
+    from livemem.rooms import digest_work  # noqa: PLC0415
+    from livemem.rooms.digest_work import DigestOrder  # noqa: PLC0415
 
     worked = digest_work.carry_out(_with_vectors(process), FACTS, DigestOrder(forced=True), until)
     return f"{len(worked)} digests, {worked[-1].outcome}"

@@ -16,14 +16,13 @@ from livemem.conversations import log, removal
 from livemem.conversations import reading as turns_reading
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
-from livemem.digests import digest_input
-from livemem.digests.digest_work import DigestOrder, carry_out
 from livemem.memories import reading, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.process import Process
 from livemem.recall import start
 from livemem.recall.start import StartRequest
-from livemem.rooms import posting
+from livemem.rooms import digest_input, posting
+from livemem.rooms.digest_work import DigestOrder, carry_out
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import directory, lifecycle
 from livemem.store.bucket import HEAD, RECORD, ROOM_MESSAGE, TURN

@@ -6,10 +6,10 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
-from livemem.digests import digest_work, due_digests
-from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_work import DigestOrder
 from livemem.jobs.worker import Worked
+from livemem.rooms import digest_work, due_digests
+from livemem.rooms.current_digest import CurrentDigest
+from livemem.rooms.digest_work import DigestOrder
 from livemem_http import metrics
 from livemem_http.environment import process
 from livemem_http.logs import entry, function_logger

@@ -16,8 +16,6 @@ from livemem.changes.records import Before
 from livemem.consolidation import mending
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
-from livemem.digests import answer as digest_answer
-from livemem.digests import prompt as digest_prompt
 from livemem.errors import LiveMemoryError
 from livemem.llm import client as llm
 from livemem.llm import tool_calling
@@ -29,6 +27,8 @@ from livemem.memories import model_judge, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import appending
 from livemem.process import Process
+from livemem.rooms import digest_answer
+from livemem.rooms import prompt as digest_prompt
 from livemem.rooms.message import Message
 from livemem.settings import Settings
 from livemem.spaces import lifecycle, rules

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from livemem.digests import current_digest, digest_progress, digest_work
-from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DigestDone
-from livemem.digests.digest_work import DigestOrder
 from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.usage import Usage
 from livemem.memories import log
-from livemem.rooms import posting, reading
+from livemem.rooms import current_digest, digest_progress, digest_work, posting, reading
+from livemem.rooms.current_digest import CurrentDigest
+from livemem.rooms.digest_documents import DigestDone
+from livemem.rooms.digest_work import DigestOrder
 from livemem.rooms.message import Message, MessageDraft
 from livemem.store.bucket import DIGEST_DONE, IN_DIGEST
 from livemem.store.keys import MemoryKind

@@ -21,12 +21,12 @@ from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.turn import Draft as TurnDraft
 from livemem.conversations.turn import ToolCall
-from livemem.digests import digest_work as digesting
 from livemem.erasure import erasure
 from livemem.llm.client import Messages, Reply
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import appending, idempotency
+from livemem.rooms import digest_work as digesting
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft as Said
 from livemem.store import keys

@@ -26,7 +26,6 @@ from livemem.conversations import update
 from livemem.copies import provisioning, taking
 from livemem.copies import restore as restoring
 from livemem.copies.manifest import Manifest
-from livemem.digests import digest_work as digesting
 from livemem.errors import LiveMemoryError
 from livemem.jobs import counter
 from livemem.jobs import queue as queues
@@ -38,6 +37,7 @@ from livemem.llm.tool_calling import ToolReply
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
+from livemem.rooms import digest_work as digesting
 from livemem.settings import Settings
 from livemem.spaces import contents, due_index, lifecycle
 from livemem.spaces import head as heads

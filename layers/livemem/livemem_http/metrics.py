@@ -22,7 +22,7 @@ from livemem.llm.usage import Usage
 if TYPE_CHECKING:
     # They need what a search needs, which other functions don't have.
     from livemem.ask.question import Question
-    from livemem.digests.current_digest import CurrentDigest
+    from livemem.rooms.current_digest import CurrentDigest
 
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
 

@@ -11,13 +11,13 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.late_write_repair import WATCHED_FOR
-from livemem.digests.digest_documents import Extract, ExtractedFact
 from livemem.erasure import erased, erasure, scrubbing
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
 from livemem.llm.client import LlmError
 from livemem.memories import correcting, erasing, forgetting, log, memory_vectors, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
+from livemem.rooms.digest_documents import Extract, ExtractedFact
 from livemem.spaces import head as heads
 from livemem.store import bucket, vector_file
 from livemem.store.bucket import ERASURE, OPERATION, VERDICT

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.conversations.answer import SummaryAnswer
-from livemem.digests.answer import DigestAnswer
 from livemem.llm import contract, habits
 from livemem.llm.contract import ContractError
 from livemem.memories.model_judge import VerdictsAnswer
+from livemem.rooms.digest_answer import DigestAnswer
 from tests.support.cases import each
 
 MEANT = {

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.digests import maintenance
 from livemem.jobs.package import look_at_space
-from livemem.rooms import posting
+from livemem.rooms import maintenance, posting
 from livemem.rooms.message import MessageDraft
 from livemem.store.bucket import CURRENT_DIGEST, DEAD_LETTER
 from tests.support.world import World

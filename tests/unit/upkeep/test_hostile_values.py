@@ -12,9 +12,9 @@ import pytest
 
 from livemem import clock
 from livemem.copies import nightly
-from livemem.digests import due_digests
 from livemem.jobs.package import Package
 from livemem.notes.appending import NoteDraft, append
+from livemem.rooms import due_digests
 from livemem.spaces import due_index
 from livemem.store import keys
 from livemem.upkeep import health, packages

@@ -7,12 +7,12 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.copies import catalog, export, incomplete_backups, provisioning, restore
-from livemem.digests import due_digests
-from livemem.digests import reading as digests
 from livemem.erasure import erasure
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
 from livemem.jobs.describable import KIND_NAMES, Description, job_id
 from livemem.llm.client import LlmError
+from livemem.rooms import digest_reading as digests
+from livemem.rooms import due_digests
 from livemem.spaces import lifecycle
 from livemem.upkeep import job_lookup, packages
 from tests.support.agent import responds

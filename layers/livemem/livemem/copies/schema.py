@@ -25,13 +25,13 @@ from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import FIRST, SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.conversations.user_signals import NamedSummary, UserSignals
-from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.notes.idempotency import KeyedNote
+from livemem.rooms.current_digest import CurrentDigest
+from livemem.rooms.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
 from livemem.rooms.digested import Input
 from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp

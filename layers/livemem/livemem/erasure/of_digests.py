@@ -1,8 +1,8 @@
 """What becomes of the facts that a digest took from rooms when a note or a memory that says the same is erased."""
 
-from livemem.digests.digest_documents import Extract, ExtractedFact
 from livemem.erasure import scrubbing
 from livemem.erasure.task import ErasureTask, Fate, read
+from livemem.rooms.digest_documents import Extract, ExtractedFact
 from livemem.store.bucket import EXTRACT
 
 

@@ -10,7 +10,6 @@ from livemem.conversations import maintenance as conversations
 from livemem.copies import export as archives
 from livemem.copies import maintenance as backups
 from livemem.copies import provisioning_job as restore
-from livemem.digests import maintenance as digests
 from livemem.erasure import maintenance as erasure
 from livemem.jobs import maintenance as jobs
 from livemem.jobs import tidy_due
@@ -96,7 +95,6 @@ PACKAGES = (
     conversations.PACKAGE,
     memories.PACKAGE,
     rooms.PACKAGE,
-    digests.PACKAGE,
     recall.PACKAGE,
     ask.PACKAGE,
 )

@@ -7,10 +7,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.digests import due_digests, retrying
-from livemem.digests import reading as digests
 from livemem.jobs.describable import job_id
-from livemem.rooms import posting, reading
+from livemem.rooms import digest_reading as digests
+from livemem.rooms import digest_retrying, due_digests, posting, reading
 from livemem.store import cursors
 from livemem_http import remembered
 from livemem_http.api import Api
@@ -123,4 +122,4 @@ def retry_digest(space_id: str, slot: str) -> DigestRetried:
     """Put the messages of a digest's dead letters back into their rooms. The next digest takes them. This is possible
     from 30 minutes after the end of the digest.
     """
-    return DigestRetried(messages=retrying.retry(process(), space_id, slot))
+    return DigestRetried(messages=digest_retrying.retry(process(), space_id, slot))

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Annotated
 
 from livemem import clock
-from livemem.digests import reading
-from livemem.digests.digest_documents import DigestDone
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
+from livemem.rooms import digest_reading
+from livemem.rooms.digest_documents import DigestDone
 from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Message, MessageDraft
 from livemem.rooms.posting import BATCH, Posted, RefusedMessage
 from livemem.rooms.reading import MessagesPage, RoomInfo
@@ -260,7 +260,7 @@ class DigestView(View):
     unreadable: Unreadable = None
 
     @classmethod
-    def of(cls, space_id: str, digest: reading.Digest) -> "DigestView":
+    def of(cls, space_id: str, digest: digest_reading.Digest) -> "DigestView":
         given_up = [ChunkGivenUp.model_validate(one, from_attributes=True) for one in digest.given_up]
         return cls(
             slot=digest.slot,
@@ -283,7 +283,7 @@ class DigestPage(View):
     next_cursor: NextCursor = None
 
     @classmethod
-    def of(cls, space_id: str, digests: list[reading.Digest], cursor: str | None) -> "DigestPage":
+    def of(cls, space_id: str, digests: list[digest_reading.Digest], cursor: str | None) -> "DigestPage":
         return cls(items=[DigestView.of(space_id, one) for one in digests], next_cursor=cursor)
 
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from livemem.digests import answer, prompt
-from livemem.digests.digest_documents import ExtractedFact
 from livemem.memories.memory import Memory, Provenance
+from livemem.rooms import digest_answer, prompt
+from livemem.rooms.digest_documents import ExtractedFact
 from livemem.rooms.message import Message
 from local.offline_llm.chat import complete_chat
 from tests.support.cases import each
@@ -38,7 +38,7 @@ def listen(messages: list[Message], *memories: Memory) -> list[ExtractedFact]:
     """What the service takes from the offline model's answer to its own prompt."""
     question = prompt.build("general", messages, memories, ZoneInfo("Europe/Paris"), START, 100_000)
     completion = complete_chat({"model": "x", "messages": question}, "id", 0)
-    return answer.parse(completion["choices"][0]["message"]["content"], messages, START)
+    return digest_answer.parse(completion["choices"][0]["message"]["content"], messages, START)
 
 
 @each(

@@ -5,11 +5,11 @@ import json
 import pytest
 from pydantic.errors import PydanticUserError
 
-from livemem.digests import digest_progress, due_digests, maintenance, reading, retrying
-from livemem.digests.digest_documents import DeadLetter, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.jobs.package import look_at_space
 from livemem.llm.client import LlmError
+from livemem.rooms import digest_progress, digest_reading, digest_retrying, due_digests, maintenance
+from livemem.rooms.digest_documents import DeadLetter, Try
 from livemem.store import timing
 from livemem.store.bucket import DEAD_LETTER, FAILED_TRY
 from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts, shown
@@ -148,7 +148,7 @@ def test_automatic_work_waits_after_an_outage_and_work_by_hand_does_not(chatter)
     slot = chatter.digest()[0].slot
 
     assert [(one.result, one.error) for one in chatter.digest()] == [("busy", "llm_unreachable")]
-    found = reading.load(chatter.process, "demo", slot)
+    found = digest_reading.load(chatter.process, "demo", slot)
     assert (found.status, found.error, found.messages, found.chunks, found.settled) == (
         "queued",
         "llm_unreachable",
@@ -249,18 +249,18 @@ def test_by_hand_beside_another_worker_is_tried_again(chatter):
 def test_what_was_given_up_goes_back_and_is_digested_next_time(chatter):
     poisoned(chatter)
     slot = chatter.digested().slot
-    assert [one.room for one in reading.load(chatter.process, "demo", slot).given_up] == ["room-1"]
+    assert [one.room for one in digest_reading.load(chatter.process, "demo", slot).given_up] == ["room-1"]
     chatter.llm.default = notes_facts
-    chatter.world.clock.move(retrying.WAIT.total_seconds() + 40)
+    chatter.world.clock.move(digest_retrying.WAIT.total_seconds() + 40)
 
-    assert retrying.retry(chatter.process, "demo", slot) == 2
+    assert digest_retrying.retry(chatter.process, "demo", slot) == 2
 
     assert [one.content for one in chatter.said("room-1")] == [fact(1), POISON]
-    assert reading.load(chatter.process, "demo", slot).given_up == []
+    assert digest_reading.load(chatter.process, "demo", slot).given_up == []
     assert chatter.digested().messages == 2
     assert chatter.memories() == [fact(0), fact(1), fact(2), POISON]
     assert chatter.said("room-1") == []
-    assert retrying.retry(chatter.process, "demo", slot) == 0
+    assert digest_retrying.retry(chatter.process, "demo", slot) == 0
 
 
 def test_what_was_given_up_goes_back_only_when_nobody_can_remove_it_any_more(chatter):
@@ -269,9 +269,9 @@ def test_what_was_given_up_goes_back_only_when_nobody_can_remove_it_any_more(cha
     chatter.world.clock.move(60)
 
     with pytest.raises(Conflict) as refused:
-        retrying.retry(chatter.process, "demo", slot)
-    assert -160 <= (refused.value.retry_after or 0) - retrying.WAIT.total_seconds() <= 0
-    assert len(reading.load(chatter.process, "demo", slot).given_up) == 1
+        digest_retrying.retry(chatter.process, "demo", slot)
+    assert -160 <= (refused.value.retry_after or 0) - digest_retrying.WAIT.total_seconds() <= 0
+    assert len(digest_reading.load(chatter.process, "demo", slot).given_up) == 1
 
 
 def test_a_retry_that_died_after_its_messages_were_digested_digests_none_twice(chatter):
@@ -279,13 +279,13 @@ def test_a_retry_that_died_after_its_messages_were_digested_digests_none_twice(c
     slot = chatter.digested().slot
     dead = {k: v for k, v in chatter.world.inner.objects.items() if "/dead/" in k}
     chatter.llm.default = notes_facts
-    chatter.world.clock.move(retrying.WAIT.total_seconds() + 40)
-    retrying.retry(chatter.process, "demo", slot)
+    chatter.world.clock.move(digest_retrying.WAIT.total_seconds() + 40)
+    digest_retrying.retry(chatter.process, "demo", slot)
     chatter.world.inner.objects.update(dead)
     chatter.digested()
-    chatter.world.clock.move(retrying.WAIT.total_seconds() + 40)
+    chatter.world.clock.move(digest_retrying.WAIT.total_seconds() + 40)
 
-    assert retrying.retry(chatter.process, "demo", slot) == 0
+    assert digest_retrying.retry(chatter.process, "demo", slot) == 0
     assert chatter.said("room-1") == []
 
 
@@ -301,12 +301,12 @@ def test_a_repeat_of_a_message_that_was_given_up_is_known(chatter):
 
 def test_a_digest_that_is_not_there_or_not_over_is_not_tried_anew(chatter):
     with pytest.raises(NotFound):
-        retrying.retry(chatter.process, "demo", "20260220T140000")
+        digest_retrying.retry(chatter.process, "demo", "20260220T140000")
     chatter.say(fact(1))
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     slot = chatter.digest()[0].slot
     with pytest.raises(Conflict):
-        retrying.retry(chatter.process, "demo", slot)
+        digest_retrying.retry(chatter.process, "demo", slot)
 
 
 def test_a_digest_that_waits_is_a_problem_of_the_space_until_it_is_done(chatter):
@@ -336,7 +336,7 @@ def test_documents_are_removed_when_their_time_is_over_but_not_what_was_given_up
     assert space
     done = maintenance.maintain(chatter.process, space)
 
-    assert done == {"digests_removed": 1}
+    assert done == {"room_ids_removed": 4, "digests_removed": 1}
     assert chatter.names(plain) == []
     assert "dead/0001.json" in chatter.names(with_dead)
 
@@ -369,8 +369,8 @@ def test_queued_work_survives_a_function_service_that_is_out(chatter):
 
 
 def test_answers_are_asked_for_with_a_schema_that_providers_take_as_strict():
-    from livemem.digests.answer import DigestAnswer
     from livemem.llm import contract
+    from livemem.rooms.digest_answer import DigestAnswer
 
     schema = contract.schema(DigestAnswer)
     assert json.dumps(schema)

@@ -8,10 +8,6 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.digests import answer, digest_progress, prompt
-from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadLetter, DeadMessage, Extract, ExtractedFact, GivenUp, StoredFacts, Try
-from livemem.digests.digest_progress import ChunkProgress
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.jobs import budget
 from livemem.jobs.worker import Work
@@ -22,7 +18,11 @@ from livemem.memories import storing
 from livemem.memories.memory import Memory
 from livemem.memories.storing import Failed
 from livemem.process import Process
+from livemem.rooms import digest_answer, digest_progress, prompt
 from livemem.rooms import message as messages
+from livemem.rooms.current_digest import CurrentDigest
+from livemem.rooms.digest_documents import DeadLetter, DeadMessage, Extract, ExtractedFact, GivenUp, StoredFacts, Try
+from livemem.rooms.digest_progress import ChunkProgress
 from livemem.rooms.digested import Chunk, Input
 from livemem.rooms.message import Message
 from livemem.store.bucket import DEAD_LETTER, EXTRACT, FAILED_TRY, IN_SPACE, STORED_FACTS, message_name
@@ -191,7 +191,7 @@ def _ask(task: DigestTask, chunk: Chunk, number: int, progress: ChunkProgress) -
             memories = _known(task, messages)
             most = process.settings.llmaas_context_tokens
             question = prompt.build(chunk.room, messages, memories, task.zone, process.clock(), most)
-            contract = answer.contract_of(messages, process.clock())
+            contract = digest_answer.contract_of(messages, process.clock())
             answer_facts = ask_model(process, meter, question, contract, task.work.deadline - MARGIN).value
         facts, left_out = task.admit(answer_facts, progress)
         extract = Extract(

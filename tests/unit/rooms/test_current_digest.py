@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import current_digest, digest_work, due_digests, maintenance, reading
-from livemem.digests.digest_work import KIND, DigestOrder
 from livemem.errors import NotFound
 from livemem.jobs.package import look_at_space
 from livemem.llm.client import LlmError
+from livemem.rooms import current_digest, digest_reading, digest_work, due_digests, maintenance
+from livemem.rooms.digest_work import KIND, DigestOrder
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CURRENT_DIGEST
 from tests.support.actors import Actor
@@ -71,7 +71,9 @@ def test_an_order_while_the_model_fails_is_kept_and_the_digest_waits_with_its_er
     (waits,) = chatter.digest()
 
     assert (waits.result, waits.error) == ("waiting", "llm_unavailable")
-    assert [reading.load(chatter.process, "demo", slot).status for slot in (waits.slot, *asked)] == ["queued"] * 2
+    assert [digest_reading.load(chatter.process, "demo", slot).status for slot in (waits.slot, *asked)] == [
+        "queued"
+    ] * 2
     chatter.world.settle()
     assert [chatter.done(slot) is not None for slot in (waits.slot, *asked)] == [True, True]
     assert chatter.memories() == [fact(1)]
@@ -123,9 +125,9 @@ def test_of_two_that_begin_at_once_one_does_and_nothing_of_the_other_one_is_show
 
     assert slow.result == ["overtaken"]
     assert chatter.names(beaten) == ["claim.json"]
-    assert [one.slot for one in reading.page(chatter.process, "demo", limit=10)[0]] == [slot]
+    assert [one.slot for one in digest_reading.page(chatter.process, "demo", limit=10)[0]] == [slot]
     with pytest.raises(NotFound):
-        reading.load(chatter.process, "demo", beaten)
+        digest_reading.load(chatter.process, "demo", beaten)
     chatter.world.clock.move(91 * 86_400)
     space = look_at_space(chatter.process, "demo", daily=True)
     assert space
@@ -168,7 +170,7 @@ def test_an_open_digest_is_gone_on_with_though_its_document_says_nothing_of_use(
     assert said != text
     chatter.world.store.put(OPEN, said.encode())
 
-    assert reading.load(chatter.process, "demo", slot).status == "running"
+    assert digest_reading.load(chatter.process, "demo", slot).status == "running"
     first, *_ = chatter.digest(by_hand=True)
     assert (first.slot, first.result) == (slot, "done")
     assert chatter.memories() == [fact(1)]
@@ -179,7 +181,7 @@ def test_an_order_is_the_first_document_where_no_digest_was_ever_begun(chatter):
     found = current_digest.find(chatter.process, "demo").value
 
     assert (found.job_id, found.open_slot, found.ordered) == ("", None, slot)
-    assert [one.slot for one in reading.page(chatter.process, "demo", limit=10)[0]] == [slot]
+    assert [one.slot for one in digest_reading.page(chatter.process, "demo", limit=10)[0]] == [slot]
     chatter.llm.default = notes_facts
     chatter.world.settle()
     assert chatter.done(slot).messages == 0

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import digest_input, prompt, reading
-from livemem.digests.digest_work import KIND, DigestOrder
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
+from livemem.rooms import digest_input, digest_reading, prompt
+from livemem.rooms.digest_work import KIND, DigestOrder
 from livemem.store.object_table import digest_of
 from tests.support.chatter import ROOM, Chatter, answer, fact, memory, shown
 from tests.support.world import World
@@ -254,7 +254,7 @@ def test_a_digest_by_hand_of_empty_rooms_ends_with_nothing(chatter):
     done = chatter.digested(by_hand=True)
 
     assert (done.messages, done.chunks) == (0, 0)
-    assert reading.load(chatter.process, "demo", done.slot).status == "done"
+    assert digest_reading.load(chatter.process, "demo", done.slot).status == "done"
 
 
 def test_one_of_two_workers_at_once_does_it_and_the_other_one_ends(chatter):

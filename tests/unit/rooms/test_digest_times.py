@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.digests import digest_times
+from livemem.rooms import digest_times
 from tests.support.cases import each
 
 

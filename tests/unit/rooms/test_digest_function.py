@@ -111,8 +111,7 @@ def test_what_lambda_must_try_again_is_raised(chatter):
 
 
 def test_views_tell_what_was_refused_and_what_was_given_up(chatter):
-    from livemem.digests import reading
-    from livemem.rooms import posting
+    from livemem.rooms import digest_reading, posting
     from livemem.rooms.message import MessageDraft
 
     chatter.say("poison", message_id="m1", after=0)
@@ -123,7 +122,7 @@ def test_views_tell_what_was_refused_and_what_was_given_up(chatter):
 
     chatter.llm.default = fails_on("poison")
     done = chatter.digested()
-    view = DigestView.of("demo", reading.load(chatter.process, "demo", done.slot)).model_dump()
+    view = DigestView.of("demo", digest_reading.load(chatter.process, "demo", done.slot)).model_dump()
     assert view["counts"]["dead_letters"] == [0]
     assert view["given_up"][0]["messages"] == 1
     assert "error" not in view

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from livemem.digests import chunks
-from livemem.digests import digest_work as digests
-from livemem.digests.digest_work import DigestOrder
+from livemem.rooms import chunks
+from livemem.rooms import digest_work as digests
+from livemem.rooms.digest_work import DigestOrder
 from livemem.store.bucket import DIGEST_INPUT
 from tests.support.actors import Actor
 from tests.support.chatter import Chatter, answer, fails_on, memory

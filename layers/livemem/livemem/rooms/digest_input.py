@@ -6,10 +6,9 @@ from heapq import merge
 from itertools import islice
 
 from livemem import clock
-from livemem.digests import digest_progress
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
-from livemem.rooms import digested, reading
+from livemem.rooms import digest_progress, digested, reading
 from livemem.rooms.digested import Chunk, DigestedMessage, Input
 from livemem.spaces import unreadable
 from livemem.store import keys

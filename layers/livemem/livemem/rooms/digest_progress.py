@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from livemem.digests.digest_documents import DigestDone
 from livemem.errors import PreconditionLost
 from livemem.process import Process
+from livemem.rooms.digest_documents import DigestDone
 from livemem.spaces import unreadable
 from livemem.store import stored as storing
 from livemem.store.bucket import DEAD_LETTER, DIGEST_DONE, EXTRACT, FAILED_TRY, IN_DIGEST, STORED_FACTS

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.digests import current_digest, digest_input, digest_progress
-from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadLetter, DigestDone
-from livemem.digests.digest_progress import ChunkProgress
 from livemem.errors import InvalidName, NotFound
 from livemem.jobs.describable import Description
 from livemem.jobs.job import Failure, Progress, Status
 from livemem.llm.usage import Usage
 from livemem.process import Process
+from livemem.rooms import current_digest, digest_input, digest_progress
+from livemem.rooms.current_digest import CurrentDigest
+from livemem.rooms.digest_documents import DeadLetter, DigestDone
+from livemem.rooms.digest_progress import ChunkProgress
 from livemem.rooms.digested import Input
 from livemem.spaces import head as heads
 from livemem.store import keys

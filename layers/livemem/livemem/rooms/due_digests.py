@@ -6,11 +6,11 @@ from datetime import datetime
 
 from cachetools import LRUCache
 
-from livemem.digests import current_digest, digest_input, digest_progress, reading
-from livemem.digests.digest_work import KIND, DigestOrder, latest_slot, next_due
 from livemem.errors import LiveMemoryError
 from livemem.jobs import worker
 from livemem.process import Process, Timer
+from livemem.rooms import current_digest, digest_input, digest_progress, digest_reading
+from livemem.rooms.digest_work import KIND, DigestOrder, latest_slot, next_due
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
@@ -83,7 +83,7 @@ def longest_wait(process: Process, deadline: datetime) -> float:
 
 def _waits(process: Process, space_id: str) -> float:
     try:
-        return (reading.hours_since_done(process, space_id) or 0.0) if heads.find(process, space_id) else 0.0
+        return (digest_reading.hours_since_done(process, space_id) or 0.0) if heads.find(process, space_id) else 0.0
     except LiveMemoryError as error:
         logger.warning("rooms were not looked at", extra={"space_id": space_id, "error_code": error.code})
         return 0.0

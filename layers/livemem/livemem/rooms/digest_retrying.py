@@ -4,11 +4,10 @@ import math
 from collections.abc import Sequence
 
 from livemem import clock
-from livemem.digests import digest_input, reading
-from livemem.digests.digest_documents import DeadLetter
 from livemem.errors import Conflict, NotFound
 from livemem.process import Process
-from livemem.rooms import digested
+from livemem.rooms import digest_input, digest_reading, digested
+from livemem.rooms.digest_documents import DeadLetter
 from livemem.spaces import due_index, unreadable
 from livemem.spaces import head as heads
 from livemem.store import keys, stored, timing
@@ -31,7 +30,7 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     require_conditional_writes(process.store)
     done = _ended(process, space_id, slot)
     missing: list[str] = []
-    dead = reading.dead_letters(process, space_id, slot, missing)
+    dead = digest_reading.dead_letters(process, space_id, slot, missing)
     if missing:
         raise unreadable.error(missing[0])
     if not dead:

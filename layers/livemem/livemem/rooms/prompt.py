@@ -18,7 +18,7 @@ KNOWN_CHARACTERS = 400
 KNOWN_TOKENS = 3_000
 KNOWN_SHARE = 8
 """Known memories take at most an eighth of the model's window."""
-_text = partial(templates.text, "digests")
+_text = partial(templates.text, "rooms")
 
 
 def system() -> str:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from livemem import clock
-from livemem.digests.digest_documents import ExtractedFact
 from livemem.errors import LiveMemoryError
 from livemem.llm import contract
 from livemem.llm.answering import Contract
 from livemem.llm.contract import ContractError, Part
 from livemem.memories import memory as memories
 from livemem.memories import ttl as ttls
+from livemem.rooms.digest_documents import ExtractedFact
 from livemem.rooms.message import UNKNOWN, Message
 from livemem.store.keys import MemoryKind
 from livemem.text.speakers import fitting

@@ -1,7 +1,7 @@
 """A chunk that one worker gives up while another one gets an answer."""
 
-from livemem.digests import digest_progress
-from livemem.digests.digest_documents import Extract, ExtractedFact, GivenUp
+from livemem.rooms import digest_progress
+from livemem.rooms.digest_documents import Extract, ExtractedFact, GivenUp
 from livemem.store.bucket import DEAD_LETTER, EXTRACT, IN_DIGEST
 from tests.support.chatter import Chatter
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, model_validator
 
 from livemem import clock
-from livemem.digests import digest_progress
 from livemem.errors import PreconditionLost
 from livemem.jobs.job import Job
 from livemem.process import Process
+from livemem.rooms import digest_progress
 from livemem.spaces import unreadable
 from livemem.store import keys, stored
 from livemem.store.bucket import CURRENT_DIGEST, IN_DIGEST

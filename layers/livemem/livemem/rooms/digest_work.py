@@ -12,10 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import clock
-from livemem.digests import chunks, current_digest, digest_input, digest_progress, digest_times
-from livemem.digests.chunks import DigestTask
-from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DigestDone, Extract, StoredFacts, Try
 from livemem.errors import LiveMemoryError, NotFound, OutOfTime, PreconditionLost, RunError, StoreUnavailable
 from livemem.jobs import places, worker
 from livemem.jobs.job import Progress
@@ -25,6 +21,10 @@ from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.usage import Usage
 from livemem.memories import similar
 from livemem.process import Process
+from livemem.rooms import chunks, current_digest, digest_input, digest_progress, digest_times
+from livemem.rooms.chunks import DigestTask
+from livemem.rooms.current_digest import CurrentDigest
+from livemem.rooms.digest_documents import DigestDone, Extract, StoredFacts, Try
 from livemem.rooms.digested import Input
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta

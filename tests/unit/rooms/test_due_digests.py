@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import digest_work, due_digests, reading
 from livemem.errors import InvalidName, NotFound
 from livemem.llm.client import LlmError
+from livemem.rooms import digest_reading, digest_work, due_digests
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CURRENT_DIGEST
@@ -65,7 +65,7 @@ def test_a_slot_that_was_missed_is_made_up_for_once_however_many_were_missed(cha
     chatter.world.settle()
 
     assert len(chatter.llm.asked) == 1
-    assert [one.slot for one in reading.page(chatter.process, "demo", limit=10)[0]] == ["20260221T170000"]
+    assert [one.slot for one in digest_reading.page(chatter.process, "demo", limit=10)[0]] == ["20260221T170000"]
 
 
 def test_what_is_said_after_a_slot_waits_for_the_next_one(chatter):
@@ -174,10 +174,10 @@ def test_by_hand_a_digest_is_asked_for_and_can_be_polled(chatter):
     slot = due_digests.start(chatter.process, "demo")
 
     assert slot == "20260220T140001"
-    assert reading.load(chatter.process, "demo", slot).status == "queued"
+    assert digest_reading.load(chatter.process, "demo", slot).status == "queued"
     assert due_digests.start(chatter.process, "demo") == slot
     chatter.world.settle()
-    found = reading.load(chatter.process, "demo", slot)
+    found = digest_reading.load(chatter.process, "demo", slot)
     assert (found.status, found.done.messages) == ("done", 1)
     assert len(chatter.llm.asked) == 1
 
@@ -189,7 +189,7 @@ def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behin
     def ask_for_more(messages):
         chatter.say(fact(2))
         asked.append(due_digests.start(chatter.process, "demo"))
-        assert reading.load(chatter.process, "demo", asked[0]).status == "queued"
+        assert digest_reading.load(chatter.process, "demo", asked[0]).status == "queued"
         return notes_facts(messages)
 
     chatter.llm.queue.append(ask_for_more)
@@ -210,7 +210,7 @@ def test_two_digests_that_are_asked_for_in_one_second_take_what_was_posted_betwe
     second = due_digests.start(chatter.process, "demo")
 
     assert (first, second) == ("20260220T140001", "20260220T140002")
-    assert reading.load(chatter.process, "demo", second).status == "queued"
+    assert digest_reading.load(chatter.process, "demo", second).status == "queued"
     chatter.world.settle()
     assert chatter.done(second).messages == 1
     assert chatter.said() == []
@@ -250,9 +250,9 @@ def test_a_digest_is_only_asked_for_in_a_space_that_there_is(chatter):
     with pytest.raises(NotFound):
         due_digests.start(chatter.process, "nowhere")
     with pytest.raises(NotFound):
-        reading.load(chatter.process, "demo", "20260220T140000")
+        digest_reading.load(chatter.process, "demo", "20260220T140000")
     with pytest.raises(InvalidName):
-        reading.load(chatter.process, "demo", "../x")
+        digest_reading.load(chatter.process, "demo", "../x")
     with pytest.raises(InvalidName):
         digest_work.DigestOrder.of({"slot": "20260230T140000"})
 
@@ -263,8 +263,8 @@ def test_digests_are_listed_the_newest_first_in_pages(chatter):
         chatter.say(fact(number))
         slots.append(chatter.digested().slot)
 
-    first, after = reading.page(chatter.process, "demo", limit=2)
-    second, after_second = reading.page(chatter.process, "demo", limit=3, after=after)
+    first, after = digest_reading.page(chatter.process, "demo", limit=2)
+    second, after_second = digest_reading.page(chatter.process, "demo", limit=3, after=after)
 
     assert [one.slot for one in first + second] == slots[::-1]
     assert after_second is None
@@ -272,17 +272,17 @@ def test_digests_are_listed_the_newest_first_in_pages(chatter):
 
 
 def test_hours_tell_how_long_messages_wait(chatter):
-    assert reading.hours_since_done(chatter.process, "demo") is None
+    assert digest_reading.hours_since_done(chatter.process, "demo") is None
     chatter.say(fact(1))
     chatter.world.clock.move(3 * 3_600)
-    assert reading.hours_since_done(chatter.process, "demo") == pytest.approx(3)
+    assert digest_reading.hours_since_done(chatter.process, "demo") == pytest.approx(3)
     chatter.digested()
-    assert reading.hours_since_done(chatter.process, "demo") is None
+    assert digest_reading.hours_since_done(chatter.process, "demo") is None
     chatter.world.clock.move(50 * 3_600)
     chatter.say(fact(2))
     chatter.world.clock.move(3_600)
     # Not since the last one: nothing waited for most of that time.
-    assert reading.hours_since_done(chatter.process, "demo") == pytest.approx(1)
+    assert digest_reading.hours_since_done(chatter.process, "demo") == pytest.approx(1)
 
 
 def test_a_digest_that_runs_tells_how_far_it_is(chatter):
@@ -292,7 +292,7 @@ def test_a_digest_that_runs_tells_how_far_it_is(chatter):
 
     def look(messages):
         slot = chatter.open_slot() or ""
-        seen.append(reading.load(chatter.process, "demo", slot))
+        seen.append(digest_reading.load(chatter.process, "demo", slot))
         return notes_facts(messages)
 
     chatter.llm.default = look
