@@ -53,6 +53,8 @@ GENERATED = (
     "client/live_memory/models.py",
     "client/live_memory/_groups.py",
 )
+PAGES = ("README.md", "client/README.md", "docs/**/*.md")
+"""Written by hand, for users and operators."""
 _F_START, _F_END = (getattr(tokenize, name, None) for name in ("FSTRING_START", "FSTRING_END"))
 _OUTSIDE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
@@ -173,6 +175,7 @@ def house(root: Path) -> dict[str, int]:
         "lines of tests": lambda: lines(tests),
         "lines of proofs, among them": lambda: lines(files(root, *PROOF)),
         "lines of the template": lambda: lines([root / "template.yaml"]),
+        "words of the pages": lambda: sum(len(page.read_text("utf-8").split()) for page in files(root, *PAGES)),
     }
     concepts: dict[str, Callable[[], int]] = {
         "`except PreconditionLost`": lambda: len(matches(r"except [^:\n]*\bPreconditionLost\b", layers)),

@@ -18,7 +18,7 @@ NAMES = sorted(Settings.model_fields)
 
 @pytest.fixture(autouse=True)
 def _empty_environment(monkeypatch: pytest.MonkeyPatch):
-    for name in NAMES:
+    for name in (*NAMES, "consolidation_timeout"):
         monkeypatch.delenv(name.upper(), raising=False)
     yield
     settings.cache_clear()
@@ -45,6 +45,22 @@ def test_an_empty_environment_gives_the_documented_defaults():
     assert found.redact_secrets is False
     assert found.read_cache_mb == 64
     assert found.room_min_relevance == 0.1
+
+
+def test_consolidation_timeout_is_another_name_of_the_time_of_a_call(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CONSOLIDATION_TIMEOUT", "30")
+    alone = Settings().llm_timeout_seconds
+    monkeypatch.setenv("LLM_TIMEOUT_SECONDS", "20")
+
+    assert (alone, Settings().llm_timeout_seconds) == (30, 20)
+
+
+def test_a_bad_value_under_the_other_name_is_refused_with_its_bounds(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CONSOLIDATION_TIMEOUT", "0")
+    settings.cache_clear()
+
+    with pytest.raises(NotConfigured, match=r"LLM_TIMEOUT_SECONDS: is out of bounds \(more than 0\)"):
+        settings()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("llmaas_") or name == "llmaas_model"])

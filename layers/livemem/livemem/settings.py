@@ -7,7 +7,15 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from livemem import clock, limits
@@ -145,7 +153,7 @@ def _upper(value: object) -> object:
 class Settings(BaseSettings):
     """All settings. Times in seconds, sizes in tokens where the name says so."""
 
-    model_config = SettingsConfigDict(frozen=True, hide_input_in_errors=True)
+    model_config = SettingsConfigDict(frozen=True, hide_input_in_errors=True, validate_by_name=True)
 
     s3_bucket_name: str = "live-memory"
     s3_endpoint_url: Annotated[str, AfterValidator(_http_url)] | None = None
@@ -180,7 +188,12 @@ class Settings(BaseSettings):
     """Characters that the bank of a new space should have (docs/consolidation.md, "The length of a bank"). 0: any."""
     consolidation_cooldown_seconds: int = Field(default=10, ge=0, le=86_400)
     """Least time between two runs of a space that are started by hand. 0: none."""
-    llm_timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
+    llm_timeout_seconds: float = Field(
+        default=600,
+        gt=0,
+        allow_inf_nan=False,
+        validation_alias=AliasChoices("llm_timeout_seconds", "consolidation_timeout"),
+    )
     """Seconds that any one call of the LLM may take. Less where its invocation has less time."""
     llm_daily_token_budget: int = Field(default=0, ge=0)
     """Tokens of the LLM that all spaces together may use on a day (UTC). 0: any number."""

@@ -29,8 +29,8 @@ def operations() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def words() -> Mapping[str, Any]:
-    """The texts for models: `core` (operations without a tool), `wide` (core tools with more arguments), `tools`,
-    `arguments` and `errors`.
+    """The texts for models: `core` (operations without a tool), `former` (names of tools elsewhere), `wide` (core tools
+    with more arguments), `tools`, `arguments` and `errors`.
     """
     return tomllib.loads(files("livemem_mcp").joinpath("words.toml").read_text("utf-8"))
 

@@ -100,10 +100,13 @@ def _check_whole(params: types.PaginatedRequestParams | None) -> None:
 def called(
     session: McpSession, tools: dict[str, McpTool], name: str, arguments: dict[str, Any]
 ) -> types.CallToolResult:
-    """The result of one call. A failure is in it, marked as an error, in words that a model can act on. Only an unknown
-    tool is an error of the protocol.
+    """The result of one call. A failure is in it, marked as an error, in words that a model can act on, and so is a
+    name that a tool has elsewhere. Only an unknown tool is an error of the protocol.
     """
     tool = tools.get(name)
+    former: dict[str, str] = catalog.words()["former"]
+    if not tool and name in former:
+        return _error(_renamed(former[name], tools))
     if not tool:
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}")
     unknown: list[str] = []
@@ -156,7 +159,18 @@ def _known(session: McpSession, error: Exception) -> LiveMemoryError:
 def _failed(error: LiveMemoryError, request_id: str, unknown: Sequence[str]) -> types.CallToolResult:
     again = f" Try again in {error.retry_after} s." if error.retry_after is not None and error.code != MADE else ""
     of_ours = f" Request {request_id}." if error.status >= 500 else ""
-    text = visible(f"{_with_next_step(error)}{again}{of_ours}{_ignored(unknown).rstrip()} [{error.code}]")
+    return _error(visible(f"{_with_next_step(error)}{again}{of_ours}{_ignored(unknown).rstrip()} [{error.code}]"))
+
+
+def _renamed(name: str, tools: Mapping[str, McpTool]) -> str:
+    """What an agent reads that calls a tool by the name that it has elsewhere."""
+    if not name:
+        return "There is no such tool here, and none that does the same."
+    missing = "" if name in tools else " You lack it: another toolset or a permission of the token is needed."
+    return f"This tool is called `{name}` here.{missing}"
+
+
+def _error(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
