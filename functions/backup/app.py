@@ -5,7 +5,6 @@ may.
 from datetime import timedelta
 from typing import Any
 
-from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -13,26 +12,26 @@ from livemem import clock
 from livemem.upkeep import backup_work
 from livemem_http.environment import process
 from livemem_http.logs import entry, function_logger
+from livemem_http.metrics import emitted
 from livemem_http.routes.archives import api
 
 logger = function_logger("backup")
-metrics = Metrics(service="backup")
 
 
-@metrics.log_metrics
 def do_work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Do one piece of work; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    failed = 1
-    try:
-        done = backup_work.carry_out(process(), event, deadline)
-        failed = int(done.get("status") in ("error", "failed"))
-    finally:
-        metrics.add_metric("WorkFailed", MetricUnit.Count, failed)
-    metrics.add_metric("BackupsMade", MetricUnit.Count, int(done.get("status") == "made"))
-    # A look at many spaces says how many it found so.
-    unchanged = done.get("unchanged", int(done.get("status") == "unchanged"))
-    metrics.add_metric("BackupsUnchanged", MetricUnit.Count, unchanged)
+    with emitted("backup") as metrics:
+        failed = 1
+        try:
+            done = backup_work.carry_out(process(), event, deadline)
+            failed = int(done.get("status") in ("error", "failed"))
+        finally:
+            metrics.add_metric("WorkFailed", MetricUnit.Count, failed)
+        metrics.add_metric("BackupsMade", MetricUnit.Count, int(done.get("status") == "made"))
+        # A look at many spaces says how many it found so.
+        unchanged = done.get("unchanged", int(done.get("status") == "unchanged"))
+        metrics.add_metric("BackupsUnchanged", MetricUnit.Count, unchanged)
     logger.info("work done", extra={"work": event.get("kind") or event.get("do"), "done": done})
     return done
 

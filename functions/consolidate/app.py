@@ -3,26 +3,23 @@
 from datetime import timedelta
 from typing import Any
 
-from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
 from livemem.consolidation import pipeline as consolidation
-from livemem_http import metrics as run_metrics
+from livemem_http import metrics
 from livemem_http.environment import process
 from livemem_http.logs import entry, function_logger
 from livemem_http.routes.consolidations import api
 
 logger = function_logger("consolidate")
-metrics = Metrics(service="consolidate")
 
 
-@metrics.log_metrics
 def work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Work off one queued run; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
     run = consolidation.consolidate(process(), event["space_id"], event["job_id"], deadline=deadline)
-    return run_metrics.report(metrics, run)
+    return metrics.report(run)
 
 
 @entry(logger)

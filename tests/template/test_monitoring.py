@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from aws_lambda_powertools import Metrics
 
-from livemem.jobs.run import Run, RunCode
+from livemem.jobs.run import RunCode
 from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
 from livemem_http import metrics as run_metrics
@@ -106,7 +105,7 @@ def emitted():
     ]
     found = set()
     for run in runs:
-        found |= reported(run)
+        found |= told(partial(run_metrics.report, run))
     for service in ("summarize", "conversations"):
         made = [Worked("unfinished", used=Usage(1, 100, 20), counts={"made": 1, "failed": 0})]
         found |= told(partial(run_metrics.report_summaries, service, made))
@@ -124,16 +123,6 @@ def written_in(function: str) -> list[str]:
     code = ast.parse((ROOT / "functions" / function / "app.py").read_text())
     calls = [node for node in ast.walk(code) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     return [ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func).endswith(".add_metric")]
-
-
-def reported(run: Run | None):
-    """What one run's invocation prints for CloudWatch, read as CloudWatch reads it."""
-
-    def report():
-        metrics = Metrics(service="consolidate")
-        metrics.log_metrics(lambda event, context: run_metrics.report(metrics, run))({}, None)
-
-    return told(report)
 
 
 def told(tell: Callable[[], object]):

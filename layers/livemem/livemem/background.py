@@ -1,9 +1,11 @@
 """Work that runs beside other work."""
 
+import contextvars
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -11,9 +13,14 @@ T = TypeVar("T")
 IN_BACKGROUND = "in background"
 
 
+def in_context(action: Callable[[], T]) -> Callable[[], T]:
+    """`action`, to be called once in another thread as a part of the present work: its trace, its deadline."""
+    return partial(contextvars.copy_context().run, action)
+
+
 def in_background(action: Callable[[], None]) -> None:
     """Call `action`, which must not raise, in a thread of its own, and don't wait for it."""
-    threading.Thread(target=action, name=IN_BACKGROUND, daemon=True).start()
+    threading.Thread(target=in_context(action), name=IN_BACKGROUND, daemon=True).start()
 
 
 @contextmanager
@@ -25,7 +32,7 @@ def every(action: Callable[[], None], seconds: float) -> Iterator[None]:
         while not stop.wait(seconds):
             action()
 
-    thread = threading.Thread(target=work, name="every", daemon=True)
+    thread = threading.Thread(target=in_context(work), name="every", daemon=True)
     thread.start()
     try:
         yield
@@ -48,5 +55,5 @@ def within(seconds: float, request: Callable[[], T]) -> T:
             outcome.set_exception(error)
 
     # The caller does not wait for a late thread. An HTTP client is closed then, and its next read fails.
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=in_context(run), daemon=True).start()
     return outcome.result(seconds)

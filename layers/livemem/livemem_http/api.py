@@ -7,7 +7,9 @@ the form of a query or body. A body that is too large is never parsed.
 import inspect
 import json
 import logging
+import threading
 from collections.abc import Callable, Collection, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
@@ -16,6 +18,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import ResponseBuilder, Route
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
@@ -54,6 +57,11 @@ PROBLEMS = {
 }
 
 
+_EVENT: ContextVar[APIGatewayProxyEventV2] = ContextVar("event")
+_CONTEXT: ContextVar[dict[str, Any]] = ContextVar("context")
+"""What Powertools knows of the request that a thread answers."""
+
+
 def _rule(key: str) -> str:
     """A route's path as Powertools writes it."""
     return key.partition(" ")[2].replace("{path+}", ".+").replace("{", "<").replace("}", ">")
@@ -62,12 +70,33 @@ def _rule(key: str) -> str:
 class Resolver(APIGatewayHttpResolver):
     """Powertools' resolver, which is given the route and its parameters instead of matching the path a second time.
 
-    Powertools itself matches `rawPath` with a regular expression, which may find another route than API Gateway did.
+    Powertools itself matches `rawPath` with a regular expression, which may find another route than API Gateway did. It
+    also keeps the request in the resolver, for one at a time. Here each thread has its own.
     """
 
     def __init__(self) -> None:
         super().__init__(serializer=partial(json.dumps, ensure_ascii=False), enable_validation=True)
         self._by_key: dict[str, Route] = {}
+        self._building = threading.Lock()
+
+    @property
+    def current_event(self) -> APIGatewayProxyEventV2:  # type: ignore[override]
+        """The event of the request."""
+        return _EVENT.get()
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """Data of the request, by name."""
+        return _CONTEXT.get()
+
+    @context.setter
+    def context(self, value: dict[str, Any]) -> None:
+        _CONTEXT.set(value)
+
+    def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
+        """Answer an event."""
+        _EVENT.set(APIGatewayProxyEventV2(dict(event)))
+        return super().resolve(event, context)
 
     def registered(self, key: str) -> Route:
         """Powertools' record of a declared route."""
@@ -81,6 +110,10 @@ class Resolver(APIGatewayHttpResolver):
         match: Match = self.context["match"]
         route = self.registered(match.key)
         self.context |= {"_route": route, "_path": self.current_event.path}
+        with self._building:
+            if not route._middleware_stack_built:  # noqa: SLF001
+                # Of two first calls at once each would add the middleware.
+                route._build_middleware_stack(router_middlewares=self._router_middlewares, app=self)  # noqa: SLF001
         return self._call_route(route, dict(match.parameters))
 
 
@@ -171,6 +204,7 @@ class Api:
     def handle(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one HTTP API event (payload 2.0)."""
         begun = cost.begin()
+        self.resolver.context = {}
         try:
             answer = self._answer(event, context)
         except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here

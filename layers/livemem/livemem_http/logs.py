@@ -6,7 +6,8 @@ it, tokens in headers, notes on their way to the store.
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, get_args
 
@@ -18,6 +19,11 @@ from livemem.settings import LogLevel
 from livemem_http import tracing
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
+
+_INVOCATION: ContextVar[Mapping[str, Any] | None] = ContextVar("invocation", default=None)
+"""What the log lines of the invocation of this thread say about it. Powertools' own way to add it is for one invocation
+at a time, and the functions of a desk's service run in one process.
+"""
 
 PACKAGES = ("livemem", "livemem_http", "livemem_mcp")
 CHATTY_LOGGERS = ("httpx", "httpx2", "mcp")
@@ -35,7 +41,7 @@ def function_logger(service: str) -> Logger:
     for package in PACKAGES:
         logging.getLogger(package)
     # The packages' loggers share the handler, so one filter reaches all lines, also those of other threads.
-    logger.registered_handler.addFilter(_with_trace)
+    logger.registered_handler.addFilter(_with_invocation)
     copy_config_to_registered_loggers(logger, include=set(PACKAGES))
     return logger
 
@@ -46,9 +52,15 @@ def entry(logger: Logger) -> Callable[[Handler], Handler]:
     """
 
     def wrap(handler: Handler) -> Handler:
-        @logger.inject_lambda_context(clear_state=True)
         @wraps(handler)
         def enter(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+            token = _INVOCATION.set(_told(logger, context))
+            try:
+                return traced(event, context)
+            finally:
+                _INVOCATION.reset(token)
+
+        def traced(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             if "requestContext" not in event:
                 with tracing.at_work(event.get(tracing.NAME)):
                     return handler({name: value for name, value in event.items() if name != tracing.NAME}, context)
@@ -64,7 +76,18 @@ def entry(logger: Logger) -> Callable[[Handler], Handler]:
     return wrap
 
 
-def _with_trace(record: logging.LogRecord) -> bool:
+def _told(logger: Logger, context: LambdaContext) -> dict[str, Any]:
+    return {
+        "service": logger.service,
+        "function_name": context.function_name,
+        "function_memory_size": context.memory_limit_in_mb,
+        "function_arn": context.invoked_function_arn,
+        "function_request_id": context.aws_request_id,
+    }
+
+
+def _with_invocation(record: logging.LogRecord) -> bool:
+    vars(record).update(_INVOCATION.get() or {})
     trace = tracing.current()
     if trace:
         record.trace_id, record.span_id = trace.trace_id, trace.span_id

@@ -8,11 +8,12 @@ one whose dimensions are known. So the numbers carry the service alone, and only
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools import Metrics, single_metric
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import single_metric
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from livemem.conversations.summaries_job import SummariesJob
 from livemem.jobs.run import Run
@@ -27,18 +28,32 @@ if TYPE_CHECKING:
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
 
 
-def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
+@contextmanager
+def emitted(service: str) -> Iterator[EphemeralMetrics]:
+    """Metrics of one piece of work, emitted at its end, also if it fails. All Metrics of Powertools in a process are
+    one.
+    """
+    metrics = EphemeralMetrics(service=service)
+    try:
+        yield metrics
+    finally:
+        if metrics.metric_set:
+            metrics.flush_metrics()
+
+
+def report(run: Run | None) -> dict[str, Any]:
     """Emit the run's numbers and its code or status (`ignored` for None); returns what the invocation answers."""
     status = run.state if run else "ignored"
     with single_metric("runs", MetricUnit.Count, 1) as by_status:
         by_status.add_dimension("service", "consolidate")
         by_status.add_dimension("status", status)
-    metrics.add_metric("runs", MetricUnit.Count, 1)
+    with emitted("consolidate") as metrics:
+        metrics.add_metric("runs", MetricUnit.Count, 1)
+        for name, value in run.metrics.items() if run else ():
+            if isinstance(value, (int, float)):
+                metrics.add_metric(name, UNITS.get(name, MetricUnit.Count), value)
     if run is None:
         return {"status": status}
-    for name, value in run.metrics.items():
-        if isinstance(value, (int, float)):
-            metrics.add_metric(name, UNITS.get(name, MetricUnit.Count), value)
     return {"status": status, "run_id": run.job_id, "metrics": run.metrics}
 
 
@@ -52,12 +67,11 @@ def report_summaries(service: str, worked: Sequence[Worked[SummariesJob]]) -> No
     if not (counts or failures):
         return
     used = sum((one.used for one in worked), Usage())
-    metrics = Metrics(service=service)
-    metrics.add_metric("SummariesMade", MetricUnit.Count, counts["made"])
-    metrics.add_metric("SummariesFailed", MetricUnit.Count, failures)
-    for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
-        metrics.add_metric(name, MetricUnit.Count, value)
-    metrics.flush_metrics()
+    with emitted(service) as metrics:
+        metrics.add_metric("SummariesMade", MetricUnit.Count, counts["made"])
+        metrics.add_metric("SummariesFailed", MetricUnit.Count, failures)
+        for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
+            metrics.add_metric(name, MetricUnit.Count, value)
 
 
 def report_question(service: str, worked: "Worked[Question]") -> None:
@@ -65,28 +79,25 @@ def report_question(service: str, worked: "Worked[Question]") -> None:
 
     Calls and tokens have the names that a consolidation's have, so that one alarm can add them up.
     """
-    metrics = Metrics(service=service)
-    for name, result in (("QuestionsAnswered", "done"), ("QuestionsFailed", "failed")):
-        metrics.add_metric(name, MetricUnit.Count, int(worked.outcome == result))
-    for name, value in (worked.used.to_metrics() | {"llm_tokens_used": worked.used.tokens}).items():
-        metrics.add_metric(name, MetricUnit.Count, value)
-    metrics.flush_metrics()
+    with emitted(service) as metrics:
+        for name, result in (("QuestionsAnswered", "done"), ("QuestionsFailed", "failed")):
+            metrics.add_metric(name, MetricUnit.Count, int(worked.outcome == result))
+        for name, value in (worked.used.to_metrics() | {"llm_tokens_used": worked.used.tokens}).items():
+            metrics.add_metric(name, MetricUnit.Count, value)
 
 
 def report_digests(service: str, worked: Sequence["Worked[CurrentDigest]"]) -> None:
     """Emit the digests that one invocation made and their cost, under the names of a consolidation's metrics."""
     used = sum((one.used for one in worked), Usage())
-    metrics = Metrics(service=service)
-    metrics.add_metric("DigestsDone", MetricUnit.Count, len([one for one in worked if one.outcome == "done"]))
-    metrics.add_metric("DigestsWaiting", MetricUnit.Count, len([one for one in worked if one.outcome == "waiting"]))
-    metrics.add_metric("DeadLetters", MetricUnit.Count, sum(one.counts.get("dead_letters", 0) for one in worked))
-    for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
-        metrics.add_metric(name, MetricUnit.Count, value)
-    metrics.flush_metrics()
+    with emitted(service) as metrics:
+        metrics.add_metric("DigestsDone", MetricUnit.Count, len([one for one in worked if one.outcome == "done"]))
+        metrics.add_metric("DigestsWaiting", MetricUnit.Count, len([one for one in worked if one.outcome == "waiting"]))
+        metrics.add_metric("DeadLetters", MetricUnit.Count, sum(one.counts.get("dead_letters", 0) for one in worked))
+        for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
+            metrics.add_metric(name, MetricUnit.Count, value)
 
 
 def report_waiting(service: str, hours: float) -> None:
     """Emit for how many hours messages have waited for a digest, in the space where they wait longest."""
-    metrics = Metrics(service=service)
-    metrics.add_metric("HoursSinceDigest", MetricUnit.Count, hours)
-    metrics.flush_metrics()
+    with emitted(service) as metrics:
+        metrics.add_metric("HoursSinceDigest", MetricUnit.Count, hours)

@@ -1,4 +1,4 @@
-"""The trace of the event that this environment answers: taken from the caller, passed on, and told in log lines.
+"""The trace of the event that is answered: taken from the caller, passed on, and told in log lines.
 
 W3C Trace Context, level 2 (https://www.w3.org/TR/trace-context-2/). Each event is one span: its id stands in log lines
 beside the id of the trace, and is the parent of what the event starts. `tracestate` belongs to the caller's tracing
@@ -9,8 +9,8 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 NAME = "traceparent"
@@ -38,16 +38,14 @@ class Trace:
 
 
 @dataclass
-class _State:
-    trace: Trace | None = None
-    was_named: bool = False
+class _Event:
+    trace: Trace
+    was_named: bool
     """The trace is the caller's."""
 
 
-@lru_cache(maxsize=1)
-def _state() -> _State:
-    """An environment answers one event at a time, so the threads that work beside it belong to its trace as well."""
-    return _State()
+_AT_WORK: ContextVar[_Event | None] = ContextVar("event", default=None)
+"""The event of this thread. Threads that work beside it have it too (`background.in_context`)."""
 
 
 def begun() -> Trace:
@@ -72,25 +70,25 @@ def continued(value: object) -> Trace | None:
 @contextmanager
 def at_work(named: object) -> Iterator[None]:
     """An event that belongs to the trace that `named` names, else to a new one."""
-    state, trace = _state(), continued(named)
-    before = state.trace, state.was_named
-    state.trace, state.was_named = trace or begun(), trace is not None
+    trace = continued(named)
+    token = _AT_WORK.set(_Event(trace or begun(), trace is not None))
     try:
         yield
     finally:
-        state.trace, state.was_named = before
+        _AT_WORK.reset(token)
 
 
 def adopt(named: object) -> None:
     """Continue the trace that `named` names if the event itself has named none."""
-    state, trace = _state(), continued(named)
-    if state.trace and trace and not state.was_named:
-        state.trace, state.was_named = trace, True
+    event, trace = _AT_WORK.get(), continued(named)
+    if event and trace and not event.was_named:
+        event.trace, event.was_named = trace, True
 
 
 def current() -> Trace | None:
     """The trace of the event at work. None: no event is."""
-    return _state().trace
+    event = _AT_WORK.get()
+    return event.trace if event else None
 
 
 def headers() -> dict[str, str]:

@@ -35,12 +35,8 @@ def test_what_the_functions_log_is_added_up_and_a_gauge_shows_the_last_value(cap
 
 
 def test_a_run_counts_once_though_it_is_reported_with_and_without_its_status(capsys, monkeypatch):
-    from aws_lambda_powertools import Metrics as Powertools
-
     monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "n")
-    powertools = Powertools(service="consolidate")
-    reported.report(powertools, None)
-    powertools.flush_metrics()
+    reported.report(None)
     metrics = Metrics()
     metrics.take(written(capsys))
 

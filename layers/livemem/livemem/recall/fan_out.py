@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from livemem.background import in_context
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.process import Process
 
@@ -66,5 +67,5 @@ def _started(name: str, task: FanOutTask) -> Future[Any]:
         except BaseException as error:  # noqa: BLE001 - it is raised by who waits
             future.set_exception(error)
 
-    threading.Thread(target=work, name=name, daemon=True).start()
+    threading.Thread(target=in_context(work), name=name, daemon=True).start()
     return future

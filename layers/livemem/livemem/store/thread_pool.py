@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+from livemem.background import in_context
+
 T = TypeVar("T")
 
 
@@ -25,7 +27,7 @@ class ThreadPool:
         if not self._pool:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="store")
         work = _Work(function, todo)
-        helpers = [self._pool.submit(work.do) for _ in range(min(self._threads, len(todo)) - 1)]
+        helpers = [self._pool.submit(in_context(work.do)) for _ in range(min(self._threads, len(todo)) - 1)]
         work.do()
         for helper in helpers:
             # A helper that has not begun would find no items.
