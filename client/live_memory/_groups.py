@@ -503,7 +503,7 @@ class ConversationsGroup(Group):
         """
         return self._invoke("get_conversation", locals())
 
-    def get_summary_job(self, space_id: str, conversation_id: str, job_id: str) -> models.JobView:
+    def get_summary_job(self, space_id: str, conversation_id: str, job_id: str) -> models.SummariesJobView:
         """Get a job.
 
         A job: its status, the summaries that it made, or the reason of its failure. Send the request again until its
@@ -598,7 +598,7 @@ class ConversationsGroup(Group):
 
     def list_summary_jobs(
         self, space_id: str, conversation_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> models.JobPage:
+    ) -> models.SummariesJobPage:
         """List jobs of a conversation.
 
         The jobs that made summaries of the conversation, newest first, including those that failed.
@@ -640,7 +640,7 @@ class ConversationsGroup(Group):
         """
         return self._invoke("list_turns", locals())
 
-    def redo_summary(self, space_id: str, conversation_id: str, level: str, n: str) -> models.JobView:
+    def redo_summary(self, space_id: str, conversation_id: str, level: str, n: str) -> models.SummariesJobView:
         """Redo a summary.
 
         Make one summary again, then those above it. The work continues after the answer, see `Location`.
@@ -894,13 +894,13 @@ class ErasureGroup(Group):
 class JobsGroup(Group):
     """Long work of any kind in one form: its status, its progress, its usage, and its error."""
 
-    def get(self, job: str) -> models.JobStatusView:
+    def get(self, job: str) -> models.JobView:
         """Look at a job.
 
-        The status of a job of any kind. Its id is `job` in the answer to the request that started it, and in the
-        answers of the kind's own routes. Send the request again while `status` is `queued` or `running`. `waiting`:
-        for a person. Erasures, and questions that were asked with `read` alone, are shown only to callers who may see
-        them on their own routes.
+        A job of any kind, with its result. Its id is `job` in the answer to the request that started it. Send the
+        request again while `status` is `queued` or `running`. `waiting`: a person must decide on the plan in the
+        result. Erasures are shown to admins, and questions that were asked with `read` alone to the token that asked
+        them.
 
         Args:
             job: The id of the job, from the answer that started the work.
@@ -909,23 +909,25 @@ class JobsGroup(Group):
 
     def list(
         self,
-        space_id: str,
         *,
+        space_id: str | None = None,
         kind: str | None = None,
-        conversation_id: str | None = None,
+        state: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | None = None,
+        subject: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> models.JobStatusPage:
+    ) -> models.JobPage:
         """List jobs.
 
-        The jobs of the space, the newest first. Questions are sorted by their last progress. Jobs that make summaries
-        are listed for one conversation: `kind=summaries` with its id.
+        The jobs of a space, the newest first; without a space, those of one space after the other. A page may hold
+        fewer jobs than `limit` and still have a next one. Questions are sorted by their last progress. Jobs that make
+        summaries are listed for one conversation: `subject` is its id.
 
         Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            space_id: Only jobs of this space.
             kind: Only jobs of this kind.
-            conversation_id: The conversation whose jobs are listed. Required for the kind `summaries`, and allowed
-                only for it.
+            state: Only jobs with this status.
+            subject: Only jobs on this object, such as a conversation. Required for the kind `summaries`.
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """

@@ -25,8 +25,8 @@ class Jobs(JobsGroup):
         job: str,
         *,
         timeout: float = TIMEOUT,
-        on_poll: Callable[["models.JobStatusView"], None] | None = None,
-    ) -> "models.JobStatusView":
+        on_poll: Callable[["models.JobView"], None] | None = None,
+    ) -> "models.JobView":
         """The job once it has ended, with any result. Raises LiveMemoryError (`still_running`) after `timeout` s.
 
         Args:
@@ -58,8 +58,8 @@ class AsyncJobs(AsyncJobsGroup):
         job: str,
         *,
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - as the other client has it
-        on_poll: Callable[["models.JobStatusView"], None] | None = None,
-    ) -> "models.JobStatusView":
+        on_poll: Callable[["models.JobView"], None] | None = None,
+    ) -> "models.JobView":
         """As `Jobs.wait`."""
         pauses = _exchange.pauses(timeout)
         while True:

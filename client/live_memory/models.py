@@ -212,7 +212,7 @@ class ChunkGivenUp(Model):
     chunk: int
     """The number of the chunk."""
     room: str
-    """The name of the room. A room exists as soon as it has a message."""
+    """The room of its messages."""
     messages: int
     """Number of messages in the chunk."""
     code: str
@@ -296,6 +296,30 @@ class DigestQueued(Model):
     """The status at this moment. To follow the digest, get it by its `slot`."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
+
+
+class DigestResult(Model):
+    """
+    A digest of the messages in rooms. `progress` counts its chunks, each of which is one prompt to the LLM. The
+    numbers of memories are there once it is done.
+    """
+
+    kind: Literal["digest"] = "digest"
+    """The kind of work."""
+    messages: int
+    """Number of messages that the digest takes."""
+    new: int | None = None
+    """Number of new memories."""
+    merged: int | None = None
+    """Number of memories that existed already, or were updated."""
+    refused: int | None = None
+    """Number of facts that could not be stored."""
+    dead_letters: list[int] | None = None
+    """The numbers of the dead letters: chunks that failed three times."""
+    given_up: list[ChunkGivenUp] | None = None
+    """The chunks that can be tried again. Lists leave them out."""
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any."""
 
 
 class DigestRetried(Model):
@@ -1820,6 +1844,66 @@ class StartView(Model):
     """The change whose state is shown. Only with `at`."""
 
 
+class SummariesJobView(Model):
+    """A job: one run that makes summaries of a conversation."""
+
+    job_id: str
+    """The id of the job, a ULID."""
+    job: str
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
+    strategy: Literal["incremental", "full", "redo"] | str
+    """The work that was requested."""
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
+    """`queued` and `running`: the job is not finished. All other values are final."""
+    generation: int
+    """The number of the summary version that the job works on."""
+    created_at: AwareDatetime
+    """The time of the request, UTC."""
+    started_at: AwareDatetime | None = None
+    """The start time, UTC."""
+    ended_at: AwareDatetime | None = None
+    """The end time, UTC."""
+    sealed: dict[str, int]
+    """Number of new blocks and groups, by level."""
+    generated: dict[str, int]
+    """Number of summaries that the job made, by level."""
+    reused: int
+    """Number of summaries that were reused from an earlier summary version with exactly the same source."""
+    usage: LlmUsage
+    """The LLM usage of this job."""
+    latency_ms: dict[str, float]
+    """Milliseconds for one summary: `mean` and `max`."""
+    dirty_share: float | None = None
+    """The share of the summaries that was missing at the start, from 0 to 1."""
+    queue_length: int
+    """Number of summaries that could be made and are still missing."""
+    error: JobProblem | None = None
+    """The reason why the job failed, or the error after which a `queued` job waits."""
+
+
+class SummariesResult(Model):
+    """The summaries of a conversation that a job makes."""
+
+    kind: Literal["summaries"] = "summaries"
+    """The kind of work."""
+    strategy: Literal["incremental", "full", "redo"] | str
+    """The work that was requested."""
+    generation: int
+    """The number of the summary version that the job works on."""
+    sealed: dict[str, int]
+    """Number of new blocks and groups, by level."""
+    generated: dict[str, int]
+    """Number of summaries that the job made, by level."""
+    reused: int
+    """Number of summaries that were reused from an earlier summary version with exactly the same source."""
+    latency_ms: dict[str, float]
+    """Milliseconds for one summary: `mean` and `max`."""
+    dirty_share: float | None = None
+    """The share of the summaries that was missing at the start, from 0 to 1."""
+    queue_length: int
+    """Number of summaries that could be made and are still missing."""
+
+
 class SummariesUpdate(Model):
     """The update of summaries to make. `profile` and the parameters are allowed only with `full`."""
 
@@ -2195,6 +2279,19 @@ class TurnWritten(Model):
     """The time when it arrived, UTC."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
+
+
+class UpdateView(Model):
+    """The result of an update."""
+
+    status: Literal["planned", "nothing_to_do", "queued", "running", "waiting", "done", "failed", "cancelled"] | str
+    """`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, `running`: the work continues, see the job. If the job has an `error`, it waits after this error. `failed`: see the job."""
+    job_id: str | None = None
+    """The id of the job, or of a job that does this work already."""
+    job: SummariesJobView | None = None
+    """The job in its present state."""
+    plan: PlanView | None = None
+    """Only for a dry run: the planned work."""
 
 
 class UploadView(Model):
@@ -2816,84 +2913,6 @@ class InvariantPage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class JobStatusView(Model):
-    """A job of any kind, and its status. The kind's own route shows its result."""
-
-    job: str
-    """The id of the job. It names the space, the kind, and the job."""
-    kind: (
-        Literal[
-            "consolidation",
-            "summaries",
-            "digest",
-            "question",
-            "backup",
-            "export",
-            "restore",
-            "fork",
-            "import",
-            "erasure",
-        ]
-        | str
-    )
-    """The kind of work. `summaries`: the summaries of a conversation."""
-    space_id: str
-    """The id of the space."""
-    subject: str | None = None
-    """The object that the job works on within the space, such as a conversation or a backup."""
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: send the request again after `Retry-After` seconds. `waiting`: for a person. All other values are final."""
-    progress: JobProgress | None = None
-    """The progress, if it is known."""
-    usage: LlmUsage
-    """The LLM usage of this job."""
-    error: JobError | None = None
-    """The error. For a job that failed: the reason. For a `queued` job: the error after which it waits for another try."""
-    created_at: AwareDatetime
-    """The time of the request, UTC."""
-    started_at: AwareDatetime | None = None
-    """The start time, UTC."""
-    ended_at: AwareDatetime | None = None
-    """The end time, UTC."""
-
-
-class JobView(Model):
-    """A job: one run that makes summaries of a conversation."""
-
-    job_id: str
-    """The id of the job, a ULID."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    strategy: Literal["incremental", "full", "redo"] | str
-    """The work that was requested."""
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: the job is not finished. All other values are final."""
-    generation: int
-    """The number of the summary version that the job works on."""
-    created_at: AwareDatetime
-    """The time of the request, UTC."""
-    started_at: AwareDatetime | None = None
-    """The start time, UTC."""
-    ended_at: AwareDatetime | None = None
-    """The end time, UTC."""
-    sealed: dict[str, int]
-    """Number of new blocks and groups, by level."""
-    generated: dict[str, int]
-    """Number of summaries that the job made, by level."""
-    reused: int
-    """Number of summaries that were reused from an earlier summary version with exactly the same source."""
-    usage: LlmUsage
-    """The LLM usage of this job."""
-    latency_ms: dict[str, float]
-    """Milliseconds for one summary: `mean` and `max`."""
-    dirty_share: float | None = None
-    """The share of the summaries that was missing at the start, from 0 to 1."""
-    queue_length: int
-    """Number of summaries that could be made and are still missing."""
-    error: JobProblem | None = None
-    """The reason why the job failed, or the error after which a `queued` job waits."""
-
-
 class ListedSpace(Model):
     """A space in a list."""
 
@@ -3151,6 +3170,64 @@ class OpenConversation(Model):
     """How the conversation is cut into blocks. Only a full update of the summaries changes this."""
     capture: Literal["notes", "off"] | None = "off"
     """`notes`: the model that summarises a block of turns also names up to five things that the team should know. They become live notes of the agent that began the conversation. `off`: no notes; always so where the space does not allow them (`capture_allowed`)."""
+
+
+class PlanDetail(Model):
+    """A plan that waits for a person. Its run commits it once it is approved."""
+
+    plan_revision: str
+    """The revision of the plan. An approval must name the revision that was read."""
+    planned_at: AwareDatetime
+    """The time since when the plan waits, UTC."""
+    outdated: bool
+    """Whether the bank or the rules have changed since. If so, an approval makes another plan instead."""
+    number: int
+    """The number that the change will have."""
+    sources: list[NoteView]
+    """The notes that the plan folds. They are still live."""
+    changes: list[FileDiff]
+    """The effect of the plan, file by file."""
+    synthesis: SynthesisBeforeAfter
+    """The synthesis before and after the plan."""
+    discarded: list[dict[str, Any]]
+    """The notes that the LLM found not worth keeping, each with `note_id` and `reason`."""
+    uncited: list[str]
+    """Ids of the notes that the plan folds although two answers in a row left them out."""
+    left_out: list[str]
+    """Ids of the notes that the answer left out for the first time. They stay live."""
+    warnings: list[BankWarningView]
+    """Deviations from the request, and what may have been lost."""
+    removed: list[RemovedLineView]
+    """Only for a tidy run: the lines that went, at most 500. `lines_removed` in `metrics` counts them all."""
+
+
+class QuestionResult(Model):
+    """A question and, once it is answered, the answer."""
+
+    kind: Literal["question"] = "question"
+    """The kind of work."""
+    question: str
+    """The question."""
+    user: str
+    """The person who asked."""
+    room: str | None = None
+    """The room whose messages were added to the context."""
+    expression: (
+        Literal["neutral", "happy", "amused", "curious", "thoughtful", "concerned", "surprised", "apologetic", "sad"]
+        | str
+        | None
+    ) = None
+    """The facial expression of the agent while it says the answer, if that was asked for."""
+    message: str | None = None
+    """The answer."""
+    sources: list[SourceView] | None = None
+    """The sources that the answer rests on."""
+    tool_calls: list[CallView]
+    """The called tools, in the order of the calls."""
+    session: str | None = None
+    """The conversation that the question is part of."""
+    redacted: dict[str, int] | None = None
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
 class RetentionReport(Model):
@@ -3569,6 +3646,17 @@ class SplitView(Model):
     """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed."""
 
 
+class SummariesJobPage(Model):
+    """A page of jobs, newest first."""
+
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any."""
+    items: list[SummariesJobView]
+    """The jobs."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class SummaryView(Model):
     """
     A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
@@ -3658,19 +3746,6 @@ class TurnPage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class UpdateView(Model):
-    """The result of an update."""
-
-    status: Literal["planned", "nothing_to_do", "queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, `running`: the work continues, see the job. If the job has an `error`, it waits after this error. `failed`: see the job."""
-    job_id: str | None = None
-    """The id of the job, or of a job that does this work already."""
-    job: JobView | None = None
-    """The job in its present state."""
-    plan: PlanView | None = None
-    """Only for a dry run: the planned work."""
-
-
 class UsageReport(Model):
     """The usage of the LLM by day, of a space or of all spaces that the token may see."""
 
@@ -3693,6 +3768,47 @@ class AskPage(Model):
     """The questions."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class ConsolidationResult(Model):
+    """A run: one attempt to consolidate."""
+
+    kind: Literal["consolidation"] = "consolidation"
+    """The kind of work."""
+    code: Literal["nothing_to_do", "busy", "awaiting_approval", "refused", "superseded"] | str | None = None
+    """Why. `busy`: other work held the space. `superseded`: its plan was discarded, `message` says why."""
+    step: str | None = None
+    """The phase of a running run: `asking` the LLM, or `applying` the committed change."""
+    trigger: str
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    agent: str | None = None
+    """The agent whose notes alone were requested. Left out: all notes."""
+    max_notes: int | None = None
+    """The maximum number of notes that was requested."""
+    dry_run: bool | None = False
+    """Whether the run only shows a plan."""
+    tidy: bool | None = False
+    """Whether it is a tidy run, which shortens the bank and folds no notes."""
+    rules: str | None = None
+    """The other rules of a dry run. Lists leave them out."""
+    notes_of: int | None = None
+    """The number of the earlier change whose notes a dry run takes again."""
+    consolidation: int | None = None
+    """The number of the change that the run made."""
+    model: str | None = None
+    """The model that was asked. Left out: no model was asked."""
+    metrics: dict[str, Any] | None = {}
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
+    message: str | None = None
+    """The reason why the run did nothing, or why its plan was refused or discarded."""
+    decided_by: str | None = None
+    """The name of the token that approved or refused the plan."""
+    decided_at: AwareDatetime | None = None
+    """The time when the plan was approved, refused or discarded, UTC."""
+    plan: dict[str, Any] | None = None
+    """The plan of a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`. Lists leave it out."""
+    pending_plan: PlanDetail | None = None
+    """The plan, while it waits for approval. Lists leave it out."""
 
 
 class ContextView(Model):
@@ -3730,26 +3846,49 @@ class ErasurePage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class JobPage(Model):
-    """A page of jobs, newest first."""
+class JobView(Model):
+    """A job of any kind: its status, and what came of it."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
-    items: list[JobView]
-    """The jobs."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class JobStatusPage(Model):
-    """A page of jobs, newest first."""
-
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
-    items: list[JobStatusView]
-    """The jobs."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+    job: str
+    """The id of the job. It names the space, the kind, and the job."""
+    kind: (
+        Literal[
+            "consolidation",
+            "summaries",
+            "digest",
+            "question",
+            "backup",
+            "export",
+            "restore",
+            "fork",
+            "import",
+            "erasure",
+        ]
+        | str
+    )
+    """The kind of work. `summaries`: the summaries of a conversation."""
+    space_id: str
+    """The id of the space."""
+    subject: str | None = None
+    """The object that the job works on within the space: a conversation, a backup, the slot of a digest."""
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
+    """`queued` and `running`: send the request again after `Retry-After` seconds. `waiting`: for a person. All other values are final."""
+    progress: JobProgress | None = None
+    """The progress, if it is known."""
+    usage: LlmUsage
+    """The LLM usage of this job."""
+    error: JobError | None = None
+    """The error. For a job that failed: the reason. For a `queued` job: the error after which it waits for another try."""
+    created_at: AwareDatetime
+    """The time of the request, UTC."""
+    started_at: AwareDatetime | None = None
+    """The start time, UTC."""
+    ended_at: AwareDatetime | None = None
+    """The end time, UTC."""
+    result: ConsolidationResult | SummariesResult | DigestResult | QuestionResult | None = Field(
+        None, discriminator="kind"
+    )
+    """What came of the work so far, by its `kind`."""
 
 
 class MemoryList(Model):
@@ -3770,5 +3909,16 @@ class SummaryPage(Model):
     """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[SummaryView]
     """The summaries."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class JobPage(Model):
+    """A page of jobs, newest first."""
+
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any."""
+    items: list[JobView]
+    """The jobs."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""

@@ -247,7 +247,7 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/erasures": "archives",
     f"GET {SPACE}/erasures/{{erasure_id}}": "archives",
     f"GET {SPACE}/backups": "archives",
-    f"GET {SPACE}/jobs": "archives",
+    "GET /v1/jobs": "archives",
 }
 QUERIES = {
     "search": {"q": "harbour"},

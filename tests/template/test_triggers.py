@@ -85,7 +85,7 @@ ROUTES = {
         "POST /v1/spaces/{space_id}/backups",
         "GET /v1/spaces/{space_id}/backups",
         "GET /v1/jobs/{job}",
-        "GET /v1/spaces/{space_id}/jobs",
+        "GET /v1/jobs",
         "GET /v1/backups",
         "GET /v1/spaces/{space_id}/backups/{backup_id}",
         "DELETE /v1/spaces/{space_id}/backups/{backup_id}",

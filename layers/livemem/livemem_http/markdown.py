@@ -1,6 +1,7 @@
 """Answers as Markdown, ready for a prompt: pure functions from what a route answers to text that ends in a newline."""
 
 import re
+from typing import TYPE_CHECKING
 
 from livemem.text.items import joined, within_item
 from livemem.text.speakers import said_by
@@ -17,6 +18,9 @@ from livemem_http.views import (
     SpaceSummary,
     SynthesisView,
 )
+
+if TYPE_CHECKING:
+    from livemem_http.views.jobs import PlanDetail
 
 MIN_FENCE = 3
 
@@ -90,7 +94,7 @@ def plan(answer: RunPlan) -> str:
     ]
     facts += ["- it is outdated: an approval makes another plan"] if answer.outdated else []
     facts += [f"- warning: {within_item(warning.text)}" for warning in answer.warnings]
-    return joined("# A plan that waits for approval", "\n".join(facts), *_what_changes(answer))
+    return joined("# A plan that waits for approval", "\n".join(facts), *what_changes(answer))
 
 
 def change(answer: ChangeDetail) -> str:
@@ -100,13 +104,14 @@ def change(answer: ChangeDetail) -> str:
     facts += [f"- approved by: {answer.approved_by}, {answer.approved_at}"] if answer.approved_by else []
     facts += [f"- undoes: {answer.undoes}"] if answer.undoes is not None else []
     facts += ["- it was undone"] if answer.undone else []
-    return joined(f"# Change {answer.number}: {answer.kind}", "\n".join(facts), *_what_changes(answer))
+    return joined(f"# Change {answer.number}: {answer.kind}", "\n".join(facts), *what_changes(answer))
 
 
-def _what_changes(answer: ChangeDetail | RunPlan) -> list[str]:
+def what_changes(answer: "ChangeDetail | RunPlan | PlanDetail") -> list[str]:
+    """What a change makes of the bank, or a plan would make of it: diffs, synthesis, notes."""
     parts: list[str] = []
     for item in answer.changes:
-        parts += [f"## {item.path} ({item.action})", item.reason or "", _fenced(item.diff)]
+        parts += [f"## {item.path} ({item.action})", item.reason or "", fenced(item.diff)]
     if answer.synthesis.after:
         parts += ["## Synthesis", answer.synthesis.after]
     if answer.discarded:
@@ -153,7 +158,8 @@ def _section(section: SectionSources) -> str:
     return f"- {name}: {'; '.join(found) or 'nothing known'}"
 
 
-def _fenced(diff: str) -> str:
-    longest = max(map(len, re.findall("`+", diff)), default=0)
+def fenced(text: str, form: str = "diff") -> str:
+    """The text as a block of code, which nothing in it can end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(MIN_FENCE, longest + 1)
-    return f"{fence}diff\n{diff.rstrip(chr(10))}\n{fence}"
+    return f"{fence}{form}\n{text.rstrip(chr(10))}\n{fence}"

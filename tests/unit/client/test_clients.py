@@ -205,7 +205,7 @@ def job(status: str) -> httpx.Response:
 def test_a_job_is_looked_at_until_it_has_ended_whatever_came_of_it():
     for end in ("done", "failed", "cancelled", "a status of a newer service"):
         service = Scripted(job("queued"), job("running"), job(end))
-        seen: list[models.JobStatusView] = []
+        seen: list[models.JobView] = []
         got = service.client().jobs.wait("demo.backup.b", on_poll=seen.append)
         assert got.status == end
         assert [one.status for one in seen] == ["queued", "running", end]

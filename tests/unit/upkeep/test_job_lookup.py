@@ -1,5 +1,6 @@
 """Long work of every kind in one form: found by its id, and listed with that of its space."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from livemem.rooms import digest_reading as digests
 from livemem.rooms import due_digests
 from livemem.spaces import lifecycle
 from livemem.upkeep import job_lookup, packages
+from livemem.upkeep.job_lookup import After, JobFilter
 from tests.support.agent import responds
 from tests.support.asking import Asking
 from tests.support.chatter import Chatter
@@ -31,10 +33,17 @@ def found(world: World, space_id: str, kind: Any, name: str, caller: Principal =
 
 def listed(world: World, caller: Principal = EVERYONE, *, limit: int = 3, **wanted: Any) -> list[Description]:
     """All pages."""
-    items, place = job_lookup.page(world.process, caller, "demo", limit=limit, **wanted)
-    while place:
-        after = job_lookup.parse_place(job_lookup.place_text(place) or "")
-        more, place = job_lookup.page(world.process, caller, "demo", limit=limit, after=after, **wanted)
+    return listed_in(world, "demo", caller, limit, JobFilter(**wanted))
+
+
+def listed_in(
+    world: World, space_id: str | None, caller: Principal, limit: int, filter_by: JobFilter
+) -> list[Description]:
+    items, after = job_lookup.page(world.process, caller, space_id, limit=limit, filter_by=filter_by)
+    while after:
+        after = After.parse(after.text())
+        more, after = job_lookup.page(world.process, caller, space_id, limit=limit, after=after, filter_by=filter_by)
+        assert len(more) <= limit
         items += more
     return items
 
@@ -78,7 +87,7 @@ def test_all_work_of_a_space_is_listed_newest_first_and_each_is_found_by_its_id(
     assert jobs[-1].usage.calls == 1
     assert 0 < jobs[0].progress.done == jobs[0].progress.total == jobs[1].progress.done
     for job in jobs:
-        assert job_lookup.find(world.process, EVERYONE, job.job_id) == job
+        assert replace(job_lookup.find(world.process, EVERYONE, job.job_id), result=job.result) == job
         assert listed(world, limit=1, kind=job.kind) == [one for one in jobs if one.kind == job.kind]
     for limit in (1, 2, 4, 5, 100):
         assert listed(world, limit=limit) == jobs
@@ -89,8 +98,8 @@ def test_a_page_costs_one_listing_of_each_kind_and_reads_what_it_shows(world):
     jobs, _ = job_lookup.page(process, EVERYONE, "demo", limit=2)
 
     assert [one.kind for one in jobs] == ["export", "backup"]
-    # The head, the export's job, and a manifest.
-    assert world.client.counts == {"LIST": 6, "GET": 3}
+    # The head, which digest is next, the export's job, and a manifest.
+    assert world.client.counts == {"LIST": 6, "GET": 4}
 
 
 def test_what_a_caller_may_not_see_by_its_own_route_is_no_job_for_it_either(world):
@@ -119,13 +128,13 @@ def test_an_id_that_names_nothing_is_not_found_and_one_of_no_form_is_refused(wor
     for wrong in ("", "demo", "demo.backup", "demo.backup.", ".backup.x", "de/mo.backup.x", f"demo.backup.{'x' * 81}"):
         with pytest.raises(InvalidName):
             job_lookup.find(world.process, EVERYONE, wrong)
-    for wrong in ("", "1", "x.backup.y", "1.backup", f"{'9' * 16}.backup.y"):
+    for wrong in ("", "/", "d.e/", "demo/1", "demo/x.backup.y", "demo/1.backup", f"demo/{'9' * 16}.backup.y", "/1.a.b"):
         with pytest.raises(ValueError, match="place"):
-            job_lookup.parse_place(wrong)
+            After.parse(wrong)
 
 
 def test_what_can_be_listed_is_refused_by_name(world):
-    every: list[dict[str, Any]] = [{"kind": "nothing"}, {"kind": "summaries"}, {"conversation_id": "0" * 26}]
+    every: list[dict[str, Any]] = [{"kind": "nothing"}, {"kind": "summaries"}]
     for wanted in every:
         with pytest.raises(InvalidRequest):
             listed(world, **wanted)
@@ -204,7 +213,7 @@ def test_jobs_that_make_summaries_are_listed_by_their_conversation():
     talk = Talk()
     talk.said(700, 700, 700)
     talk.update()
-    jobs = listed(talk.world, kind="summaries", conversation_id=talk.id)
+    jobs = listed(talk.world, kind="summaries", subject=talk.id)
 
     assert [(one.status, one.subject) for one in jobs] == [("done", talk.id)]
     assert jobs[0].usage.calls == jobs[0].progress.done == jobs[0].progress.total
@@ -227,4 +236,38 @@ def test_a_digest_waits_in_the_queue_after_a_failure_and_says_so():
     done = found(chatter.world, "demo", "digest", slot)
     assert (done.status, done.progress.done, done.error) == ("done", 1, None)
     assert done.usage == digests.load(chatter.process, "demo", slot).done.usage
-    assert done in listed(chatter.world)
+    assert replace(done, result=None) in [replace(one, result=None) for one in listed(chatter.world)]
+
+
+def test_a_list_has_the_jobs_of_a_state_or_on_a_subject_however_many_others_are_newer(world, monkeypatch):
+    monkeypatch.setattr(job_lookup, "LOOKS", 2)
+    backup = next(job for job in listed(world) if job.kind == "backup")
+
+    assert listed(world, status="done") == listed(world)
+    assert listed(world, status="running") == []
+    same = [job for job in listed(world) if job.subject == backup.subject]
+    assert listed(world, subject=backup.subject, limit=1) == same
+    # The first page looks at two jobs, and says that there may be more.
+    items, after = job_lookup.page(world.process, EVERYONE, "demo", limit=2, filter_by=JobFilter(status="failed"))
+    assert (items, bool(after)) == ([], True)
+
+
+def test_without_a_space_there_is_one_space_after_the_other_that_the_token_may_read(world, monkeypatch):
+    world.create_space("another")
+    world.note("x", space_id="another")
+    world.consolidate("another")
+    world.create_space("quiet")
+    both = Principal("ann", frozenset({"read"}), frozenset({"demo", "quiet"}))
+    expected = [job for space_id in ("another", "demo") for job in listed_in(world, space_id, EVERYONE, 9, JobFilter())]
+
+    for spaces in (1, 2, 20):
+        monkeypatch.setattr(job_lookup, "SPACES", spaces)
+        for limit in (1, 2, 5, 100):
+            assert listed_in(world, None, EVERYONE, limit, JobFilter()) == expected
+            seen = [(job.space_id, job.kind) for job in listed_in(world, None, both, limit, JobFilter())]
+            assert seen == [("demo", job.kind) for job in listed(world, both)]
+    consolidations = [job for job in expected if job.kind == "consolidation"]
+    assert listed_in(world, None, EVERYONE, 2, JobFilter("consolidation")) == consolidations
+    elsewhere = After("another", (1, "backup", "x"))
+    with pytest.raises(Forbidden):
+        job_lookup.page(world.process, both, None, limit=1, after=elsewhere)

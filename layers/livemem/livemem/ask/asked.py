@@ -78,6 +78,9 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     NotFound, also where another token asked the question with `read` alone.
     """
     question = questions.load(process, space_id, name, caller.name)
-    return replace(
-        describable.of_job("question", question), space_id=space_id, name=name, subject=question.conversation_id
-    )
+    return of_question(question)
+
+
+def of_question(question: Question) -> Description:
+    """The question as a job. Its subject is its conversation."""
+    return replace(describable.of_job("question", question), subject=question.conversation_id, result=question)

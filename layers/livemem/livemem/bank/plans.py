@@ -1,11 +1,16 @@
 """Plans that wait for a person, as users read them (bank/review.py decides on them)."""
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
+from livemem.access.principal import Principal
 from livemem.bank import history
 from livemem.bank.history import RecordDetail
-from livemem.changes import proposals
+from livemem.changes import proposals, run_progress
+from livemem.changes.run_progress import RunResult
 from livemem.errors import NotFound
+from livemem.jobs.describable import Describable, Description
+from livemem.jobs.package import Package
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Review
@@ -32,3 +37,19 @@ def read(process: Process, space_id: str, run_id: str) -> WaitingPlan:
         raise NotFound("plan", run_id)
     detail = history.detail(space_id, record, undone=False, consolidations={})
     return WaitingPlan(review, record.agent, detail, outdated=review.number != meta.changes + 1)
+
+
+def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The run as a job, with its plan while that waits: 2 GET, and 2 more for the plan. Raises InvalidName, NotFound,
+    ObjectUnreadable.
+    """
+    run = run_progress.view(process, space_id, name)
+    plan = None
+    if run.status == "waiting":
+        # It may have been decided since.
+        with suppress(NotFound):
+            plan = read(process, space_id, name)
+    return replace(run_progress.of_run(run), result=RunResult(run, plan, whole=True))
+
+
+PACKAGE = Package(jobs={"consolidation": Describable(described, run_progress.listing, run_progress.item)})

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from livemem.changes import direct, late_duplicates, orphans, run_progress
+from livemem.changes import direct, late_duplicates, orphans
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.jobs import lease, places
-from livemem.jobs.describable import Describable
 from livemem.jobs.package import MORE_WORK, HealthProblem, Package, Space
 from livemem.process import Process
 from livemem.spaces import contents, due_index
@@ -128,7 +127,6 @@ def _unfinished(space: Space) -> bool:
 
 
 PACKAGE = Package(
-    jobs={"consolidation": Describable(run_progress.described, run_progress.listing)},
     maintain=maintain,
     problems=problems,
     objects={

@@ -5,8 +5,9 @@ ran out is an error, unless a change bears its id: then it is committed, and wil
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 from livemem.access import decision
 from livemem.access.principal import Principal
@@ -31,14 +32,27 @@ LAST_MOMENT = 2**48 - 1
 """The last moment of an ULID, in milliseconds since 1970."""
 
 
+@dataclass(frozen=True)
+class RunResult:
+    """What came of a run. `plan` is the one that waits (`WaitingPlan`). A list shows neither plans nor rules."""
+
+    run: Run
+    plan: Any = None
+    whole: bool = False
+
+
 def view(process: Process, space_id: str, run_id: str) -> Run:
     """The run in its derived state. Raises InvalidName, NotFound (also for a run of a deleted space of the same name),
     ObjectUnreadable.
     """
     keys.check_run_id(run_id)
-    head = heads.load(process, space_id)
+    return _stands(process, heads.load(process, space_id), run_id)
+
+
+def _stands(process: Process, head: Head, run_id: str) -> Run:
+    keys.check_run_id(run_id)
     missing: list[str] = []
-    saved = runs.find(process, space_id, run_id, missing)
+    saved = runs.find(process, head.meta.space_id, run_id, missing)
     if missing:
         raise unreadable.error(missing[0])
     if not saved or saved.value.uid != head.meta.uid:
@@ -139,12 +153,17 @@ def _ended(run: Run, problem: Failure) -> Run:
     return run.changed({**runs.with_status("failed"), "error": problem})
 
 
-def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
-    """The run as a job, with the requests of `view`. Raises InvalidName, NotFound, ObjectUnreadable."""
-    run = view(process, space_id, name)
+def of_run(run: Run) -> Description:
+    """The run as a job. Its result is the run, without a plan that waits (bank/plans.py)."""
     return replace(
         of_job("consolidation", run),
         subject=run.agent,
         usage=run.usage + run.asking,
         ended_at=run.ended_at if run.at_rest() else None,
+        result=RunResult(run),
     )
+
+
+def item(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The run as a list shows it, if the head was just read: 1 GET. Raises as `view`."""
+    return of_run(_stands(process, heads.load_recent(process, space_id), name))

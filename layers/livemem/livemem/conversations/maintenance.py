@@ -217,7 +217,7 @@ def _remove(process: Process, space_id: str, conversation_id: str, number: int) 
 
 
 PACKAGE = Package(
-    jobs={"summaries": Describable(summaries_job.described)},
+    jobs={"summaries": Describable(summaries_job.described, item=summaries_job.item, of_subject=summaries_job.listing)},
     maintain=maintain,
     due={"conversation": start_due},
     objects={

@@ -149,16 +149,32 @@ def name(conversation_id: str, job_id: str) -> str:
     return f"{conversation_id}.{job_id}"
 
 
+def of_summaries(space_id: str, job: SummariesJob) -> Description:
+    """The job as one of any kind."""
+    job_name = name(job.subject or "", job.job_id)
+    return replace(describable.of_job("summaries", job), space_id=space_id, name=job_name, result=job)
+
+
 def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
     """The job as one of any kind: requests as `load`. Raises InvalidName, NotFound, ObjectUnreadable."""
     conversation_id, _dot, job_id = name.partition(".")
-    job = load(process, space_id, conversation_id, job_id)
-    return replace(describable.of_job("summaries", job), space_id=space_id, name=name)
+    return of_summaries(space_id, load(process, space_id, conversation_id, job_id))
+
+
+def item(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The job as a list of its conversation's jobs shows it: 1 GET."""
+    conversation_id, _dot, job_id = name.partition(".")
+    job = find(process, space_id, conversation_id, job_id)
+    if not job:
+        raise NotFound("job", name)
+    return of_summaries(space_id, job)
 
 
 def listing(process: Process, space_id: str, conversation_id: str) -> Iterable[tuple[int, str]]:
-    """The jobs of one conversation, the newest first: 1 LIST per 1,000. No list covers all conversations."""
-    keys.check_conversation_id(conversation_id)
+    """The jobs of one conversation, the newest first: 1 GET, 1 LIST per 1,000. No list covers all conversations. Raises
+    InvalidName, NotFound.
+    """
+    conversations.load(process, space_id, conversation_id)
     entries = process.store.scan(SUMMARIES_JOB.prefix(space_id, conversation_id))
     ids = describable.by_moment(parsed for entry in entries if (parsed := SUMMARIES_JOB.last(entry.key)))
     return ((moment, name(conversation_id, job_id)) for moment, job_id in ids)

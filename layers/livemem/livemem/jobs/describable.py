@@ -8,7 +8,7 @@ space id and no kind has a dot.
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from livemem.access.principal import Principal
 from livemem.jobs.job import ENDED, Failure, Job, Progress, Status
@@ -52,6 +52,8 @@ class Description:
     error: Failure | None = None
     started_at: str | None = None
     ended_at: str | None = None
+    result: Any = None
+    """What came of the work so far: a value of the kind's package. The view of its kind shows it."""
 
     @property
     def job_id(self) -> str:
@@ -67,13 +69,17 @@ class Description:
 class Describable:
     """What a package offers of each of its kinds of jobs.
 
-    `find` describes the job of a space by its name, as the kind's own route shows it to this caller. It raises NotFound
-    and InvalidName. `listing` returns the names of a living space's jobs with their moments in milliseconds since 1970,
-    the newest first: a few LIST. If it is given a moment, it may leave out newer jobs.
+    `find` describes the job of a space by its name, with its whole result, as far as this caller may see it. It raises
+    NotFound and InvalidName. `item` describes it as a list does, without what is too large for one. The list has just
+    read the head, so `heads.load_recent` is enough. `listing` returns the names of a living space's jobs with their
+    moments in milliseconds since 1970, the newest first: a few LIST. If it is given a moment, it may leave out newer
+    jobs. `of_subject` lists those of one subject in the same form, where there is no list of all.
     """
 
     find: Callable[[Process, Principal, str, str], Description]
     listing: Callable[[Process, Principal, str, int | None], Iterable[tuple[int, str]]] | None = None
+    item: Callable[[Process, Principal, str, str], Description] | None = None
+    of_subject: Callable[[Process, str, str], Iterable[tuple[int, str]]] | None = None
 
 
 def by_moment(ulids: Iterable[str]) -> list[tuple[int, str]]:

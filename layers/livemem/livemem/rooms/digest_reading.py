@@ -1,6 +1,6 @@
 """Reading digests: their state and results."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -71,7 +71,7 @@ def page(process: Process, space_id: str, *, limit: int, after: str | None = Non
     slots = {slot for slot in names if keys.SLOT.fullmatch(slot)} | {current.ordered or "", current.open_slot or ""}
     behind = sorted((slot for slot in slots if slot and (after is None or slot < after)), reverse=True)
     batch = behind[:limit]
-    summaries = process.store.map(lambda slot: _summary(process, space_id, slot, current), batch)
+    summaries = process.store.map(lambda slot: _summary(process, space_id, slot, lambda: current), batch)
     return [digest for digest in summaries if digest], batch[-1] if len(behind) > limit else None
 
 
@@ -82,9 +82,7 @@ def load(process: Process, space_id: str, slot: str) -> Digest:
     """
     keys.check_slot(slot)
     heads.load_recent(process, space_id)
-    digest = _summary(process, space_id, slot, current_digest.find(process, space_id).value)
-    if not digest:
-        raise NotFound("digest", slot)
+    digest = _readable(process, space_id, slot)
     missing = list(digest.missing)
     chunks = given_up(process, space_id, slot, missing)
     return Digest(**{**digest.__dict__, "given_up": chunks, "missing": missing})
@@ -110,13 +108,21 @@ def dead_letters(process: Process, space_id: str, slot: str, missing: list[str])
     return {number: dead for number, dead in zip(numbers, letters, strict=True) if dead}
 
 
-def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest) -> Digest | None:
+def _readable(process: Process, space_id: str, slot: str) -> Digest:
+    digest = _summary(process, space_id, slot, lambda: current_digest.find(process, space_id).value)
+    if not digest:
+        raise NotFound("digest", slot)
+    return digest
+
+
+def _summary(process: Process, space_id: str, slot: str, find_current: Callable[[], CurrentDigest]) -> Digest | None:
     missing: list[str] = []
     done = digest_progress.readable(process, DIGEST_DONE.key(space_id, slot), DigestDone, missing)
     if done:
         return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
     if missing:
         return Digest(slot, "done", missing=missing)
+    current = find_current()
     if slot == current.ordered:
         return Digest(slot, "queued")
     source = digest_progress.readable(process, DIGEST_INPUT.key(space_id, slot), Input, missing)
@@ -158,31 +164,45 @@ def _last_end(process: Process, space_id: str) -> datetime | None:
     return None
 
 
-def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
-    """The digest as a job. Requests as in `load`. Raises InvalidName, NotFound."""
-    digest = load(process, space_id, name)
+def of_digest(space_id: str, digest: Digest) -> Description:
+    """The digest as a job. Its subject is its slot."""
     done = digest.done
     return Description(
         space_id=space_id,
         kind="digest",
-        name=name,
+        name=digest.slot,
         status=digest.status,
-        created_at=clock.iso(keys.slot_moment(name)),
+        created_at=clock.iso(keys.slot_moment(digest.slot)),
+        subject=digest.slot,
         progress=Progress(done=digest.settled, total=digest.chunks),
         usage=done.usage if done else Usage(),
         error=Failure(code=digest.error, detail=WAITS) if digest.error else None,
         started_at=done.started_at if done else None,
         ended_at=done.ended_at if done else None,
+        result=digest,
     )
 
 
+def described(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The digest as a job, with the requests of `load`. Raises InvalidName, NotFound."""
+    return of_digest(space_id, load(process, space_id, name))
+
+
+def item(process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """The digest as a list shows it, without its given-up chunks: 1 GET; 2 GETs and 1 LIST more before its end."""
+    keys.check_slot(name)
+    return of_digest(space_id, _readable(process, space_id, name))
+
+
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
-    """The digests of a space, the newest first: 1 LIST per 1,000."""
-    slots = process.store.folders(IN_DIGEST.prefix(space_id))
+    """The digests of a space, the newest first: 1 GET, 1 LIST per 1,000."""
+    current = current_digest.find(process, space_id).value
+    slots = {*process.store.folders(IN_DIGEST.prefix(space_id)), current.ordered or "", current.open_slot or ""}
     return sorted(((moment, slot) for slot in slots if (moment := _moment(slot)) is not None), reverse=True)
 
 
 def _moment(slot: str) -> int | None:
+    # A slot that was not ordered, or a folder that is none.
     try:
         return int(keys.slot_moment(slot).timestamp()) * 1_000
     except InvalidName:

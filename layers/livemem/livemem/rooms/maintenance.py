@@ -153,7 +153,7 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
 
 
 PACKAGE = Package(
-    jobs={"digest": Describable(digest_reading.described, digest_reading.listing)},
+    jobs={"digest": Describable(digest_reading.described, digest_reading.listing, digest_reading.item)},
     maintain=maintain,
     problems=problems,
     objects={

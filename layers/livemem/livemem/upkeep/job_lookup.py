@@ -3,31 +3,80 @@
 import heapq
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.conversations import summaries_job
 from livemem.copies import provisioning_job
 from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.jobs.describable import KIND_NAMES, Description
+from livemem.jobs.job import Status
 from livemem.process import Process
+from livemem.spaces import directory
 from livemem.spaces import head as heads
+from livemem.spaces.head import Head
 from livemem.store import keys
 from livemem.upkeep.packages import JOBS
 
 JOB_ID = re.compile(rf"(?P<space>{keys.SPACE_ID.pattern})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-z0-9.-]{{1,80}})")
 _PLACE = re.compile(r"(?P<moment>[0-9]{1,15})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-z0-9.-]{1,80})")
-
-SUMMARIES = "summaries"
+SPACES = 20
+"""How many spaces a page looks through."""
+LOOKS = 100
+"""How many jobs a page reads of a space in search of those that its filter matches."""
 
 Place = tuple[int, str, str]
 """Of a job in the list of its space: its moment in milliseconds since 1970, its kind, and its name."""
 
 
+@dataclass(frozen=True)
+class After:
+    """The place after which a page begins: in a space, or (None) behind all jobs of the space."""
+
+    space_id: str
+    place: Place | None = None
+
+    def text(self) -> str:
+        """The place as a cursor holds it."""
+        return "/".join((self.space_id, ".".join(map(str, self.place or ()))))
+
+    @classmethod
+    def parse(cls, text: str) -> "After":
+        """The place in such a text. Raises ValueError."""
+        space_id, _, place = text.partition("/")
+        match = _PLACE.fullmatch(place)
+        if not keys.SPACE_ID.fullmatch(space_id) or (place and not match):
+            raise ValueError("no place")
+        return cls(space_id, (int(match["moment"]), match["kind"], match["name"]) if match else None)
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    """Which jobs a list shows. None: any."""
+
+    kind: str | None = None
+    status: Status | None = None
+    subject: str | None = None
+
+    def check(self) -> None:
+        """Raise InvalidRequest where there is no such list."""
+        if self.kind is None:
+            return
+        if self.kind not in JOBS:
+            raise InvalidRequest.of("kind", f"must be one of {', '.join(KIND_NAMES)}")
+        if self.subject is None and JOBS[self.kind].of_subject:
+            raise InvalidRequest.of("subject", f"is required for the kind `{self.kind}`")
+
+    def matches(self, job: Description) -> bool:
+        """Whether the list shows this job."""
+        return self.status in (None, job.status) and self.subject in (None, job.subject)
+
+
 def find(process: Process, caller: Principal, job_id: str) -> Description:
-    """A job: what the route of its kind takes, 1 to 3 GET, of a digest some more. Raises InvalidName, Forbidden,
-    NotFound (`job_not_found`), ObjectUnreadable.
+    """A job with its whole result: 1 to 4 GET, of a digest some more. Raises InvalidName, Forbidden, NotFound
+    (`job_not_found`), ObjectUnreadable.
     """
     match = JOB_ID.fullmatch(job_id)
     if not match:
@@ -42,63 +91,103 @@ def find(process: Process, caller: Principal, job_id: str) -> Description:
     raise NotFound("job", job_id)
 
 
-def place_text(place: Place | None) -> str | None:
-    """The place as a cursor holds it; None for the end of the list."""
-    return ".".join(str(part) for part in place) if place else None
-
-
-def parse_place(text: str) -> Place:
-    """The place in such a text. Raises ValueError."""
-    match = _PLACE.fullmatch(text)
-    if not match:
-        raise ValueError("no place")
-    return int(match["moment"]), match["kind"], match["name"]
-
-
 def page(
     process: Process,
     caller: Principal,
-    space_id: str,
+    space_id: str | None,
     *,
     limit: int,
-    kind: str | None = None,
-    conversation_id: str | None = None,
-    after: Place | None = None,
+    filter_by: JobFilter = JobFilter(),
+    after: After | None = None,
     missing: list[str] | None = None,
-) -> tuple[list[Description], Place | None]:
-    """The jobs of a space that the caller may see, the newest first, and the place after which the next page begins.
+) -> tuple[list[Description], After | None]:
+    """The jobs that the caller may see, of a space the newest first, and the place after which the next page begins.
+    Without a space those of all spaces that the token may read, in the order of their ids, at most 20 a page.
 
-    Those that make summaries are listed for one conversation alone, which is named. A page may be shorter than `limit`
-    although there are more: it leaves out what the caller may not see, and what cannot be read, whose key is added to
-    `missing`. 1 GET, 1 LIST for each kind and 1 more per 1,000 of its jobs, and for each job what `find` takes. Raises
-    InvalidName, InvalidRequest, NotFound. A space that is being provisioned has the job that provisions it.
+    Those that make summaries are listed for one conversation alone, which is the `subject`. A page may be shorter than
+    `limit` although there are more: it leaves out what the caller may not see, and what cannot be read, whose key is
+    added to `missing`. For each space 1 GET, 1 LIST for each kind and 1 more per 1,000 of its jobs, and for each job
+    what the package's `item` takes. Raises InvalidName, InvalidRequest, NotFound. A space that is being
+    provisioned has the job that provisions it.
     """
-    if kind is not None and kind not in JOBS:
-        raise InvalidRequest.of("kind", f"must be one of {', '.join(KIND_NAMES)}")
-    if (kind == SUMMARIES) != (conversation_id is not None):
-        raise InvalidRequest.of("conversation_id", f"is required for the kind `{SUMMARIES}`, and allowed only for it")
-    head = heads.find_any(process, keys.check_space_id(space_id))
-    brought = [place for place in provisioning_job.listing(head) if kind in (None, place[1])]
+    filter_by.check()
+    if space_id is not None:
+        place = after.place if after and after.space_id == space_id else None
+        jobs, rest = _page_of(process, caller, space_id, filter_by, limit, place, missing)
+        return jobs, After(space_id, rest) if rest else None
+    jobs, place = [], after.place if after else None
+    begun = [after.space_id] if after and after.place else []
+    metas, more = directory.page(process, caller, limit=SPACES, after=after.space_id if after else None)
+    space_ids = [*begun, *(meta.space_id for meta in metas)]
+    for position, current in enumerate(space_ids):
+        # A space may be deleted while its list is read.
+        with suppress(NotFound):
+            found, rest = _page_of(process, caller, current, filter_by, limit - len(jobs), place, missing)
+            jobs += found
+            if rest:
+                return jobs, After(current, rest)
+        place = None
+        if len(jobs) >= limit and (more or position + 1 < len(space_ids)):
+            return jobs, After(current)
+    return jobs, After(more) if more else None
+
+
+def _page_of(
+    process: Process,
+    caller: Principal,
+    space_id: str,
+    filter_by: JobFilter,
+    limit: int,
+    after: Place | None,
+    missing: list[str] | None,
+) -> tuple[list[Description], Place | None]:
+    """The page of one space."""
+    caller = decision.check_space(process, caller, keys.check_space_id(space_id))
+    jobs: list[Description] = []
+    places = _places(process, caller, space_id, filter_by, after)
+    ahead = next(places, None)
+    looks = 0
+    while ahead and len(jobs) < limit and looks < LOOKS:
+        batch = [ahead, *islice(places, limit - len(jobs) - 1)]
+        results = process.store.map(lambda place: _one(process, caller, space_id, place, missing), batch)
+        jobs += [job for job in results if job and filter_by.matches(job)]
+        looks += len(batch)
+        after, ahead = batch[-1], next(places, None)
+    return jobs, after if ahead else None
+
+
+def _places(
+    process: Process, caller: Principal, space_id: str, filter_by: JobFilter, after: Place | None
+) -> Iterator[Place]:
+    try:
+        head: Head | None = heads.refresh(process, space_id)
+    except NotFound:
+        head = heads.find_any(process, space_id)
+    brought = [place for place in provisioning_job.listing(head) if filter_by.kind in (None, place[1])]
     each: list[Iterable[Place]] = [brought]
     if head and not head.meta.deleted_at:
-        names = JOBS if kind is None else [kind]
         before = after[0] if after else None
         each += [
-            _places(name, listing(process, caller, space_id, before))
-            for name in names
-            if (listing := JOBS[name].listing)
+            _named(kind, _listing(process, caller, space_id, kind, filter_by.subject, before))
+            for kind in (JOBS if filter_by.kind is None else [filter_by.kind])
         ]
-        if conversation_id is not None:
-            each.append(_places(SUMMARIES, summaries_job.listing(process, space_id, conversation_id)))
     elif not provisioning_job.listing(head):
         raise NotFound("space", space_id)
-    merged = (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
-    places = list(islice(merged, limit + 1))
-    results = process.store.map(lambda place: _one(process, caller, space_id, place, missing), places[:limit])
-    return [result for result in results if result], places[limit - 1] if len(places) > limit else None
+    return (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
 
 
-def _places(kind: str, pairs: Iterable[tuple[int, str]]) -> Iterator[Place]:
+def _listing(
+    process: Process, caller: Principal, space_id: str, kind: str, subject: str | None, before: int | None
+) -> Iterable[tuple[int, str]]:
+    job_kind = JOBS[kind]
+    if job_kind.of_subject and subject is not None:
+        # The subject may be one of another kind of work.
+        with suppress(InvalidName, NotFound):
+            return job_kind.of_subject(process, space_id, subject)
+    return job_kind.listing(process, caller, space_id, before) if job_kind.listing else ()
+
+
+def _named(kind: str, pairs: Iterable[tuple[int, str]]) -> Iterator[Place]:
     return ((moment, kind, name) for moment, name in pairs)
 
 
@@ -107,7 +196,7 @@ def _one(
 ) -> Description | None:
     _, kind, name = place
     try:
-        return JOBS[kind].find(process, caller, space_id, name)
+        return (JOBS[kind].item or JOBS[kind].find)(process, caller, space_id, name)
     except (InvalidName, NotFound):
         # Removed since it was listed, or not for this caller.
         return None

@@ -5,6 +5,7 @@ the list of jobs know it.
 from collections.abc import Mapping
 
 from livemem.ask import maintenance as ask
+from livemem.bank import plans as bank
 from livemem.changes import maintenance as changes
 from livemem.conversations import maintenance as conversations
 from livemem.copies import export as archives
@@ -86,6 +87,7 @@ SPACES = Package(
 PACKAGES = (
     SPACES,
     changes.PACKAGE,
+    bank.PACKAGE,
     jobs.PACKAGE,
     notes.PACKAGE,
     backups.PACKAGE,

@@ -15,16 +15,18 @@ from livemem.copies import catalog, export, fork, importing, provisioning, provi
 from livemem.copies.export import Archive, Working
 from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.erasure import erasure, receipts, several
+from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
 from livemem.spaces.head import Head
 from livemem.store import cursors, keys, timing
 from livemem.upkeep import garbage, job_lookup
-from livemem_http import views
+from livemem.upkeep.job_lookup import After, JobFilter
+from livemem_http import job_markdown, views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 from livemem_http.views.audit import InvariantPage
-from livemem_http.views.jobs import JobStatusPage, JobStatusView
+from livemem_http.views.jobs import JobPage, JobView
 from livemem_http.views.upkeep import ErasurePreviewView, ErasureSelection, NewErasure
 
 api = Api()
@@ -40,12 +42,15 @@ Erase = Annotated[
 ]
 
 
+OfSpace = Annotated[views.SpaceId | None, Query(description="Only jobs of this space.", examples=["demo"])]
 OfKind = Annotated[str | None, Query(description="Only jobs of this kind.", examples=["backup"])]
-OfConversation = Annotated[
+InState = Annotated[Status | None, Query(description="Only jobs with this status.", examples=["waiting"])]
+OfSubject = Annotated[
     str | None,
     Query(
-        description="The conversation whose jobs are listed. Required for the kind `summaries`, and allowed only for "
-        "it."
+        description="Only jobs on this object, such as a conversation. Required for the kind `summaries`.",
+        examples=["01KHXD0B7C2R0M4T6W9YBNCD3F"],
+        max_length=200,
     ),
 ]
 
@@ -361,28 +366,29 @@ def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
     return views.ErasureView.of(receipts.view(process(), space_id, erasure_id))
 
 
-@api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", summary="Look at a job")
-def get_job(job: str) -> Response[JobStatusView]:
-    """The status of a job of any kind. Its id is `job` in the answer to the request that started it, and in the answers
-    of the kind's own routes. Send the request again while `status` is `queued` or `running`. `waiting`: for a person.
-    Erasures, and questions that were asked with `read` alone, are shown only to callers who may see them on their
-    own routes.
+@api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", markdown=job_markdown.job, summary="Look at a job")
+def get_job(job: str) -> Response[JobView]:
+    """A job of any kind, with its result. Its id is `job` in the answer to the request that started it. Send the
+    request again while `status` is `queued` or `running`. `waiting`: a person must decide on the plan in the result.
+    Erasures are shown to admins, and questions that were asked with `read` alone to the token that asked them.
     """
     found = job_lookup.find(process(), api.principal(), job)
     headers = {"Retry-After": ASK_AGAIN} if found.status in ("queued", "running") else {}
-    return api.json(HTTPStatus.OK, JobStatusView.of(found), headers=headers)
+    return api.json(HTTPStatus.OK, JobView.of(found), headers=headers)
 
 
-@api.route("GET", "/v1/spaces/{space_id}/jobs", needs="read", tag="jobs", summary="List jobs")
+@api.route("GET", "/v1/jobs", needs="read", tag="jobs", refuses=[HTTPStatus.NOT_FOUND], summary="List jobs")
 def list_jobs(
-    space_id: str,
+    space_id: OfSpace = None,
     kind: OfKind = None,
-    conversation_id: OfConversation = None,
+    state: InState = None,
+    subject: OfSubject = None,
     limit: Limit = limits.PAGE_DEFAULT,
     cursor: Cursor = None,
-) -> JobStatusPage:
-    """The jobs of the space, the newest first. Questions are sorted by their last progress. Jobs that make summaries
-    are listed for one conversation: `kind=summaries` with its id.
+) -> JobPage:
+    """The jobs of a space, the newest first; without a space, those of one space after the other. A page may hold fewer
+    jobs than `limit` and still have a next one. Questions are sorted by their last progress. Jobs that make summaries
+    are listed for one conversation: `subject` is its id.
     """
     missing: list[str] = []
     found, more = job_lookup.page(
@@ -390,13 +396,12 @@ def list_jobs(
         api.principal(),
         space_id,
         limit=limit,
-        kind=kind,
-        conversation_id=conversation_id,
-        after=cursors.decode_with(job_lookup.parse_place, cursor),
+        filter_by=JobFilter(kind, state, subject),
+        after=cursors.decode_with(After.parse, cursor),
         missing=missing,
     )
-    items = [JobStatusView.of(one) for one in found]
-    return JobStatusPage(items=items, next_cursor=cursors.encode(job_lookup.place_text(more)), unreadable=missing)
+    items = [JobView.of(job) for job in found]
+    return JobPage(items=items, next_cursor=cursors.encode(more and more.text()), unreadable=missing)
 
 
 @api.route("POST", "/v1/admin/retention", needs="admin", tag="upkeep", summary="Apply retention")

@@ -25,7 +25,14 @@ from livemem_http.views.conversations import (
     ListedConversation,
     OpenConversation,
 )
-from livemem_http.views.summaries import JobPage, JobView, SummariesUpdate, SummaryPage, SummaryView, UpdateView
+from livemem_http.views.summaries import (
+    SummariesJobPage,
+    SummariesJobView,
+    SummariesUpdate,
+    SummaryPage,
+    SummaryView,
+    UpdateView,
+)
 from livemem_http.views.turns import (
     ClosingView,
     ImportedView,
@@ -329,12 +336,12 @@ def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate 
     tag="conversations",
     summary="Redo a summary",
 )
-def redo_summary(space_id: str, conversation_id: str, level: str, n: str) -> Response[JobView]:
+def redo_summary(space_id: str, conversation_id: str, level: str, n: str) -> Response[SummariesJobView]:
     """Make one summary again, then those above it. The work continues after the answer, see `Location`."""
     place = keys.check_level(level), keys.check_number(n)
     job = orders.redo(process(), space_id, conversation_id, *place)
     headers = _job_at(space_id, conversation_id, job.job_id)
-    return api.json(HTTPStatus.ACCEPTED, JobView.of(job), headers=headers)
+    return api.json(HTTPStatus.ACCEPTED, SummariesJobView.of(job), headers=headers)
 
 
 def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
@@ -344,17 +351,19 @@ def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
 @api.route("GET", f"{ONE}/jobs", needs="read", tag="conversations", summary="List jobs of a conversation")
 def list_summary_jobs(
     space_id: str, conversation_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
-) -> JobPage:
+) -> SummariesJobPage:
     """The jobs that made summaries of the conversation, newest first, including those that failed."""
     after = cursors.decode_run(cursor)
     missing: list[str] = []
     found, more = summaries_job.page(process(), space_id, conversation_id, limit=limit, after=after, missing=missing)
-    return JobPage(items=[JobView.of(one) for one in found], next_cursor=cursors.encode(more), unreadable=missing)
+    return SummariesJobPage(
+        items=[SummariesJobView.of(one) for one in found], next_cursor=cursors.encode(more), unreadable=missing
+    )
 
 
 @api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")
-def get_summary_job(space_id: str, conversation_id: str, job_id: str) -> JobView:
+def get_summary_job(space_id: str, conversation_id: str, job_id: str) -> SummariesJobView:
     """A job: its status, the summaries that it made, or the reason of its failure. Send the request again until its
     status is final.
     """
-    return JobView.of(summaries_job.load(process(), space_id, conversation_id, job_id))
+    return SummariesJobView.of(summaries_job.load(process(), space_id, conversation_id, job_id))

@@ -1,6 +1,6 @@
 """Questions as requests and answers."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from livemem import limits
 from livemem.ask.question import (
@@ -127,6 +127,42 @@ class CallView(View):
     @classmethod
     def of(cls, called: Called) -> "CallView":
         return cls(name=called.name, arguments=called.arguments, results=called.count, ms=called.ms, error=called.error)
+
+
+class QuestionResult(View):
+    """A question and, once it is answered, the answer."""
+
+    kind: Annotated[Literal["question"], described("The kind of work.", "question")] = "question"
+    question: Annotated[str, described("The question.", "Who looks after the ferry timetable?")]
+    user: Annotated[str, described("The person who asked.", "ines")]
+    room: Annotated[str | None, described("The room whose messages were added to the context.", "salon")] = None
+    expression: Annotated[
+        str | None,
+        described(
+            "The facial expression of the agent while it says the answer, if that was asked for.",
+            "happy",
+            enum=list(EXPRESSIONS),
+        ),
+    ] = None
+    message: Annotated[str | None, described("The answer.", "Ines looks after it.")] = None
+    sources: Annotated[list[SourceView] | None, described("The sources that the answer rests on.")] = None
+    tool_calls: Annotated[list[CallView], described("The called tools, in the order of the calls.")]
+    session: Session | None = None
+    redacted: Redacted = None
+
+    @classmethod
+    def of(cls, question: Question) -> "QuestionResult":
+        # Until the conversation has it, the answer may still be lost with it.
+        answer = question.answer if question.status == "done" else None
+        return cls(
+            question=question.message,
+            user=question.user,
+            room=question.room,
+            **_answer(answer),
+            tool_calls=[CallView.of(one) for one in question.calls()],
+            session=question.conversation_id,
+            redacted=question.redacted or None,
+        )
 
 
 class AskProblemView(View):

@@ -23,6 +23,7 @@ from livemem_http.views.fields import (
     described,
     job_described,
 )
+from livemem_http.views.jobs import ChunkGivenUp
 
 Room = Annotated[
     str,
@@ -223,17 +224,6 @@ class DigestCounts(View):
     @classmethod
     def of(cls, done: DigestDone) -> "DigestCounts":
         return cls(**done.model_dump(include=set(cls.model_fields)))
-
-
-class ChunkGivenUp(View):
-    """A chunk for which the model gave no usable answer three times. Its messages are kept."""
-
-    chunk: Annotated[int, described("The number of the chunk.", 3)]
-    room: Room
-    messages: Annotated[int, described("Number of messages in the chunk.", 17)]
-    code: Annotated[str, described("The error code.", "llm_contract")]
-    detail: Annotated[str, described("The error as a sentence.", "The LLM's answer could not be used.")]
-    at: Annotated[Moment, described("The time when the chunk was given up, UTC.", "2026-02-20T17:00:31.580Z")]
 
 
 class DigestView(View):

@@ -158,7 +158,7 @@ class JobProblem(View):
     detail: Annotated[str, described("The error as a sentence.", "The LLM did not answer.")]
 
 
-class JobView(View):
+class SummariesJobView(View):
     """A job: one run that makes summaries of a conversation."""
 
     job_id: JobId
@@ -192,15 +192,15 @@ class JobView(View):
     ] = None
 
     @classmethod
-    def of(cls, job: SummariesJob) -> "JobView":
+    def of(cls, job: SummariesJob) -> "SummariesJobView":
         name = summaries_job.name(job.subject or "", job.job_id)
         return cls.model_validate({**job.model_dump(), "job": job_id(job.space_id, "summaries", name)})
 
 
-class JobPage(Gapped):
+class SummariesJobPage(Gapped):
     """A page of jobs, newest first."""
 
-    items: Annotated[list[JobView], described("The jobs.")]
+    items: Annotated[list[SummariesJobView], described("The jobs.")]
     next_cursor: NextCursor = None
 
 
@@ -262,7 +262,7 @@ class UpdateView(View):
         str | None,
         described("The id of the job, or of a job that does this work already.", "01KHXE5Q2V8R0M4T6W9YBNCD3F"),
     ] = None
-    job: Annotated[JobView | None, described("The job in its present state.")] = None
+    job: Annotated[SummariesJobView | None, described("The job in its present state.")] = None
     plan: Annotated[PlanView | None, described("Only for a dry run: the planned work.")] = None
 
     @classmethod
@@ -270,6 +270,6 @@ class UpdateView(View):
         return cls(
             status=answer.status,
             job_id=answer.job_id,
-            job=JobView.of(answer.job) if answer.job else None,
+            job=SummariesJobView.of(answer.job) if answer.job else None,
             plan=PlanView.of(answer.plan) if answer.plan else None,
         )

@@ -62,13 +62,12 @@ function Job({ job, refresh }) {
 }
 
 function OfSpace({ space, query }) {
-  const list = usePages(at('spaces', space, 'jobs'), { query: { kind: query.kind }, every: 4000, idOf: (job) => job.job, limit: 30 });
-  const shown = query.status ? { ...list, pages: list.pages.map((page) => page.filter((job) => job.status === query.status)) } : list;
+  const list = usePages('/v1/jobs', { query: { space_id: space, kind: query.kind, state: query.status }, every: 4000, idOf: (job) => job.job, limit: 30 });
   return html`<div class="filters">
       <${Field} label=${t('jobs.kind')} value=${query.kind ?? ''} onChange=${(kind) => changeQuery({ kind })} options=${[['', t('filter.any')], ...KINDS.filter((kind) => kind !== 'summaries').map((kind) => [kind, t(`jobkind.${kind}`)])]} />
       <${Field} label=${t('jobs.status')} value=${query.status ?? ''} onChange=${(status) => changeQuery({ status })} options=${[['', t('filter.any')], ...Object.keys(TONES).map((status) => [status, t(`job.${status}`)])]} />
     </div>
-    <${Panel}><${PagedList} list=${shown} idOf=${(job) => job.job} row=${(job) => html`<${Job} job=${job} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('jobs.none')} />`} /></${Panel}>`;
+    <${Panel}><${PagedList} list=${list} idOf=${(job) => job.job} row=${(job) => html`<${Job} job=${job} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('jobs.none')} />`} /></${Panel}>`;
 }
 
 /** In which order the reasons matter to whoever looks after the service. The other reasons are those of a space at rest. */
