@@ -9,9 +9,10 @@ import pytest
 from livemem import limits
 from livemem.changes import records
 from livemem.conversations.turn import Draft
+from livemem.erasure import erasure
+from livemem.erasure import preview as previewing
 from livemem.erasure import receipts as kept_receipts
-from livemem.erasure import several
-from livemem.erasure.several import ErasurePreview, Selection
+from livemem.erasure.preview import ErasurePreview
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound, TooLarge
 from livemem.jobs.receipt import Receipt
 from livemem.memories import storing
@@ -56,16 +57,16 @@ class Space:
         self.world.clock.move(60)
 
     @property
-    def chosen(self) -> Selection:
-        return Selection([self.note], [self.memory], [self.turn])
+    def chosen(self) -> list[str]:
+        return [self.note, self.memory, self.turn]
 
-    def erase(self, wanted: Selection | None = None, within: timedelta = INVOCATION) -> Receipt:
-        deadline = self.world.clock() + within
-        return several.erase_several(self.world.process, EVERYONE, "demo", wanted or self.chosen, deadline, erase=True)
+    def erase(self, *ids: str, within: timedelta = INVOCATION, agent: str | None = None) -> Receipt:
+        chosen, deadline = ids or (() if agent else self.chosen), self.world.clock() + within
+        return erasure.erase(self.world.process, EVERYONE, "demo", chosen, deadline, agent=agent)
 
-    def preview(self, wanted: Selection | None = None, within: timedelta = INVOCATION) -> ErasurePreview:
-        deadline = self.world.clock() + within
-        return several.preview(self.world.process, EVERYONE, "demo", wanted or self.chosen, deadline)
+    def preview(self, *ids: str, within: timedelta = INVOCATION, agent: str | None = None) -> ErasurePreview:
+        chosen, deadline = ids or (() if agent else self.chosen), self.world.clock() + within
+        return previewing.preview(self.world.process, EVERYONE, "demo", chosen, deadline, agent=agent)
 
     def left(self) -> list[str]:
         return [where for one in (NOTE, MEMORY, TURN) for where in left_of(self.world, one)]
@@ -102,26 +103,40 @@ def test_a_preview_says_what_would_go_and_where_and_writes_nothing(space: Space)
 
     assert space.world.inner.objects == before
     assert found.complete
-    assert [(one.id, one.kind, one.state, one.also) for one in found.items] == [
-        (space.note, "note", "in_space", False),
-        (space.memory, "memory", "in_space", False),
-        (space.turn, "turn", "in_space", False),
-    ]
+    assert found.states == dict.fromkeys(space.chosen, "in_space")
     own, of_backup = sorted(found.places, key=lambda one: one.backup_id or "")
     assert (own.backup_id, of_backup.backup_id) == (None, space.backup)
     assert own.counts.items() >= {"live": 1, "memories": 1, "turns": 1, "bank_files": 1}.items()
     assert of_backup.counts.items() >= {"live": 1, "memories": 1, "turns": 1}.items()
-    assert found.files == ["places.md"]
-    assert any("LLM provider" in one for one in found.not_reached)
+    assert found.receipt.files == ["places.md"]
+    assert any("LLM provider" in one for one in found.receipt.not_reached)
     assert not any(text in repr(found) for text in ALL)
 
 
+def test_an_id_is_taken_in_each_form_that_read_takes(space: Space):
+    forms = [f"notes/{space.note}", f"memories/{space.memory}", f"conversations/{space.turn.replace('/', '/turns/')}"]
+
+    for ids in (forms, [f"/v1/spaces/demo/{form}" for form in forms], [*forms, *space.chosen]):
+        assert space.preview(*ids).states == dict.fromkeys(space.chosen, "in_space")
+    assert sorted(space.erase(*forms).ids) == sorted(space.chosen)
+
+
+def test_a_preview_of_an_agent_names_its_notes(space: Space):
+    found = space.preview(agent="ann")
+
+    assert found.states == {space.note: "in_space", space.other: "in_space"}
+    assert (found.receipt.agent, space.preview(agent="zoe").states) == ("ann", {})
+    assert sorted(space.erase(agent="ann").note_ids) == sorted(found.states)
+
+
 def test_what_a_preview_counts_is_what_the_receipt_counts(space: Space):
-    (own,) = [one.counts for one in space.preview().places if one.backup_id is None]
+    found = space.preview()
+    (own,) = [one.counts for one in found.places if one.backup_id is None]
 
     counts = space.erase().counts
 
-    assert {kind: counts.get(kind) for kind in own} == own
+    assert found.receipt.counts == {**own, "backups": 1}
+    assert {kind: counts.get(kind) for kind in found.receipt.counts} == found.receipt.counts
 
 
 def test_sections_of_the_bank_that_rest_on_a_folded_note_are_previewed(space: Space):
@@ -131,22 +146,21 @@ def test_sections_of_the_bank_that_rest_on_a_folded_note_are_previewed(space: Sp
     world.llm = ScriptedLlm()
     world.consolidate()
 
-    found = space.preview(Selection(_consolidated(world)))
+    found = space.preview(*_consolidated(world))
 
-    assert {(one.path, tuple(one.section)) for one in found.sections} == {("log.md", ("# Log", "## Log"))}
-    assert {one.state for one in found.items} == {"in_space"}
+    assert {(one.path, tuple(one.section)) for one in found.receipt.sections} == {("log.md", ("# Log", "## Log"))}
+    assert set(found.states.values()) == {"in_space"}
 
 
 def test_of_several_of_which_one_is_unknown_nothing_is_erased_and_the_preview_names_it(space: Space):
-    for unknown, wanted in (
-        ("20260220T140000_ann_todo_00000000", Selection([space.note, "20260220T140000_ann_todo_00000000"])),
-        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", Selection([space.note], ["01ARZ3NDEKTSV4RRFFQ69G5FAV"])),
-        (f"{space.talk.id}/9", Selection([space.note], turns=[f"{space.talk.id}/9"])),
+    for unknown in (
+        "20260220T140000_ann_todo_00000000",
+        "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        f"{space.talk.id}/9",
     ):
         with pytest.raises(NotFound):
-            space.erase(wanted)
-        states = {one.id: one.state for one in space.preview(wanted).items}
-        assert states == {space.note: "in_space", unknown: "unknown"}
+            space.erase(space.note, unknown)
+        assert space.preview(space.note, unknown).states == {space.note: "in_space", unknown: "unknown"}
 
     assert pages.get(space.world.process, "demo", space.note).content == NOTE
     assert kept_receipts.page(space.world.process, "demo", limit=9)[0] == []
@@ -155,31 +169,30 @@ def test_of_several_of_which_one_is_unknown_nothing_is_erased_and_the_preview_na
 def test_what_was_erased_before_is_told_as_erased(space: Space):
     space.erase()
 
-    assert {one.kind: one.state for one in space.preview().items} == {
-        "note": "unknown",  # a live note leaves nothing
-        "memory": "erased",
-        "turn": "erased",
+    assert space.preview().states == {
+        space.note: "unknown",  # a live note leaves nothing
+        space.memory: "erased",
+        space.turn: "erased",
     }
 
 
 def test_selections_that_cannot_be_are_refused_before_anything_is_read(space: Space):
     space.world.client.reset()
-    for wanted, error in (
-        (Selection(), InvalidRequest),
-        (Selection(["../x"]), InvalidName),
-        (Selection(memory_ids=["x"]), InvalidName),
-        (Selection(turns=["x/0"]), InvalidRequest),
-        (
-            Selection([f"20260220T140000_ann_todo_{number:08x}" for number in range(limits.ERASED_AT_ONCE + 1)]),
-            TooLarge,
-        ),
+    many = [f"20260220T140000_ann_todo_{number:08x}" for number in range(limits.ERASED_AT_ONCE + 1)]
+    for ids, agent, error in (
+        ([], None, InvalidRequest),
+        ([space.note], "ann", InvalidRequest),
+        ([], "a_b", InvalidName),
+        (["../x"], None, InvalidRequest),
+        (["x"], None, InvalidRequest),
+        ([f"{space.talk.id}/0"], None, InvalidRequest),
+        ([space.memory.lower()], None, InvalidRequest),
+        (["bank/places.md"], None, InvalidRequest),
+        (many, None, TooLarge),
     ):
-        with pytest.raises(error):
-            space.erase(wanted)
-        with pytest.raises(error):
-            space.preview(wanted)
-    with pytest.raises(InvalidRequest):
-        several.erase_several(space.world.process, EVERYONE, "demo", space.chosen, space.world.clock(), erase=False)
+        for send in (erasure.erase, previewing.preview):
+            with pytest.raises(error):
+                send(space.world.process, EVERYONE, "demo", ids, space.world.clock() + INVOCATION, agent=agent)
     assert space.world.client.requests == []
 
 
@@ -194,7 +207,7 @@ def test_the_requests_of_a_preview_are_reads(space: Space):
 def test_a_preview_without_time_says_that_it_is_not_complete(space: Space):
     found = space.preview(within=timedelta())
 
-    assert (found.complete, found.items, found.places) == (False, [], [])
+    assert (found.complete, found.states, found.places) == (False, {}, [])
 
 
 def test_another_selection_waits_until_the_first_one_is_done(space: Space):
@@ -202,7 +215,7 @@ def test_another_selection_waits_until_the_first_one_is_done(space: Space):
 
     assert first.status == "running"
     with pytest.raises(Busy):
-        space.erase(Selection([space.other]))
+        space.erase(space.other)
     space.world.settle()
     assert space.left() == []
 
@@ -239,7 +252,7 @@ def test_one_erasure_of_several_costs_less_than_one_for_each(space: Space):
 
     alone: Counter[str] = Counter()
     twin = Space()
-    for one in (Selection([twin.note]), Selection(memory_ids=[twin.memory]), Selection(turns=[twin.turn])):
+    for one in twin.chosen:
         twin.world.new_process()
         twin.erase(one)
         alone += twin.world.client.counts

@@ -7,7 +7,7 @@ write may come late, and looked at once more. Words that came back then go as we
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
@@ -40,6 +40,32 @@ OTHER_SPACES = 200
 """Spaces whose heads are looked at for one that came from this one."""
 
 ANOTHER = "Another erasure of this space is in progress. Try again when it has ended."
+
+
+def erase(
+    process: Process,
+    principal: Principal,
+    space_id: str,
+    ids: Sequence[str],
+    deadline: datetime,
+    *,
+    agent: str | None = None,
+) -> Receipt:
+    """Erase notes, memories and turns by their ids as `read` takes them, or all notes of an agent that there are now;
+    also what was deleted or has expired, or what only a backup holds. With a memory go those that were merged into it,
+    or into which it was merged. Of a turn place, times and length stay; the summaries that were made of it go, and are
+    made again without it.
+
+    Unless each of them is known, nothing is erased, as far as the time suffices to look for them. A request that has
+    no time begins it, and queues the rest: `running` in the receipt. From then on nobody finds the memories. The same
+    request again continues it.
+
+    Request counts: steps.erase, and 1 GET for each of up to 200 spaces; for each memory those of erasing.joined.
+    Raises InvalidName, InvalidRequest, TooLarge, NotFound, Busy, PreconditionLost, StoreUnavailable; MemoriesBroken
+    where nobody can tell what the space's memories are.
+    """
+    chosen = ErasureTarget.of(space_id, ids, agent)
+    return order(process, principal, space_id, chosen.with_merged(process, space_id), deadline, each=chosen.ids)
 
 
 def erase_note(

@@ -2,18 +2,21 @@
 memories in logs; turns in conversations.
 """
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from livemem import limits
 from livemem.changes.records import Record
 from livemem.conversations import conversation as conversations
 from livemem.copies import catalog
 from livemem.erasure import erased, of_conversations
-from livemem.errors import InvalidName, ObjectUnreadable, OutOfTime
+from livemem.errors import InvalidName, InvalidRequest, ObjectUnreadable, OutOfTime, TooLarge
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
+from livemem.memories import erasing
 from livemem.memories import operation as operations
 from livemem.process import Process
 from livemem.spaces import unreadable
@@ -41,9 +44,12 @@ all its backups have in common is read once.
 """
 
 
+_TURN = re.compile(rf"(?:conversations/)?({keys.RUN_ID.pattern})/(?:turns/)?([0-9]+)")
+
+
 @dataclass(frozen=True)
 class ErasureTarget:
-    """Notes by their ids, or all of an agent; or memories, or turns, by their ids."""
+    """Notes, memories and turns by their ids, or all notes of an agent."""
 
     note_ids: frozenset[str] = frozenset()
     agent: str | None = None
@@ -55,6 +61,44 @@ class ErasureTarget:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_times", sorted(note_id[:15] for note_id in self.note_ids))
+
+    @classmethod
+    def of(cls, space_id: str, ids: Sequence[str], agent: str | None = None) -> "ErasureTarget":
+        """What a request names, by ids as `read` takes them: each once, in one form.
+
+        Raises InvalidName (space and agent), InvalidRequest, TooLarge.
+        """
+        keys.check_space_id(space_id)
+        if (agent is None) == (not ids):
+            raise InvalidRequest.of("ids", "name at least one note, memory or turn here, or else an `agent`")
+        if len(ids) > limits.ERASED_AT_ONCE:
+            raise TooLarge.of("ids", len(ids), limits.ERASED_AT_ONCE, "notes, memories and turns")
+        if agent is not None:
+            return cls(agent=keys.check_agent(agent))
+        notes, memories, turns = set(), set(), set()
+        for item in ids:
+            name = item.strip().removeprefix(f"/v1/spaces/{space_id}/")
+            turn, memory = _TURN.fullmatch(name), name.removeprefix("memories/")
+            try:
+                if turn:
+                    turns.add(TURN_ID.key(turn[1], keys.check_index(turn[2])))
+                elif keys.RUN_ID.fullmatch(memory):
+                    memories.add(memory)
+                else:
+                    notes.add(keys.parse_note_id(name.removeprefix("notes/")).note_id)
+            except InvalidName as error:
+                raise InvalidRequest.of(
+                    "ids", "must be ids of notes, memories and turns, as `read` takes them"
+                ) from error
+        return cls(frozenset(notes), memory_ids=frozenset(memories), turns=frozenset(turns))
+
+    def with_merged(self, process: Process, space_id: str) -> "ErasureTarget":
+        """With the memories that were merged into these, or into which they were: the requests of erasing.joined.
+
+        Raises MemoriesBroken.
+        """
+        merged = (erasing.joined(process, space_id, memory_id) for memory_id in sorted(self.memory_ids))
+        return replace(self, memory_ids=self.memory_ids.union(*merged))
 
     def times(self) -> tuple[str, str]:
         """The compact times of the first and the last of them; empty where they are not known."""

@@ -14,7 +14,8 @@ from livemem.audit import invariants
 from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, retention, taking
 from livemem.copies.export import Archive, Working
 from livemem.copies.provisioning_job import ProvisioningJob
-from livemem.erasure import erasure, receipts, several
+from livemem.erasure import erasure, receipts
+from livemem.erasure import preview as previewing
 from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
 from livemem.spaces.head import Head
@@ -27,7 +28,7 @@ from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 from livemem_http.views.audit import InvariantPage
 from livemem_http.views.jobs import JobPage, JobView
-from livemem_http.views.upkeep import ErasurePreviewView, ErasureSelection, NewErasure
+from livemem_http.views.upkeep import NewErasure
 
 api = Api()
 
@@ -329,24 +330,20 @@ def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
     status=HTTPStatus.OK,
     also=[HTTPStatus.ACCEPTED],
     tag="erasure",
-    summary="Erase several things",
+    summary="Erase for ever",
 )
-def erase_several(space_id: str, body: NewErasure) -> Response[views.ErasureView]:
-    """Erase notes, memories and turns for ever, at most 100 together, with one receipt. Each is erased as by its own
-    route. If one of them is unknown, nothing is erased (404): the preview names it. 202: the erasure continues until it
-    is complete, see `Location`. It cannot be undone.
+def erase_items(space_id: str, body: NewErasure) -> Response[views.ErasureView]:
+    """Remove the words of notes, memories and turns for ever, also of deleted and expired ones: from the space,
+    backups, archives, old versions of objects, and quotations. A turn keeps its number; the summaries that cover it are
+    made again without it. The receipt names the sections of the bank that rest on them, for you to correct. If an id
+    is unknown, nothing is erased (404). 202: the erasure continues until it is complete, see `Location`. It cannot be
+    undone. With `preview` nothing is changed.
     """
-    wanted = body.selection()
-    return _receipt(several.erase_several(process(), api.principal(), space_id, wanted, _soon(), erase=body.erase))
-
-
-@api.route("POST", "/v1/spaces/{space_id}/erasures/preview", needs="admin", tag="erasure", summary="Preview an erasure")
-def preview_erasure(space_id: str, body: ErasureSelection) -> ErasurePreviewView:
-    """Show what an erasure of notes, memories and turns would change or remove, and where, without their words.
-    Nothing is changed. In a large space the time of a request may not suffice: then `complete` is false. Former
-    versions of objects are not looked for.
-    """
-    return ErasurePreviewView.of(several.preview(process(), api.principal(), space_id, body.selection(), _soon()))
+    wanted = (process(), api.principal(), space_id, body.ids, _soon())
+    if body.preview:
+        found = previewing.preview(*wanted, agent=body.agent)
+        return api.json(HTTPStatus.OK, views.ErasureView.of(found.receipt, found))
+    return _receipt(erasure.erase(*wanted, agent=body.agent))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")

@@ -8,10 +8,10 @@ from livemem.copies import retention
 from livemem.jobs.describable import job_id
 from livemem.jobs.receipt import Receipt
 from livemem.upkeep import garbage_report
-from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, View, described, job_described
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, SpaceId, View, described, job_described
 
 if TYPE_CHECKING:
-    from livemem.erasure.several import ErasurePreview, Selection
+    from livemem.erasure.preview import ErasurePreview
 
 ErasureId = Annotated[str, described("The id of the erasure, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
@@ -28,27 +28,50 @@ class SectionToCorrect(View):
     ]
 
 
+class PreviewPlaceView(View):
+    """The space, or one of its backups, with the number of its objects that would be changed or removed, by kind."""
+
+    backup_id: Annotated[str | None, described("The backup. Left out: the space itself.")] = None
+    counts: Annotated[dict[str, int], described("Number of objects by kind.", {"live": 1, "bank_files": 1})]
+
+
+class ErasurePreviewView(View):
+    """What a preview looked at."""
+
+    complete: Annotated[bool, described("False: the time did not suffice to look everywhere, and there is more.", True)]
+    states: Annotated[
+        dict[str, Literal["in_space", "in_backups", "erased", "unknown"]],
+        described(
+            "By id. `in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is "
+            "left. `unknown`: it is nowhere, and an erasure with it is refused (404).",
+            {"20260220T140000_cline-dev_decision_1a2b3c4d": "in_space"},
+        ),
+    ]
+    places: Annotated[list[PreviewPlaceView], described("The places that hold or quote the words.")]
+
+
 class ErasureView(View):
-    """The receipt of an erasure. It holds nothing of what was erased."""
+    """The receipt of an erasure, or a preview of it. It holds nothing of what is erased."""
 
     erasure_id: ErasureId
-    space_id: SpaceId
     status: Annotated[
-        Literal["running", "done"],
-        described("`done`: everything is erased. `running`: an erasure that has started is always completed.", "done"),
+        Literal["preview", "running", "done"],
+        described(
+            "`done`: everything is erased. `running`: an erasure that has started is always completed. `preview`: "
+            "nothing was changed.",
+            "done",
+        ),
     ]
-    job: Annotated[str, job_described("erasure", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    agent: Annotated[str | None, described("The agent. Only if all notes of an agent are erased.")] = None
-    note_ids: Annotated[
-        list[str], described("The ids of the erased notes.", ["20260220T140000_cline-dev_decision_1a2b3c4d"])
-    ]
-    memory_ids: Annotated[
-        list[str], described("The ids of the erased memories, ULIDs. The list is empty if no memory is erased.", [])
-    ] = []
-    turns: Annotated[
+    job: Annotated[str | None, job_described("erasure", "01KHXE5Q2V8R0M4T6W9YBNCD3F")] = None
+    agent: Annotated[str | None, described("The agent, if all its notes are erased.")] = None
+    ids: Annotated[
         list[str],
-        described("The erased turns: the id of the conversation and the number of the turn, separated by a slash.", []),
-    ] = []
+        described(
+            "The ids of the erased notes, memories and turns, also of those that go with others: memories that were "
+            "merged, and notes that were captured from a turn.",
+            ["20260220T140000_cline-dev_decision_1a2b3c4d"],
+        ),
+    ]
     requested_by: Annotated[str, described("The name of the token that requested it.", "admin")]
     started_at: Annotated[Moment, described("The start time, UTC.", "2026-02-20T14:00:00Z")]
     finished_at: Annotated[Moment | None, described("The end time, UTC.", "2026-02-20T14:00:03Z")] = None
@@ -77,107 +100,39 @@ class ErasureView(View):
         list[str],
         described("The places that the service can't reach, as sentences.", ["Archives that were downloaded."]),
     ]
+    preview: Annotated[ErasurePreviewView | None, described("What a preview looked at.")] = None
 
     @classmethod
-    def of(cls, receipt: Receipt) -> "ErasureView":
-        told = {
+    def of(cls, receipt: Receipt, preview: "ErasurePreview | None" = None) -> "ErasureView":
+        told: dict[str, Any] = {
             "erasure_id": receipt.job_id,
-            "job": job_id(receipt.space_id, "erasure", receipt.job_id),
+            "ids": [*receipt.note_ids, *receipt.memory_ids, *receipt.turns],
             "finished_at": receipt.ended_at,
         }
+        if preview:
+            told |= {
+                "status": "preview",
+                "preview": {**vars(preview), "places": [asdict(one) for one in preview.places]},
+            }
+        else:
+            told["job"] = job_id(receipt.space_id, "erasure", receipt.job_id)
         return cls.model_validate({**receipt.model_dump(), **told})
 
 
-class ErasureSelection(Body):
-    """Notes, memories and turns of a space, at most 100 together."""
+class NewErasure(Body):
+    """Notes, memories and turns to erase for ever, at most 100 together; or all notes of an agent."""
 
-    note_ids: Annotated[
+    ids: Annotated[
         list[str],
         described(
-            "The ids of notes, live or consolidated.",
+            "The ids, as `read` takes them. Memories that were merged with one, and notes that were captured from a "
+            "turn, go with it.",
             ["20260220T140000_cline-dev_decision_1a2b3c4d"],
             maxItems=limits.ERASED_AT_ONCE,
         ),
     ] = []
-    memory_ids: Annotated[
-        list[str],
-        described("The ids of memories. Those that were merged with one go with it.", maxItems=limits.ERASED_AT_ONCE),
-    ] = []
-    turns: Annotated[
-        list[str],
-        described(
-            "Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were "
-            "captured from a turn go with it.",
-            maxItems=limits.ERASED_AT_ONCE,
-        ),
-    ] = []
-
-    def selection(self) -> "Selection":
-        """The selection for the domain."""
-        from livemem.erasure.several import Selection  # noqa: PLC0415 - readers make none
-
-        return Selection(self.note_ids, self.memory_ids, self.turns)
-
-
-class NewErasure(ErasureSelection):
-    """Notes, memories and turns to erase for ever."""
-
-    erase: Annotated[bool, described("Must be true, as a confirmation: it cannot be undone.", True)] = False
-
-
-class PreviewItemView(View):
-    """A note, memory or turn of the selection, or one that goes with it."""
-
-    id: Annotated[str, described("The id.", "20260220T140000_cline-dev_decision_1a2b3c4d")]
-    kind: Annotated[Literal["note", "memory", "turn"], described("The kind.", "note")]
-    state: Annotated[
-        Literal["in_space", "in_backups", "erased", "unknown"],
-        described(
-            "`in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. "
-            "`unknown`: it is nowhere, and an erasure of the selection is refused (404).",
-            "in_space",
-        ),
-    ]
-    also: Annotated[
-        Literal[True] | None,
-        described("True: it goes with the selection: a merged memory, or a note captured from a turn."),
-    ] = None
-
-
-class PreviewPlaceView(View):
-    """The space, or one of its backups, with the number of its objects that would be changed or removed, by kind."""
-
-    backup_id: Annotated[str | None, described("The backup. Left out: the space itself.")] = None
-    counts: Annotated[dict[str, int], described("Number of objects by kind.", {"live": 1, "bank_files": 1})]
-
-
-class ErasurePreviewView(View):
-    """What an erasure would remove, and where. Nothing was changed."""
-
-    complete: Annotated[bool, described("False: the time did not suffice to look everywhere, and there is more.", True)]
-    items: Annotated[list[PreviewItemView], described("The selection, with the things that go with it.")]
-    places: Annotated[list[PreviewPlaceView], described("The places that hold or quote the words.")]
-    files: Annotated[list[str], described("The bank files that quote them word for word.", [])]
-    sections: Annotated[
-        list[SectionToCorrect], described("The sections of the bank that rest on one of the notes, to correct.")
-    ]
-    quoted_in: Annotated[
-        list[str], described("The ids of other notes and memories that quote them. They would not be changed.", [])
-    ]
-    not_reached: Annotated[
-        list[str],
-        described("The places that the service can't reach, as sentences.", ["Archives that were downloaded."]),
-    ]
-
-    @classmethod
-    def of(cls, found: "ErasurePreview") -> "ErasurePreviewView":
-        items = [{**asdict(item), "also": item.also or None} for item in found.items]
-        sections = [section.model_dump() for section in found.sections]
-        return cls.model_validate({**vars(found), "items": items, "sections": sections, "places": _places(found)})
-
-
-def _places(found: "ErasurePreview") -> list[dict[str, Any]]:
-    return [asdict(place) for place in found.places]
+    agent: Annotated[Agent | None, described("All notes of this agent, in the place of `ids`.", "cline-dev")] = None
+    preview: Annotated[bool, described("True: only shows what would be erased, and where.", False)] = False
 
 
 class ErasurePage(Gapped):

@@ -1,0 +1,100 @@
+"""A preview of an erasure: what would go, and where. It changes nothing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from livemem.access.principal import Principal
+from livemem.erasure import erasure, occurrences, rewriting, steps
+from livemem.erasure.occurrences import ErasureTarget, Occurrences
+from livemem.erasure.rewriting import Rewrites
+from livemem.errors import OutOfTime
+from livemem.jobs.receipt import Receipt
+from livemem.jobs.worker import Work
+from livemem.memories import erasing
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
+from livemem.store.stored import Stored
+
+State = Literal["in_space", "in_backups", "erased", "unknown"]
+
+
+@dataclass(frozen=True)
+class PreviewPlace:
+    """The objects of the space, or of one of its backups, that an erasure would change or remove, counted by kind."""
+
+    backup_id: str | None
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ErasurePreview:
+    """The receipt that an erasure would have, which is not stored.
+
+    `complete`: False where the time did not suffice to look everywhere. `states`: by id, of all that would go;
+    `erased`: nothing of its words is left.
+    """
+
+    receipt: Receipt
+    complete: bool
+    states: dict[str, State]
+    places: list[PreviewPlace]
+
+
+def preview(
+    process: Process,
+    principal: Principal,
+    space_id: str,
+    ids: Sequence[str],
+    deadline: datetime,
+    *,
+    agent: str | None = None,
+) -> ErasurePreview:
+    """Look for all that an erasure of them would change, as far as the time suffices, and write nothing.
+
+    The requests of occurrences.find, rewriting.look and steps.sections; 1 GET for each of up to 200
+    spaces. Raises InvalidName, InvalidRequest, TooLarge, NotFound, MemoriesBroken, ObjectUnreadable.
+    """
+    chosen = ErasureTarget.of(space_id, ids, agent)
+    meta = heads.load(process, space_id).meta
+    target = chosen.with_merged(process, space_id)
+    receipt = erasure.new_receipt(process, principal, space_id, meta.uid, target)
+    work = Work(process, erasure.KIND, Stored("", receipt, ""), deadline)
+    seen, result, complete = Rewrites(), None, False
+    with suppress(OutOfTime):
+        result = occurrences.find(work, target)
+        # Notes that were captured from the turns go with them.
+        noted = result.known - target.memory_ids - target.turns
+        receipt = receipt.changed({"note_ids": sorted(noted)})
+        receipt = receipt.changed({"sections": list(steps.sections(process, receipt))})
+        rewriting.look(work, result, steps.task_of(process, receipt, result), skip="", rewrites=seen)
+        complete = True
+    found = {
+        "counts": seen.counts(),
+        "files": sorted(seen.files()),
+        "quoted_in": sorted(seen.quoted_in),
+        "not_reached": erasure.not_reached(process, principal, space_id, target),
+    }
+    return ErasurePreview(
+        receipt.changed(found),
+        complete,
+        {item: _state(process, space_id, item, result) for item in sorted(receipt.ids | chosen.ids) if result},
+        [_place(place.backup_id, names) for place, names in seen.changes.items() if names],
+    )
+
+
+def _state(process: Process, space_id: str, item: str, occurrences: Occurrences) -> State:
+    if item in occurrences.own:
+        return "in_space"
+    if item in occurrences.bodies:
+        return "in_backups"
+    match = item in occurrences.known or (keys.RUN_ID.fullmatch(item) and erasing.is_known(process, space_id, item))
+    return "erased" if match else "unknown"
+
+
+def _place(backup_id: str | None, names: set[str]) -> PreviewPlace:
+    return PreviewPlace(backup_id, dict(Counter(rewriting.kind(name) for name in sorted(names))))
