@@ -127,7 +127,7 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "schema": {"pattern": f"^{paths.ALLOWED.pattern}\\.md$", "maxLength": paths.MAX_LENGTH},
     },
 }
-REQUIRED_QUERY = {("delete_space", "confirm"), ("erase_note", "erase"), ("erase_agent", "erase")}
+REQUIRED_QUERY = {("delete_space", "confirm")}
 """Parameters that the domain asks for with an error message of its own."""
 INFO = {
     "title": "Live Memory",

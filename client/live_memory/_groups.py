@@ -765,84 +765,25 @@ class DigestsGroup(Group):
 class ErasureGroup(Group):
     """The words of a note, a memory or a turn are removed from the whole bucket, with a receipt."""
 
-    def erase_agent(self, space_id: str, *, agent: str, erase: bool) -> models.ErasureView:
-        """Erase an agent's notes.
-
-        Erase all notes of an agent for ever, as the erasure of one note does.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            agent: The name of an agent, which is the name of its token.
-            erase: Must be true, as a confirmation: notes are never deleted, but they can be erased.
-        """
-        return self._invoke("erase_agent", locals())
-
-    def erase_memory(self, space_id: str, memory_id: str) -> models.ErasureView:
-        """Erase a memory.
-
-        Remove for ever all content that a memory ever had, even if it was deleted or has expired: from its log,
-        backups, archives, old versions of objects, and quotations. No search finds it from then on. 202: the erasure
-        continues until it is complete, see `Location`. It cannot be undone.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memory_id: The id of the memory, from the answer that stored it, or from any list.
-        """
-        return self._invoke("erase_memory", locals())
-
-    def erase_note(self, space_id: str, note_id: str, *, erase: bool) -> models.ErasureView:
-        """Erase a note.
-
-        Remove a note's own words for ever: from live notes, records, runs, Idempotency-Keys, backups, archives, old
-        versions of objects, and quotations in the bank. The receipt names the sections that rest on the note, for you
-        to correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            note_id: The id of the note, from the answer that wrote it, or from any list.
-            erase: Must be true, as a confirmation: notes are never deleted, but they can be erased.
-        """
-        return self._invoke("erase_note", locals())
-
-    def erase_several(
-        self,
-        space_id: str,
-        *,
-        note_ids: Sequence[str] | None = None,
-        memory_ids: Sequence[str] | None = None,
-        turns: Sequence[str] | None = None,
-        erase: bool | None = None,
+    def erase_items(
+        self, space_id: str, *, ids: Sequence[str] | None = None, agent: str | None = None, preview: bool | None = None
     ) -> models.ErasureView:
-        """Erase several things.
+        """Erase for ever.
 
-        Erase notes, memories and turns for ever, at most 100 together, with one receipt. Each is erased as by its own
-        route. If one of them is unknown, nothing is erased (404): the preview names it. 202: the erasure continues
-        until it is complete, see `Location`. It cannot be undone.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            note_ids: The ids of notes, live or consolidated.
-            memory_ids: The ids of memories. Those that were merged with one go with it.
-            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
-                captured from a turn go with it.
-            erase: Must be true, as a confirmation: it cannot be undone.
-        """
-        return self._invoke("erase_several", locals())
-
-    def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
-        """Erase a turn.
-
-        Remove for ever the messages of a turn and the inputs and results of its tools: from the conversation,
-        backups, archives, old versions of objects, and quotations. The turn keeps its number and shows that it was
-        erased. The summaries that cover it are removed, and made again without it. A repeat of the message does not
-        bring it back. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
+        Remove the words of notes, memories and turns for ever, also of deleted and expired ones: from the space,
+        backups, archives, old versions of objects, and quotations. A turn keeps its number; the summaries that cover
+        it are made again without it. The receipt names the sections of the bank that rest on them, for you to
+        correct. If an id is unknown, nothing is erased (404). 202: the erasure continues until it is complete, see
+        `Location`. It cannot be undone. With `preview` nothing is changed.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, from the answer that created it, or from any list.
-            turn_index: The number of the turn in the conversation, from 1.
+            ids: The ids, as `read` takes them. Memories that were merged with one, and notes that were captured from
+                a turn, go with it.
+            agent: All notes of this agent, in the place of `ids`.
+            preview: True: only shows what would be erased, and where.
         """
-        return self._invoke("erase_turn", locals())
+        return self._invoke("erase_items", locals())
 
     def get(self, space_id: str, erasure_id: str) -> models.ErasureView:
         """Look at an erasure.
@@ -866,29 +807,6 @@ class ErasureGroup(Group):
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_erasures", locals())
-
-    def preview(
-        self,
-        space_id: str,
-        *,
-        note_ids: Sequence[str] | None = None,
-        memory_ids: Sequence[str] | None = None,
-        turns: Sequence[str] | None = None,
-    ) -> models.ErasurePreviewView:
-        """Preview an erasure.
-
-        Show what an erasure of notes, memories and turns would change or remove, and where, without their words.
-        Nothing is changed. In a large space the time of a request may not suffice: then `complete` is false. Former
-        versions of objects are not looked for.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            note_ids: The ids of notes, live or consolidated.
-            memory_ids: The ids of memories. Those that were merged with one go with it.
-            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
-                captured from a turn go with it.
-        """
-        return self._invoke("preview_erasure", locals())
 
 
 class JobsGroup(Group):

@@ -329,20 +329,6 @@ class DigestRetried(Model):
     """Number of messages that are in their rooms again. The next digest takes them."""
 
 
-class ErasureSelection(Model):
-    """Notes, memories and turns of a space, at most 100 together."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    note_ids: list[str] | None = []
-    """The ids of notes, live or consolidated."""
-    memory_ids: list[str] | None = []
-    """The ids of memories. Those that were merged with one go with it."""
-    turns: list[str] | None = []
-    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
-
-
 class FactView(Model):
     """A fact."""
 
@@ -861,19 +847,17 @@ class NewConsolidation(Model):
 
 
 class NewErasure(Model):
-    """Notes, memories and turns to erase for ever."""
+    """Notes, memories and turns to erase for ever, at most 100 together; or all notes of an agent."""
 
     model_config = ConfigDict(
         extra="forbid",
     )
-    note_ids: list[str] | None = []
-    """The ids of notes, live or consolidated."""
-    memory_ids: list[str] | None = []
-    """The ids of memories. Those that were merged with one go with it."""
-    turns: list[str] | None = []
-    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
-    erase: bool | None = False
-    """Must be true, as a confirmation: it cannot be undone."""
+    ids: list[str] | None = []
+    """The ids, as `read` takes them. Memories that were merged with one, and notes that were captured from a turn, go with it."""
+    agent: str | None = None
+    """All notes of this agent, in the place of `ids`."""
+    preview: bool | None = False
+    """True: only shows what would be erased, and where."""
 
 
 class NewMemory(Model):
@@ -1214,19 +1198,6 @@ class PlanView(Model):
     """Estimated number of prompt tokens."""
     completion_tokens: int
     """Estimated number of completion tokens."""
-
-
-class PreviewItemView(Model):
-    """A note, memory or turn of the selection, or one that goes with it."""
-
-    id: str
-    """The id."""
-    kind: Literal["note", "memory", "turn"] | str
-    """The kind."""
-    state: Literal["in_space", "in_backups", "erased", "unknown"] | str
-    """`in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. `unknown`: it is nowhere, and an erasure of the selection is refused (404)."""
-    also: Literal[True] | None = None
-    """True: it goes with the selection: a merged memory, or a note captured from a turn."""
 
 
 class PreviewPlaceView(Model):
@@ -2734,43 +2705,29 @@ class DigestView(Model):
 
 
 class ErasurePreviewView(Model):
-    """What an erasure would remove, and where. Nothing was changed."""
+    """What a preview looked at."""
 
     complete: bool
     """False: the time did not suffice to look everywhere, and there is more."""
-    items: list[PreviewItemView]
-    """The selection, with the things that go with it."""
+    states: dict[str, Literal["in_space", "in_backups", "erased", "unknown"] | str]
+    """By id. `in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. `unknown`: it is nowhere, and an erasure with it is refused (404)."""
     places: list[PreviewPlaceView]
     """The places that hold or quote the words."""
-    files: list[str]
-    """The bank files that quote them word for word."""
-    sections: list[SectionToCorrect]
-    """The sections of the bank that rest on one of the notes, to correct."""
-    quoted_in: list[str]
-    """The ids of other notes and memories that quote them. They would not be changed."""
-    not_reached: list[str]
-    """The places that the service can't reach, as sentences."""
 
 
 class ErasureView(Model):
-    """The receipt of an erasure. It holds nothing of what was erased."""
+    """The receipt of an erasure, or a preview of it. It holds nothing of what is erased."""
 
     erasure_id: str
     """The id of the erasure, a ULID."""
-    space_id: str
-    """The id of the space."""
-    status: Literal["running", "done"] | str
-    """`done`: everything is erased. `running`: an erasure that has started is always completed."""
-    job: str
+    status: Literal["preview", "running", "done"] | str
+    """`done`: everything is erased. `running`: an erasure that has started is always completed. `preview`: nothing was changed."""
+    job: str | None = None
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     agent: str | None = None
-    """The agent. Only if all notes of an agent are erased."""
-    note_ids: list[str]
-    """The ids of the erased notes."""
-    memory_ids: list[str] | None = []
-    """The ids of the erased memories, ULIDs. The list is empty if no memory is erased."""
-    turns: list[str] | None = []
-    """The erased turns: the id of the conversation and the number of the turn, separated by a slash."""
+    """The agent, if all its notes are erased."""
+    ids: list[str]
+    """The ids of the erased notes, memories and turns, also of those that go with others: memories that were merged, and notes that were captured from a turn."""
     requested_by: str
     """The name of the token that requested it."""
     started_at: AwareDatetime
@@ -2789,6 +2746,8 @@ class ErasureView(Model):
     """The result for former versions of objects, in a bucket that keeps them."""
     not_reached: list[str]
     """The places that the service can't reach, as sentences."""
+    preview: ErasurePreviewView | None = None
+    """What a preview looked at."""
 
 
 class FileList(Model):

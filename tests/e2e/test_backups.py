@@ -171,7 +171,7 @@ def test_an_erased_note_is_in_the_space_and_its_backups_no_more(service: Service
     (note,) = service.call("list_notes", {"space_id": space})["items"]
     backup = patiently(service, "POST", f"/spaces/{space}/backups").body["backup_id"]
 
-    receipt = patiently(service, "DELETE", f"/spaces/{space}/notes/{note['note_id']}?erase=true")
+    receipt = patiently(service, "POST", f"/spaces/{space}/erasures", {"ids": [note["note_id"]]})
 
     assert (receipt.status, receipt.body["status"]) == (200, "done"), receipt
     assert "4711" not in str(receipt.body)

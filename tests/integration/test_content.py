@@ -46,8 +46,7 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/ask": {"message": "x"},
     f"POST {SPACE}/rooms/{{room}}/messages": {"author": "Ann", "content": "x"},
     f"POST {SPACE}/rooms/{{room}}/messages/batch": {"messages": [{"author": "Ann", "content": "x"}]},
-    f"POST {SPACE}/erasures": {"note_ids": ["20260220T140000_ann_todo_00000000"], "erase": True},
-    f"POST {SPACE}/erasures/preview": {"note_ids": ["20260220T140000_ann_todo_00000000"]},
+    f"POST {SPACE}/erasures": {"ids": ["20260220T140000_ann_todo_00000000"]},
     "POST /v1/uploads": {"size": 1_000},
     "POST /v1/page-codes/exchange": {"code": "x"},
     "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
@@ -70,8 +69,6 @@ QUERIES = {
     "GET /v1/usage": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/memories/{{memory_id}}": {"reason": "x"},
-    f"DELETE {SPACE}/notes": {"agent": "ann", "erase": "true"},
-    f"DELETE {SPACE}/notes/{{note_id}}": {"erase": "true"},
 }
 OPERATIONS = ("get", "get_if_changed", "get_many", "put", "delete", "delete_many", "scan", "first", "folders")
 SECRET = "s3://live-memory/mine/live/secret.md"

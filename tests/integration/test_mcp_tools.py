@@ -30,6 +30,7 @@ SENT: dict[str, dict[str, Any]] = {
     "put_bank_file": {"content": "# Log\n\nAnew.\n", "reason": "x"},
     "patch_bank_file": {"edits": [{"op": "delete_section", "heading": "## Log"}], "reason": "x"},
     "create_space": {"space_id": "another"},
+    "erase_items": {"ids": [], "agent": "ann"},
     "import_turns": {"lines": LINES},
     "redo_summary": {"level": "1", "n": "1"},
     "delete_bank_file": {"reason": "x"},

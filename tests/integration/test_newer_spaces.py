@@ -28,8 +28,7 @@ BODIES: dict[str, Any] = {
     f"PUT {SPACE}/bank/{{path+}}": {"content": "# A\n"},
     f"PUT {SPACE}/rules": {"rules": "Keep all."},
     f"POST {SPACE}/runs/{{run_id}}/plan/approve": {"plan_revision": "x"},
-    f"POST {SPACE}/erasures": {"note_ids": [VALUES["note_id"]], "erase": True},
-    f"POST {SPACE}/erasures/preview": {"note_ids": [VALUES["note_id"]]},
+    f"POST {SPACE}/erasures": {"ids": [VALUES["note_id"]]},
     f"POST {SPACE}/fork": {"target_space_id": "other"},
 }
 WORDS = ("context", "search", "rooms/search", "conversations/search", "conversations/{conversation_id}/search")
@@ -38,8 +37,6 @@ QUERIES: dict[str, dict[str, str]] = {
     f"GET {SPACE}/read": {"id": "bank/a.md"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/memories/{{memory_id}}": {"reason": "x"},
-    f"DELETE {SPACE}/notes": {"agent": "ann", "erase": "true"},
-    f"DELETE {SPACE}/notes/{{note_id}}": {"erase": "true"},
 }
 OPEN = f"{SPACE}/backups"
 """Backups of a space stay in reach: one of before brings it back under another id."""

@@ -139,7 +139,7 @@ def test_an_erasure_leaves_no_version_with_the_text_in_a_bucket_that_keeps_them(
     live = world.note("Alice moves to Rome in the spring.")
     world.consolidate(max_notes=1)
 
-    receipt = erasure.erase_agent(world.process, EVERYONE, "demo", "ann", world.clock() + INVOCATION, erase=True)
+    receipt = erasure.erase(world.process, EVERYONE, "demo", [], world.clock() + INVOCATION, agent="ann")
 
     assert (receipt.status, receipt.versions) == ("done", "removed")
     assert receipt.note_ids == [folded.note_id, live.note_id]

@@ -128,15 +128,15 @@ def notes_that_are_erased(account: Account) -> None:
     back_up(account)
     call(account, "GET", f"{SPACE}/export", 200)
     assert call(account, "GET", f"{SPACE}/invariants", 200)["holds"]
-    call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 422, note_id=note_id)
-    another = {"note_ids": [account.note(content="The gate code is 4712 at noon.")]}
-    found = call(account, "POST", f"{SPACE}/erasures/preview", 200, body=another)
-    assert [item["state"] for item in found["items"]] == ["in_space"]
-    call(account, "POST", f"{SPACE}/erasures", 422, body=another)
-    assert call(account, "POST", f"{SPACE}/erasures", 200, body={**another, "erase": True})["status"] == "done"
-    told = call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
-    assert told["status"] == "done"
-    told = call(account, "DELETE", f"{SPACE}/notes", 200, query={"erase": "true", "agent": "admin"})
+    call(account, "POST", f"{SPACE}/erasures", 422, body={})
+    another = {"ids": [account.note(content="The gate code is 4712 at noon.")]}
+    found = call(account, "POST", f"{SPACE}/erasures", 200, body={**another, "preview": True})
+    assert (found["status"], found["preview"]["states"]) == ("preview", {another["ids"][0]: "in_space"})
+    assert "job" not in found
+    assert call(account, "POST", f"{SPACE}/erasures", 200, body=another)["status"] == "done"
+    told = call(account, "POST", f"{SPACE}/erasures", 200, body={"ids": [note_id]})
+    assert (told["status"], told["ids"]) == ("done", [note_id])
+    told = call(account, "POST", f"{SPACE}/erasures", 200, body={"agent": "admin"})
     assert len(call(account, "GET", f"{SPACE}/erasures", 200)["items"]) == 3
     call(account, "GET", f"{SPACE}/erasures/{{erasure_id}}", 200, erasure_id=told["erasure_id"])
     for job in call(account, "GET", "/v1/jobs", 200, query={"space_id": "demo"})["items"]:
@@ -209,7 +209,7 @@ def an_erasure_that_is_interrupted_where_versions_are_kept(account: Account) -> 
     note_id = full(account)
     back_up(account)
     with account.dying("s3:DeleteObject", f"demo/live/{note_id}"):
-        call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
+        call(account, "POST", f"{SPACE}/erasures", 200, body={"ids": [note_id]})
     account.service.s3.create_multipart_upload(Bucket=BUCKET, Key="_exports/demo/2026-02-20T14-00-00.tar.gz")
     account.sweep()
     while account.service.lambda_api.invoked:

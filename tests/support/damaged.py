@@ -113,7 +113,7 @@ def built() -> Whole:
     ).job
     assert asked
     gone = world.note("Erase me, please, all of it.")
-    erased = erasure.erase_note(process, EVERYONE, "demo", gone.note_id, process.clock() + INVOCATION, erase=True)
+    erased = erasure.erase(process, EVERYONE, "demo", [gone.note_id], process.clock() + INVOCATION)
     world.note("Still live.")
     backup = world.back_up()
     ids = {

@@ -31,7 +31,7 @@ def files() -> dict[str, bytes]:
     world.consolidate()
     world.undo(1)
     idempotency.append_once(world.process, "demo", "bob", NoteDraft("todo", "once"), "key-1")
-    erasure.erase_note(world.process, EVERYONE, "demo", gone.note_id, world.clock() + INVOCATION, erase=True)
+    erasure.erase(world.process, EVERYONE, "demo", [gone.note_id], world.clock() + INVOCATION)
     source = CopiedFrom("other", gone.note_id)
     appending.append(world.process, "demo", "ann", NoteDraft("todo", "passed on", source=source))
     _remember(world)

@@ -169,7 +169,7 @@ def a_memory_that_is_erased(account: Account) -> None:
     remembering(account)
     one = store(account, "1: Her number is 555 0199.")
     account.clock.move(60)
-    erased = account.call("backup", "POST", f"{MEMORY}/erase", 200, memory_id=one)
+    erased = account.call("backup", "POST", f"{SPACE}/erasures", 200, body={"ids": [one]})
     assert erased["status"] == "done"
     call(account, "POST", f"{MEMORY}/restore", 409, memory_id=one)
 

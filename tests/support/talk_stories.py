@@ -197,8 +197,9 @@ def a_turn_that_is_erased(account: Account) -> None:
     assert told(account, one) == "done"
     account.clock.move(60)
     path = {"conversation_id": one, "turn_index": "1"}
-    done = account.call("backup", "POST", f"{ONE}/turns/{{turn_index}}/erase", 200, **path)
-    assert (done["status"], done["turns"]) == ("done", [f"{one}/1"])
+    done = account.call("backup", "POST", f"{SPACE}/erasures", 200, body={"ids": [f"{one}/1"]})
+    # With the note that was captured from it.
+    assert (done["status"], done["ids"][1:]) == ("done", [f"{one}/1"])
     turn = call(account, "GET", f"{ONE}/turns/{{turn_index}}", 200, **path)
     assert turn["user_message"].startswith("Erased on ")
     assert "tool_calls" not in turn

@@ -61,7 +61,7 @@ COMMANDS = {
     "erase": Row(
         OPERATE,
         "commands.upkeep:erase",
-        "Erase the words of a note, an agent's notes or a memory everywhere, also in backups.",
+        "Erase the words of notes, memories and turns everywhere, also in backups.",
     ),
     "gc": Row(OPERATE, "commands.upkeep:gc", "Show work that waits for too long, and orphans."),
     "usage": Row(OPERATE, "commands.upkeep:usage", "Show the usage of the LLM, by day."),

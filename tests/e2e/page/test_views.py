@@ -383,7 +383,7 @@ def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(sign
         (gone,) = [one for one in service.notes.list(space).items if one.content == "Step 595 is done."]
         page.evaluate("scrollTo(0, 0)")
         page.get_by_text(gone.content).wait_for()
-        erasing = service.send("POST", f"/spaces/{space}/erasures", {"note_ids": [gone.note_id], "erase": True})
+        erasing = service.send("POST", f"/spaces/{space}/erasures", {"ids": [gone.note_id]})
         assert erasing.body["status"] in ("queued", "running", "done")
         expect(page.get_by_text(gone.content)).to_have_count(0, timeout=PATIENCE_MS)
 

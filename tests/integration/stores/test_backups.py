@@ -118,7 +118,7 @@ def test_the_words_of_an_erased_note_are_nowhere_in_the_bucket(world: World):
     note = world.note("The door code is 4711 at night.")
     world.back_up()
 
-    told = erasure.erase_note(world.process, EVERYONE, "demo", note.note_id, world.clock() + INVOCATION, erase=True)
+    told = erasure.erase(world.process, EVERYONE, "demo", [note.note_id], world.clock() + INVOCATION)
 
     assert told.status == "done"
     assert [key for key, stored in world.inner.objects.items() if b"4711" in stored.body] == []

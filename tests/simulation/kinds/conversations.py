@@ -179,7 +179,7 @@ class TalkScene(Scene):
         turn = Turn.from_bytes(stored.body)
         named = {message_id for message_id in self.told if turn.is_of(message_id)}
         self.erasing |= named
-        if erasure.erase_turn(process, EVERYONE, SPACE, self.id, index, until).status == "done":
+        if erasure.erase(process, EVERYONE, SPACE, [f"{self.id}/{index}"], until).status == "done":
             self.erased |= named
 
     def delete(self, process: Process) -> None:

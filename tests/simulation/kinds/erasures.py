@@ -14,8 +14,7 @@ from livemem.consolidation.space_change import SpaceUpdate
 from livemem.conversations import log, orders
 from livemem.conversations.turn import Draft as TurnDraft
 from livemem.conversations.turn import ToolCall
-from livemem.erasure import erasure, several
-from livemem.erasure.several import Selection
+from livemem.erasure import erasure
 from livemem.errors import NotFound
 from livemem.markdown.edits import Edit
 from livemem.memories import storing
@@ -51,7 +50,7 @@ class ErasureScene(Scene):
         super().__init__(world)
         world.inner.versioned = True
         self.erased = ""
-        self.selection: Selection | None = None
+        self.selection: list[str] = []
         self.others: list[str] = []
 
     def state(self) -> Any:
@@ -60,7 +59,7 @@ class ErasureScene(Scene):
 
     def prepare(self, action: Action) -> None:
         super().prepare(action)
-        gone = {self.erased, *(self.selection.note_ids if self.selection else ())}
+        gone = {self.erased, *self.selection}
         self.others = [other for other in notes_of(self.world) if other not in gone]
 
     def left(self, action: Action, actor: Actor) -> None:
@@ -177,7 +176,7 @@ def of_all_kinds(scene: ErasureScene) -> None:
     note = world.note(f"{SECRET}.")
     until = world.clock() + INVOCATION
     made = storing.store(world.process, SPACE, "ann", MemoryDraft(f"{SECRET}."), op_id="secret", until=until)
-    scene.selection = Selection([note.note_id], [made.memory.memory_id], [scene.erased])
+    scene.selection = [note.note_id, made.memory.memory_id, scene.erased]
     world.clock.move(60)
     world.back_up(SPACE)
     leave_archive(world)
@@ -234,12 +233,7 @@ def _heard(before: Before) -> Before:
 
 
 def erase(scene: ErasureScene, process: Process, until: datetime) -> Any:
-    if scene.selection:
-        return several.erase_several(process, EVERYONE, SPACE, scene.selection, until, erase=True)
-    turn = TURN_ID.parse(scene.erased)
-    if turn:
-        return erasure.erase_turn(process, EVERYONE, SPACE, *turn, until)
-    return erasure.erase_note(process, EVERYONE, SPACE, scene.erased, until, erase=True)
+    return erasure.erase(process, EVERYONE, SPACE, scene.selection or [scene.erased], until)
 
 
 def _consolidate(scene: ErasureScene, process: Process, until: datetime) -> None:

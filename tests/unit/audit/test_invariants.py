@@ -88,7 +88,7 @@ def test_an_empty_space_holds_them_too():
 def test_they_still_hold_after_an_erasure(world: World):
     (source, *_) = world.live_ids()
     for note_id in (source, _folded(world)):
-        erasure.erase_note(world.process, EVERYONE, "demo", note_id, world.clock() + INVOCATION, erase=True)
+        erasure.erase(world.process, EVERYONE, "demo", [note_id], world.clock() + INVOCATION)
 
     assert broken(look(world)) == {}
 

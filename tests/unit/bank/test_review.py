@@ -553,7 +553,7 @@ def test_an_erasure_gives_the_plan_up_and_nothing_of_the_note_is_left():
     note_id = world.live_ids()[0]
     deadline = world.clock() + INVOCATION
 
-    erasure.erase_note(world.process, EVERYONE, "demo", note_id, deadline, erase=True)
+    erasure.erase(world.process, EVERYONE, "demo", [note_id], deadline)
 
     assert world.view(run.job_id).state == "superseded"
     assert meta(world).review is None

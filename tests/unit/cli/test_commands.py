@@ -116,9 +116,8 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("backup", "show", "1"), {"get_backup": BACKUP}, BACKUP),
     (("backup", "restore", "1", "--as", "copy"), {"restore_backup": READY}, READY),
     (("backup", "delete", "1", "-y"), {"delete_backup": None}, {"deleted": "1"}),
-    (("erase", "1", "-y"), {"erase_note": RECEIPT}, RECEIPT),
-    (("erase", "--agent", "ann", "-y"), {"erase_agent": RECEIPT}, RECEIPT),
-    (("erase", "--memory", "1", "-y"), {"erase_memory": RECEIPT}, RECEIPT),
+    (("erase", "1", "2", "-y"), {"erase_items": RECEIPT}, RECEIPT),
+    (("erase", "--agent", "ann", "-y"), {"erase_items": RECEIPT}, RECEIPT),
     (("usage",), {"get_usage": USAGE}, USAGE),
     (("usage", "--all"), {"get_usage": USAGE}, USAGE),
     (("health",), {"get_health": HEALTH}, HEALTH),
@@ -415,10 +414,19 @@ def test_work_of_any_kind_is_waited_for_and_how_it_ended_is_the_exit_code(desk: 
 
 
 def test_an_erasure_names_what_is_to_be_corrected(desk: CliHarness):
-    desk.answers = {"erase_note": {**RECEIPT, "status": "running"}, "get_erasure": RECEIPT}
+    desk.answers = {"erase_items": {**RECEIPT, "status": "running"}, "get_erasure": RECEIPT}
     said = desk.say("erase", "1", "--yes", "--wait")
     assert "progress.md, ## Done" in said.err
-    assert desk.asked[0][1]["erase"] == "true"
+    assert desk.asked[0][1]["ids"] == ["1"]
+
+
+def test_a_preview_of_an_erasure_is_not_confirmed_and_names_what_is_unknown(desk: CliHarness):
+    desk.answers = {"erase_items": {**RECEIPT, "status": "preview", "preview": {"states": {"1": "unknown"}}}}
+    for words in (("erase", "1", "--preview"), ("api", "erasure", "erase-items", "--ids", "1", "--preview")):
+        said = desk.say(*words)
+        assert (said.code, "unknown" in said.out) == (0, True), said
+    assert [arguments["preview"] for _, arguments in desk.asked] == [True, True]
+    assert "Would be erased from: 1 live." in desk.say("erase", "1", "--preview").err
 
 
 def test_garbage_is_only_looked_at_unless_one_says_so_and_followed_to_its_end(desk: CliHarness):

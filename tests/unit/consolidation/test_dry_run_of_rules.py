@@ -128,7 +128,7 @@ def test_a_space_without_live_notes_can_try_too(world: World):
 
 def test_an_erased_note_is_not_shown_to_the_model_again(world: World):
     (note_id,) = _sources(world, 3)
-    erasure.erase_note(world.process, EVERYONE, "demo", note_id, world.clock() + INVOCATION, erase=True)
+    erasure.erase(world.process, EVERYONE, "demo", [note_id], world.clock() + INVOCATION)
     asked = len(world.llm.prompts)
 
     run = dry(world, rules=OTHER, notes_of=3)

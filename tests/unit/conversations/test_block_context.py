@@ -128,7 +128,7 @@ def test_an_erased_turn_is_in_no_summary_though_each_repeats_what_it_is_shown():
     assert 1 < len(telling) <= making.CHAIN
     asked = len(talk.llm.asked)
 
-    erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, 1, talk.world.clock() + INVOCATION)
+    erasure.erase(talk.process, EVERYONE, "demo", [f"{talk.id}/1"], talk.world.clock() + INVOCATION)
     talk.update()
 
     assert [key for key, one in talk.world.inner.objects.items() if SECRET.encode() in one.body] == []
@@ -144,7 +144,7 @@ def test_a_late_write_that_brings_the_block_before_back_is_not_shown():
     talk.update()
     (key,) = [key for key in talk.world.keys("demo/") if "/summaries/l1/" in key]
     late = talk.world.inner.objects[key]
-    erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, 1, talk.world.clock() + INVOCATION)
+    erasure.erase(talk.process, EVERYONE, "demo", [f"{talk.id}/1"], talk.world.clock() + INVOCATION)
     talk.world.inner.objects[key] = late
     talk.said(250)
     asked = len(talk.llm.asked)

@@ -298,7 +298,7 @@ SECRET = "The treasure lies below the old oak"
 
 
 def erased(talk, index=1):
-    return erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, index, talk.world.clock() + INVOCATION)
+    return erasure.erase(talk.process, EVERYONE, "demo", [f"{talk.id}/{index}"], talk.world.clock() + INVOCATION)
 
 
 def holding(talk, text):
@@ -356,7 +356,7 @@ def test_the_erasure_of_a_captured_note_takes_it_out_of_what_its_block_names():
     talk.update()
     note_id = next(note.note_id for note in live(talk) if note.content == SECRET)
     until = talk.world.clock() + INVOCATION
-    erasure.erase_note(talk.process, EVERYONE, "demo", note_id, until, erase=True)
+    erasure.erase(talk.process, EVERYONE, "demo", [note_id], until)
     assert [key for key in holding(talk, SECRET) if "/turns/" not in key] == []
     (key,) = talk.world.keys(f"demo/conversations/{talk.id}/v1/captures/")
     named = BlockCapture.from_bytes(talk.world.text(key).encode())

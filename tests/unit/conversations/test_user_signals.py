@@ -112,7 +112,7 @@ def test_of_an_erased_turn_nothing_is_given_though_a_late_write_brings_the_summa
     talk = talked(SHORT)
     assert given_to(talk.world)
     summaries = {key: talk.world.inner.objects[key] for key in talk.world.keys("demo/") if "/summaries/" in key}
-    erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, 1, talk.world.clock() + INVOCATION)
+    erasure.erase(talk.process, EVERYONE, "demo", [f"{talk.id}/1"], talk.world.clock() + INVOCATION)
     assert given_to(talk.world) == []
     talk.world.inner.objects.update(summaries)
     talk.world.new_process()

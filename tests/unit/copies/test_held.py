@@ -109,7 +109,7 @@ def erase(world: World, text: str, process: Process | None = None) -> None:
     """Erase the note that has this text."""
     (note_id,) = (note_id for note_id in world.live_ids() if text in world.text(NOTE.key(SPACE, note_id)))
     other = process or world.with_parts(store=world.process_on(world.inner).store)
-    receipt = erasure.erase_note(other, EVERYONE, SPACE, note_id, world.clock() + INVOCATION, erase=True)
+    receipt = erasure.erase(other, EVERYONE, SPACE, [note_id], world.clock() + INVOCATION)
     assert receipt.status == "done"
 
 

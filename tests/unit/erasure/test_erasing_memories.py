@@ -13,7 +13,7 @@ from livemem.access.principal import Principal
 from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.erasure import erased, erasure, scrubbing
 from livemem.erasure import receipts as kept_receipts
-from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
+from livemem.errors import Busy, Conflict, InvalidRequest, LiveMemoryError, MemoriesBroken, NotFound
 from livemem.llm.client import LlmError
 from livemem.memories import correcting, erasing, forgetting, log, memory_vectors, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
@@ -46,7 +46,7 @@ def world() -> World:
 
 
 def erase(world: World, memory_id: str, within: timedelta = INVOCATION, by: Principal = EVERYONE):
-    return erasure.erase_memory(world.process, by, "demo", memory_id, world.clock() + within)
+    return erasure.erase(world.process, by, "demo", [memory_id], world.clock() + within)
 
 
 def told(world: World) -> str:
@@ -229,7 +229,7 @@ def test_one_too_short_to_be_looked_for_goes_and_leaves_other_texts(world):
 def test_an_unknown_memory_is_not_found_and_nothing_is_begun(world):
     with pytest.raises(NotFound) as refused:
         erase(world, "0" * 26)
-    with pytest.raises(InvalidName):
+    with pytest.raises(InvalidRequest):
         erase(world, "../demo")
 
     assert refused.value.code == "memory_not_found"
@@ -397,7 +397,7 @@ def test_a_note_that_is_erased_leaves_memories_as_others_words_and_names_them(wo
     note = world.note(f"{NOW}.", agent="ann")
     memory_id = store(world.process, NOW).memory.memory_id
 
-    receipt = erasure.erase_note(world.process, EVERYONE, "demo", note.note_id, world.clock() + INVOCATION, erase=True)
+    receipt = erasure.erase(world.process, EVERYONE, "demo", [note.note_id], world.clock() + INVOCATION)
 
     assert receipt.quoted_in == [memory_id]
     assert reading.load(world.process, "demo", memory_id).content == NOW

@@ -10,7 +10,7 @@ from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.conversations import log, reading, summaries, turn_import
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.erasure import erasure
-from livemem.errors import InvalidName, NotFound
+from livemem.errors import InvalidRequest, NotFound
 from livemem.recall import search
 from livemem.recall.search_request import SearchRequest
 from livemem.store import keys
@@ -65,7 +65,7 @@ def everything(talk):
 
 
 def erase(talk, index=3, within=INVOCATION, by: Principal = EVERYONE):
-    return erasure.erase_turn(talk.process, by, "demo", talk.id, index, talk.world.clock() + within)
+    return erasure.erase(talk.process, by, "demo", [f"{talk.id}/{index}"], talk.world.clock() + within)
 
 
 def left(talk):
@@ -256,7 +256,7 @@ def test_a_summary_that_is_made_meanwhile_is_taken_back_and_made_anew(when):
     def now():
         talk.world.client.before = lambda index, verb: None
         talk.llm.default = frank
-        erasure.erase_turn(other, EVERYONE, "demo", talk.id, TURNS + 1, talk.world.clock() + INVOCATION)
+        erasure.erase(other, EVERYONE, "demo", [f"{talk.id}/{TURNS + 1}"], talk.world.clock() + INVOCATION)
 
     def answer(messages):
         told = frank(messages)
@@ -324,8 +324,8 @@ def test_erasing_it_again_finds_it_done_and_what_there_is_not_is_told():
     with pytest.raises(NotFound) as missing:
         erase(talk, 99)
     assert missing.value.code == "turn_not_found"
-    with pytest.raises(InvalidName):
-        erasure.erase_turn(talk.process, EVERYONE, "demo", "../x", 3, talk.world.clock() + INVOCATION)
+    with pytest.raises(InvalidRequest):
+        erasure.erase(talk.process, EVERYONE, "demo", ["../x/3"], talk.world.clock() + INVOCATION)
 
 
 def test_without_time_it_is_gone_on_with():
@@ -343,7 +343,7 @@ def test_a_worker_that_died_before_it_looked_again_is_cleared_up_behind():
     def meanwhile(index, verb):
         if verb == "PUT" and "/summaries/" in talk.world.client.requests[index][1]:
             talk.world.client.before = lambda index, verb: None
-            erasure.erase_turn(other, EVERYONE, "demo", talk.id, TURNS + 1, talk.world.clock() + INVOCATION)
+            erasure.erase(other, EVERYONE, "demo", [f"{talk.id}/{TURNS + 1}"], talk.world.clock() + INVOCATION)
             talk.world.client.after = dies
 
     def dies(index, verb):

@@ -48,11 +48,11 @@ def world() -> World:
 
 def erase(world: World, note_id: str, **parts):
     deadline = world.clock() + parts.pop("within", INVOCATION)
-    return erasure.erase_note(world.process, parts.pop("by", EVERYONE), "demo", note_id, deadline, erase=True)
+    return erasure.erase(world.process, parts.pop("by", EVERYONE), "demo", [note_id], deadline)
 
 
 def erase_agent(world: World, agent: str):
-    return erasure.erase_agent(world.process, EVERYONE, "demo", agent, world.clock() + INVOCATION, erase=True)
+    return erasure.erase(world.process, EVERYONE, "demo", [], world.clock() + INVOCATION, agent=agent)
 
 
 def note(world: World, content: str, agent: str = "ann", tags: tuple[str, ...] = ()) -> str:
@@ -276,24 +276,10 @@ def test_an_agent_without_notes_is_not_found(world):
 
 @pytest.mark.parametrize("bad", ["x", "../demo", "20260220T140000_ann_progress"])
 def test_a_bad_name_is_refused(world, bad):
-    with pytest.raises(InvalidName):
+    with pytest.raises(InvalidRequest):
         erase(world, bad)
     with pytest.raises(InvalidName):
         erase_agent(world, "a_b")
-
-
-def test_what_is_not_meant_as_an_erasure_is_refused_and_told_that_notes_are_never_deleted(world):
-    live = note(world, SECRET)
-
-    for refused in (
-        lambda: erasure.erase_note(world.process, EVERYONE, "demo", live, world.clock() + INVOCATION, erase=False),
-        lambda: erasure.erase_agent(world.process, EVERYONE, "demo", "ann", world.clock() + INVOCATION, erase=False),
-    ):
-        with pytest.raises(InvalidRequest, match="never deleted") as told:
-            refused()
-        assert [field.field for field in told.value.fields] == ["erase"]
-
-    assert world.live_ids() == [live]
 
 
 def test_the_same_request_again_gives_the_receipt_of_the_first(world):
@@ -327,7 +313,7 @@ def test_all_notes_of_an_agent_are_found_later_where_there_is_no_time_to_look_fo
     one, two = note(world, SECRET), note(world, "Bob has moved to Rome.")
 
     soon = world.clock() + timedelta(seconds=4)
-    receipt = erasure.erase_agent(world.process, EVERYONE, "demo", "ann", soon, erase=True)
+    receipt = erasure.erase(world.process, EVERYONE, "demo", [], soon, agent="ann")
     world.settle()
 
     assert (receipt.status, receipt.note_ids) == ("running", [])

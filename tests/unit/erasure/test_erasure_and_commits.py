@@ -93,7 +93,7 @@ def test_who_stood_still_at_the_beginning_puts_no_other_erasure_out_of_the_head(
     world.pass_time(LONG, beating=False)
     world.new_process()
     soon = world.clock() + timedelta(seconds=1)
-    receipt = erasure.erase_note(world.process, EVERYONE, SPACE, other, soon, erase=True)
+    receipt = erasure.erase(world.process, EVERYONE, SPACE, [other], soon)
 
     late.finish()
 

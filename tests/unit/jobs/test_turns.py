@@ -98,7 +98,7 @@ def _write(process: Process) -> object:
 def _erase(process: Process) -> object:
     (note,) = contents.live_notes(process, "demo")
     note_id = note.key.rsplit("/", 1)[1].removesuffix(".md")
-    return erasure.erase_note(process, ADMIN, "demo", note_id, process.clock() + timing.REQUEST, erase=True)
+    return erasure.erase(process, ADMIN, "demo", [note_id], process.clock() + timing.REQUEST)
 
 
 CHANGES: dict[str, Callable[[Process], object]] = {

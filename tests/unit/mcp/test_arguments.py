@@ -246,7 +246,7 @@ def test_what_is_named_of_them_is_short_and_holds_no_secret(agents):
 @each(
     ("tool", "sent"),
     [
-        ("erase_note", {"note_id": "x", "previw": True}),
+        ("erase_items", {"ids": ["x"], "previw": True}),
         ("delete_memory", {"memory_id": "x", "task_progress": "x"}),
         ("undo_consolidation", {"number": 1, "dry_run": True}),
         ("restore_backup", {"backup_id": "x", "preview": True}),

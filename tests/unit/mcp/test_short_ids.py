@@ -201,8 +201,8 @@ def test_why_not_takes_a_short_id(agents):
 
 
 CHANGES: list[tuple[str, dict[str, Any]]] = [
-    ("erase_note", {"note_id": "20260220T140000000001", "erase": True}),
-    ("erase_note", {"note_id": "notes/20260220T140000000001", "erase": True}),
+    ("get_note", {"note_id": "20260220T140000000001"}),
+    ("erase_items", {"ids": ["notes/20260220T140000000001"]}),
     ("delete_memory", {"memory_id": "01ARZ3NDEKTS", "reason": "x"}),
     ("delete_conversation", {"conversation_id": "01ARZ3NDEKTS"}),
     ("list_notes", {"ids": "20260220T140000_ann_todo_00000000, 20260220T140000000001"}),

@@ -157,13 +157,13 @@ def test_nothing_is_erased_while_it_may_hold_the_words_also_where_a_snapshot_is_
     until = world.clock() + INVOCATION
 
     with pytest.raises(MemoriesBroken) as refused:
-        erasure.erase_memory(world.process, EVERYONE, "demo", ids[2], until)
+        erasure.erase(world.process, EVERYONE, "demo", [ids[2]], until)
 
     key = OPERATION.key("demo", "fact", damaged)
     assert (refused.value.key, key in refused.value.detail) == (key, True)
     assert not world.keys("demo/_erasures/")
     damage(world, damaged, sound)
-    assert erasure.erase_memory(world.process, EVERYONE, "demo", ids[2], until).status == "done"
+    assert erasure.erase(world.process, EVERYONE, "demo", [ids[2]], until).status == "done"
     with pytest.raises(NotFound):
         reading.load(world.process, "demo", ids[2])
 
@@ -225,7 +225,7 @@ def test_nothing_is_erased_while_a_backup_may_hold_the_words_in_it(world: World)
     until = world.clock() + INVOCATION
 
     with pytest.raises(MemoriesBroken) as refused:
-        erasure.erase_memory(world.process, EVERYONE, "demo", ids[1], until)
+        erasure.erase(world.process, EVERYONE, "demo", [ids[1]], until)
 
     assert refused.value.key == BACKUP_OBJECT.key(
         "demo", backup, OPERATION.key("demo", "fact", 2).removeprefix("demo/")
@@ -233,4 +233,4 @@ def test_nothing_is_erased_while_a_backup_may_hold_the_words_in_it(world: World)
     assert not world.keys("demo/_erasures/")
     assert len(contents(world.process)) == 3
     catalog.remove(world.process, "demo", backup)
-    assert erasure.erase_memory(world.process, EVERYONE, "demo", ids[1], until).status == "done"
+    assert erasure.erase(world.process, EVERYONE, "demo", [ids[1]], until).status == "done"

@@ -98,7 +98,7 @@ def test_snapshots_that_the_service_made_agree_with_the_log(world: World):
 def test_they_still_agree_after_a_correction_and_an_erasure(world: World):
     port = next(iter(log.load(world.process, "demo", "fact").memories))
     correcting.correct(world.process, "demo", "ann", port, Correction(content="1: The port is 8081."))
-    erasure.erase_memory(world.process, EVERYONE, "demo", port, world.clock() + INVOCATION)
+    erasure.erase(world.process, EVERYONE, "demo", [port], world.clock() + INVOCATION)
     snapshot(world)
 
     assert agreement(world).holds is True

@@ -282,7 +282,7 @@ def test_after_an_erasure_nothing_that_was_derived_holds_what_a_memory_said(monk
     assert run_indexer(world)["snapshot"]
     assert any(b"zyx5550200" in stored.body for key, stored in world.inner.objects.items() if "/_search/" in key)
 
-    erasure.erase_memory(plain, EVERYONE, DEMO, kept.memory_id, world.clock() + INVOCATION)
+    erasure.erase(plain, EVERYONE, DEMO, [kept.memory_id], world.clock() + INVOCATION)
     process = world.with_parts(embed=world.process.embed) if cold else world.process
     # The other one shares two words, so that all that is there may be found.
     assert ids(find(process, "number zyx5550199 zyx5550200 oven kitchen", scope="all")) == [other.memory_id]

@@ -131,7 +131,7 @@ def test_words_that_are_erased_are_found_no_more_and_lie_in_nothing_that_was_der
     assert find(world.process, "0199", scope="all").hits
     assert any(b"0199" in stored.body for key, stored in world.inner.objects.items() if "/_search/" in key)
 
-    erasure.erase_note(world.process, EVERYONE, "demo", note.note_id, world.clock() + INVOCATION, erase=True)
+    erasure.erase(world.process, EVERYONE, "demo", [note.note_id], world.clock() + INVOCATION)
 
     assert not find(world.process, "0199", scope="all").hits
     assert not any(b"0199" in stored.body for stored in world.inner.objects.values())
@@ -149,7 +149,7 @@ def test_a_snapshot_made_while_words_were_erased_is_taken_back(answer_is_lost):
         if verb == "PUT" and not calls:
             calls.append(index)
             other = world.with_parts()
-            erasure.erase_note(other, EVERYONE, "demo", note.note_id, world.clock() + INVOCATION, erase=True)
+            erasure.erase(other, EVERYONE, "demo", [note.note_id], world.clock() + INVOCATION)
 
     def once_more(request):
         answer = request.send(world.inner)
@@ -454,7 +454,7 @@ class History:
         known = list(expected(self.world))
         if known:
             until = self.world.clock() + INVOCATION
-            erasure.erase_note(self.world.process, EVERYONE, "demo", self.chance.choice(known), until, erase=True)
+            erasure.erase(self.world.process, EVERYONE, "demo", [self.chance.choice(known)], until)
 
     def go_on(self):
         with suppress(LiveMemoryError):

@@ -173,7 +173,7 @@ def test_what_was_erased_is_read_nowhere_any_more_by_who_has_read_it_before(worl
     before = [str(read(reader)) for read, _ in READS.values()]
     assert sum("note 0 0" in text for text in before) >= 4
 
-    erasure.erase_note(world.new_process(), EVERYONE, "demo", FOLDED, world.clock() + INVOCATION, erase=True)
+    erasure.erase(world.new_process(), EVERYONE, "demo", [FOLDED], world.clock() + INVOCATION)
 
     assert [name for name, (read, _) in READS.items() if "note 0 0" in _told(read, reader)] == []
 

@@ -67,7 +67,7 @@ def world() -> World:
     world.clock.move(5)
     note_id = world.note("Not for long.").note_id
     world.clock.move(5)
-    erasure.erase_note(world.process, EVERYONE, "demo", note_id, world.clock() + INVOCATION, erase=True)
+    erasure.erase(world.process, EVERYONE, "demo", [note_id], world.clock() + INVOCATION)
     world.clock.move(5)
     export.export(world.process, EVERYONE, "demo", world.clock() + INVOCATION)
     return world

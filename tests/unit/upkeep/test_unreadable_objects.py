@@ -220,12 +220,12 @@ def test_nobody_is_told_that_a_note_is_erased_while_a_record_that_may_hold_it_ca
     key = damaged.documents(whole)["_consolidations"]
     body = one.world.inner.objects[key].body
     damaged.damage(one.world, key, body[:-20])
-    erase = f"DELETE {SPACE}/notes/{{note_id}}"
+    erase, wanted = f"POST {SPACE}/erasures", {"ids": [one.ids["note_id"]]}
 
-    status, told = damaged.http(agents, "archives", erase, one.ids, query={"erase": "true"})
+    status, told = damaged.http(agents, "archives", erase, one.ids, body=wanted)
     assert (status, told.get("code"), told.get("key")) == (503, "object_unreadable", key), told
     damaged.damage(one.world, key, body)
-    assert damaged.http(agents, "archives", erase, one.ids, query={"erase": "true"})[0] == 200
+    assert damaged.http(agents, "archives", erase, one.ids, body=wanted)[0] == 200
     assert b"The harbour opens at dawn" not in one.world.inner.objects[key].body
 
 
@@ -307,7 +307,7 @@ def test_a_damaged_turn_that_is_erased_leaves_a_stub_so_that_the_conversation_go
     key = TURN.key("demo", talk.id, 6)
     damaged.damage(talk.world, key, b"{")
 
-    receipt = erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, 6, talk.world.clock() + INVOCATION)
+    receipt = erasure.erase(talk.process, EVERYONE, "demo", [f"{talk.id}/6"], talk.world.clock() + INVOCATION)
 
     assert receipt.status == "done"
     stub = Turn.from_bytes(talk.world.inner.objects[key].body)

@@ -13,40 +13,42 @@ from live_memory.cli.session import Session, opened
 
 def erase(
     ctx: typer.Context,
-    note_id: Annotated[str | None, typer.Argument(metavar="[NOTE]", help="The id of a note.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="The ids of notes, memories and turns.")
+    ] = None,
     agent: Annotated[str | None, typer.Option(help="Erase all notes of this agent.")] = None,
-    memory: Annotated[str | None, typer.Option(help="Erase the memory with this id.")] = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Only show what would be erased, and where.")] = False,
     wait: Wait = False,
     yes: Yes = False,
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Erase the words of a note, an agent's notes or a memory everywhere, also in backups. There is no way back."""
-    if sum(one is not None for one in (note_id, agent, memory)) != 1:
-        raise typer.BadParameter("name one of: a note, --agent, --memory")
+    """Erase the words of notes, memories and turns everywhere, also in backups. There is no way back."""
+    if bool(ids) == bool(agent):
+        raise typer.BadParameter("name ids, or an agent with --agent")
     with opened(ctx, json=json, space=space) as session:
-        what = f"the note {note_id}" if note_id else f"all notes of {agent}" if agent else f"the memory {memory}"
-        session.confirm(f"Erase {what} in {session.space} for ever, also in its backups?", yes=yes)
-        if note_id:
-            receipt = session.here("erase_note", note_id=note_id, erase=True)
-        elif agent:
-            receipt = session.here("erase_agent", agent=agent, erase=True)
-        else:
-            receipt = session.here("erase_memory", memory_id=memory)
-        if wait:
+        what = ", ".join(ids) if ids else f"all notes of {agent}"
+        if not preview:
+            session.confirm(f"Erase {what} in {session.space} for ever, also in its backups?", yes=yes)
+        receipt = session.here("erase_items", ids=ids or None, agent=agent, preview=preview or None)
+        if wait and not preview:
             receipt = waiting.erasure(session, receipt)
         session.out.result(receipt, lambda: _receipt(session, receipt))
 
 
 def _receipt(session: Session, receipt: dict[str, Any]) -> None:
     out = session.out
-    out.text(receipt["erasure_id"])
+    if receipt["status"] == "preview":
+        out.table(["id", "state"], [[name, state] for name, state in receipt["preview"]["states"].items()])
+    else:
+        out.text(receipt["erasure_id"])
     if receipt["status"] == "running":
         space, erasure = session.space, receipt["erasure_id"]
         out.say(f"The erasure continues: livemem api erasure get --space-id {space} --erasure-id {erasure}")
         return
     counted = ", ".join(f"{count} {what}" for what, count in receipt["counts"].items() if count)
-    out.say(f"Erased from: {counted or 'nothing'}.")
+    done = "Would be erased from" if receipt["status"] == "preview" else "Erased from"
+    out.say(f"{done}: {counted or 'nothing'}.")
     for section in receipt["sections"]:
         out.say(f"Read and correct: {section['path']}, {section['heading']}")
     for left in receipt["not_reached"]:

@@ -13,7 +13,7 @@ from live_memory.cli.session import Session, opened
 from live_memory.operations import Field, Operation
 
 _SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
-_NO_WAY_BACK = {"erase_memory", "refuse_plan", "rotate_token", "undo_consolidation"}
+_NO_WAY_BACK = {"erase_items", "refuse_plan", "rotate_token", "undo_consolidation"}
 """Operations that can't be undone, in addition to every DELETE."""
 _DRY_UNLESS_SAID = {"apply_retention", "collect_garbage"}
 _GIVES_SPACES = {"create_token", "patch_token"}
@@ -100,7 +100,8 @@ def _asks(operation: Operation) -> bool:
 def _run(ctx: typer.Context, operation: Operation, said: dict[str, Any]) -> None:
     with opened(ctx, json=said["json_"], space=said.get("space_id")) as session:
         arguments = _arguments(session, operation, said)
-        if _asks(operation) and not (operation.name in _DRY_UNLESS_SAID and arguments.get("dry_run", True)):
+        looks = arguments.get("preview") or (operation.name in _DRY_UNLESS_SAID and arguments.get("dry_run", True))
+        if _asks(operation) and not looks:
             named = " ".join(str(arguments[name]) for name in operation.path_parameters)
             session.confirm(f"{operation.summary}: {named or operation.name}?", yes=said["yes_"])
         _send(session, operation, arguments, said)

@@ -12,35 +12,34 @@ export const placeName = (name) => (has(`erased.${name}`) ? t(`erased.${name}`) 
 const counted = (counts) => Object.entries(counts).map(([name, count]) => `${placeName(name)} ${number(count)}`).join(', ');
 
 /** Where the words are now, and what a person has to correct afterwards. Nothing is changed by looking. */
-function Preview({ space, selection }) {
+function Preview({ space, ids }) {
   const [found, setFound] = useState(undefined);
-  const [look, looking] = useAction(async () => setFound(await post(at('spaces', space, 'erasures', 'preview'), selection)));
+  const [look, looking] = useAction(async () => setFound(await post(at('spaces', space, 'erasures'), { ids, preview: true })));
   useEffect(() => {
     look();
   }, []);
   if (looking.problem) return html`<${ProblemNote} problem=${looking.problem} again=${look} />`;
   if (!found) return html`<${Loading} lines=${3} />`;
-  const unknown = found.items.filter((item) => item.state === 'unknown');
+  const unknown = Object.values(found.preview.states).filter((state) => state === 'unknown');
   return html`<ul class="rows tight preview">
-      ${found.places.map((place) => html`<li key=${place.backup_id ?? ''}><b>${place.backup_id ? t('erase.backup', { id: place.backup_id }) : t('erase.space')}</b> ${counted(place.counts)}</li>`)}
+      ${found.preview.places.map((place) => html`<li key=${place.backup_id ?? ''}><b>${place.backup_id ? t('erase.backup', { id: place.backup_id }) : t('erase.space')}</b> ${counted(place.counts)}</li>`)}
       ${found.sections.length > 0 && html`<li><b>${t('erasure.sections', { n: found.sections.length })}</b> <${Words} text=${found.sections.slice(0, 6).map((one) => `${one.path} › ${one.heading.replace(/^#+ /, '')}`).join(', ')} />${found.sections.length > 6 ? ' …' : ''}</li>`}
       ${found.quoted_in.length > 0 && html`<li><b>${t('erasure.quoted')}</b> ${found.quoted_in.length}</li>`}
       ${found.not_reached.map((place) => html`<li key=${place}><b>${t('erasure.not.reached')}</b> ${place}</li>`)}
     </ul>
-    ${!found.complete && html`<p><${Badge} tone="warn">${t('erase.incomplete')}</${Badge}></p>`}
+    ${!found.preview.complete && html`<p><${Badge} tone="warn">${t('erase.incomplete')}</${Badge}></p>`}
     ${unknown.length > 0 && html`<p><${Badge} tone="bad">${t('erase.unknown', { n: unknown.length })}</${Badge}></p>`}`;
 }
 
-/** Ask and erase: `selection` has note_ids, memory_ids or turns (at most 100 together). Gives the receipt, or undefined. */
-export async function erase(space, selection) {
-  const size = Object.values(selection).reduce((sum, ids) => sum + ids.length, 0);
+/** Ask and erase notes, memories and turns (at most 100). Gives the receipt, or undefined. */
+export async function erase(space, ids) {
   const receipt = await confirm({
-    title: t('erase.title', { n: size }),
-    body: html`<p>${t('erase.what')}</p><${Preview} space=${space} selection=${selection} /><p>${t('erase.never')}</p>`,
+    title: t('erase.title', { n: ids.length }),
+    body: html`<p>${t('erase.what')}</p><${Preview} space=${space} ids=${ids} /><p>${t('erase.never')}</p>`,
     yes: t('erase.yes'),
     grave: true,
     typed: space,
-    act: () => post(at('spaces', space, 'erasures'), { ...selection, erase: true }),
+    act: () => post(at('spaces', space, 'erasures'), { ids }),
   });
   if (receipt) go('erasure', { space, erasure: receipt.erasure_id });
   return receipt;

@@ -54,7 +54,7 @@ export function Turn({ space, conversation, turn, focus = false }) {
     <header class="meta"><a href=${href('conversation', { space, conversation }, { turn: turn.turn_index })}>${t('found.turn.said', { n: number(turn.turn_index) })}</a><${Time} at=${turn.said_at} />
       ${writer && html`<span>${t('turn.written.by', { name: writer })}</span>`}
       ${turn.open && html`<${Badge}>${t('turn.open')}</${Badge}>`}
-      ${may('admin') && !turn.erased_on && html`<button class="plain grave-text" onClick=${() => erase(space, { turns: [`${conversation}/${turn.turn_index}`] })}>${t('erase.button')}</button>`}</header>
+      ${may('admin') && !turn.erased_on && html`<button class="plain grave-text" onClick=${() => erase(space, [`${conversation}/${turn.turn_index}`])}>${t('erase.button')}</button>`}</header>
     ${turn.erased_on && html`<p class="erased">${t('turn.erased', { day: turn.erased_on })}</p>`}
     ${turn.user_message !== undefined && html`<${Side} who="user" name=${lone ? turn.author : (turn.user ?? t('turn.user'))} text=${turn.user_message} />`}
     ${answer && html`<${Side} who="assistant" name=${turn.author} text=${turn.assistant_message}>${turn.tool_calls?.length > 0 && html`<${Tools} path=${path} calls=${turn.tool_calls} />`}</${Side}>`}

@@ -75,7 +75,7 @@ function Newest({ space, query }) {
   const list = usePages(at('spaces', space, 'memories', 'recent'), { query: { kind: query.kind, subject: query.subject }, every: EVERY, idOf, limit: RECENT });
   const none = query.kind || query.subject ? html`<${NoneFound} space=${space} query=${query} />` : html`<${Empty} title=${t('memories.none')}><p>${t('memories.none.what')}</p></${Empty}>`;
   return html`<${Panel} title=${t('memories.now')} side=${may('admin') && list.count > 0 && html`<button class="plain" onClick=${() => setChosen(chosen ? undefined : new Set())}>${chosen ? t('cancel') : t('choose')}</button>`}>
-    ${chosen?.size > 0 && html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button onClick=${forget}>${t('memory.forget')}</button><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, { memory_ids: [...chosen] })}>${t('erase.button')}</button></div>`}
+    ${chosen?.size > 0 && html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button onClick=${forget}>${t('memory.forget')}</button><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, [...chosen])}>${t('erase.button')}</button></div>`}
     <${PagedList} list=${list} idOf=${idOf} mark=${chosen && [...chosen].join()} row=${rowOf} empty=${none} /></${Panel}>`;
 }
 
@@ -225,7 +225,7 @@ function Present({ space, memory, history, refresh }) {
         ${may('write') && html`<button onClick=${() => setEditing(true)}>${t('bank.correct')}</button><button onClick=${verify} disabled=${verifying.busy} title=${t('memory.confirm.what')}>${t('bank.confirm')}</button>`}
         ${may('write') && merge && html`<button onClick=${() => splitIt(space, memory, merge, refresh)}>${t('memory.split')}</button>`}
         ${(may('admin') || (own && may('write'))) && html`<button onClick=${() => forgetIt(space, memory)}>${t('memory.forget')}</button>`}
-        ${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, { memory_ids: [memory.memory_id] })}>${t('erase.button')}</button>`}</div>`}
+        ${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, [memory.memory_id])}>${t('erase.button')}</button>`}</div>`}
       <${ProblemNote} problem=${verifying.problem} /></${Panel}>
     <div class="columns"><div><${History} space=${space} id=${memory.memory_id} history=${history} known=${memory.history} />
       ${memory.similar_to?.length > 0 && html`<${Similar} space=${space} ids=${memory.similar_to} />`}</div>
@@ -242,7 +242,7 @@ function Gone({ space, id, history, problem, refresh }) {
   });
   if (!history.events?.length) return history.events ? html`<${ProblemNote} problem=${problem} />` : html`<${Loading} />`;
   return html`<${Panel}><p><b>${t(`memory.gone.${state}`)}</b></p>
-      ${state === 'deleted' && may('write') && html`<div class="actions"><button class="main" onClick=${restore} disabled=${restoring.busy}>${t('memory.restore')}</button>${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, { memory_ids: [id] })}>${t('erase.button')}</button>`}</div>`}
+      ${state === 'deleted' && may('write') && html`<div class="actions"><button class="main" onClick=${restore} disabled=${restoring.busy}>${t('memory.restore')}</button>${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, [id])}>${t('erase.button')}</button>`}</div>`}
       <${ProblemNote} problem=${restoring.problem} /></${Panel}>
     <${History} space=${space} id=${id} history=${history} />`;
 }

@@ -56,7 +56,7 @@ function Line({ space, note }) {
 export default function NotePage({ params: { space, note: id } }) {
   const live = useLive(at('spaces', space, 'notes', id), { every: 15_000 });
   return html`<${Heading} title=${t('life.title')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
-      ${may('admin') && live.data && html`<button class="plain grave-text" onClick=${() => erase(space, { note_ids: [id] })}>${t('erase.button')}</button>`}</${Heading}>
+      ${may('admin') && live.data && html`<button class="plain grave-text" onClick=${() => erase(space, [id])}>${t('erase.button')}</button>`}</${Heading}>
     <${Answer} live=${live}>${(note) => html`
       <${Panel}><${NoteMeta} note=${note} link=${false} /><div class="note-whole"><${Markdown} text=${note.content} /></div>
         <p class="meta"><${Copy} text=${`notes/${note.note_id}`} /></p></${Panel}>

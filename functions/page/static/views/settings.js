@@ -98,9 +98,7 @@ export function Erasure({ params: { space, erasure } }) {
           [t('erasure.started'), html`<${Time} at=${receipt.started_at} exact=${true} />`],
           [t('fact.ended'), receipt.finished_at && html`<${Time} at=${receipt.finished_at} exact=${true} />`],
           [t('filter.agent'), receipt.agent],
-          [t('fact.notes'), receipt.note_ids.length > 0 && receipt.note_ids.map((id) => html`<div key=${id}><code>${id}</code></div>`)],
-          [t('erasure.memories'), receipt.memory_ids?.length > 0 && receipt.memory_ids.join(', ')],
-          [t('erasure.turns'), receipt.turns?.length > 0 && receipt.turns.join(', ')],
+          [t('erasure.ids'), receipt.ids.map((id) => html`<div key=${id}><code>${id}</code></div>`)],
           [t('erasure.versions'), receipt.versions && (has(`versions.${receipt.versions}`) ? t(`versions.${receipt.versions}`) : receipt.versions)],
           [t('erasure.receipt'), html`<${Copy} text=${receipt.erasure_id} />`],
         ]} /></${Panel}>

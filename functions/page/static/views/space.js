@@ -83,7 +83,7 @@ function useFresh(list) {
 }
 
 function Chosen({ space, chosen, clear }) {
-  return html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, { note_ids: [...chosen] })}>${t('erase.button')}</button><button onClick=${clear}>${t('chosen.clear')}</button></div>`;
+  return html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, [...chosen])}>${t('erase.button')}</button><button onClick=${clear}>${t('chosen.clear')}</button></div>`;
 }
 
 /** The beginning and the end of a day on the reader's calendar, as the API takes times. */

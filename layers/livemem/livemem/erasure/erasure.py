@@ -18,7 +18,7 @@ from livemem.changes import direct, late_write_repair, records, recovery, review
 from livemem.erasure import occurrences, receipts, steps
 from livemem.erasure.occurrences import ErasureTarget, Occurrences
 from livemem.erasure.receipts import NOT_REACHED, TOOLS
-from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StillAtWork
+from livemem.errors import Busy, LiveMemoryError, NotFound, OutOfTime, StillAtWork
 from livemem.jobs import counter, lease, places, worker
 from livemem.jobs import job as jobs
 from livemem.jobs.receipt import Receipt
@@ -30,7 +30,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Erasing
 from livemem.store import keys
-from livemem.store.bucket import ERASURE, TURN_ID
+from livemem.store.bucket import ERASURE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -65,73 +65,7 @@ def erase(
     where nobody can tell what the space's memories are.
     """
     chosen = ErasureTarget.of(space_id, ids, agent)
-    return order(process, principal, space_id, chosen.with_merged(process, space_id), deadline, each=chosen.ids)
-
-
-def erase_note(
-    process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime, *, erase: bool
-) -> Receipt:
-    """Erase a note, live or consolidated, also one that only a backup holds. `running` in the receipt: the rest of it
-    is queued. The same request again continues it.
-
-    Request counts: steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidRequest unless `erase`,
-    InvalidName, NotFound, Busy, PreconditionLost, StoreUnavailable.
-    """
-    keys.parse_note_id(note_id)
-    check_meant(erase=erase)
-    return order(process, principal, space_id, ErasureTarget(frozenset({note_id})), deadline)
-
-
-def erase_agent(
-    process: Process, principal: Principal, space_id: str, agent: str, deadline: datetime, *, erase: bool
-) -> Receipt:
-    """The same for all notes of an agent that there are now. NotFound where there is none."""
-    keys.check_agent(agent)
-    check_meant(erase=erase)
-    return order(process, principal, space_id, ErasureTarget(agent=agent), deadline)
-
-
-def erase_memory(process: Process, principal: Principal, space_id: str, memory_id: str, deadline: datetime) -> Receipt:
-    """The same for a memory, also for one that was deleted or has expired, or that only a backup holds; with the
-    memories that were merged into it, or into which it was merged.
-
-    A request that has no time begins it, and queues the rest. From then on nobody finds the memory. Raises
-    MemoriesBroken where nobody can tell what the space's memories are.
-    """
-    keys.check_memory_id(memory_id)
-    keys.check_space_id(space_id)
-    ids = erasing.joined(process, space_id, memory_id)
-    return order(process, principal, space_id, ErasureTarget(memory_ids=ids), deadline)
-
-
-def erase_turn(
-    process: Process, principal: Principal, space_id: str, conversation_id: str, index: int, deadline: datetime
-) -> Receipt:
-    """The same for a turn of a conversation, also of one that only a backup holds. Its place, its times and its length
-    stay; the summaries that were made of it go, and are made again without it.
-    """
-    keys.check_conversation_id(conversation_id)
-    item = TURN_ID.key(conversation_id, index)
-    return order(process, principal, space_id, ErasureTarget(turns=frozenset({item})), deadline)
-
-
-def check_meant(*, erase: bool) -> None:
-    """Raise InvalidRequest unless the caller says that it is meant."""
-    if not erase:
-        raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
-
-
-def order(
-    process: Process,
-    principal: Principal,
-    space_id: str,
-    target: ErasureTarget,
-    deadline: datetime,
-    *,
-    each: frozenset[str] = frozenset(),
-) -> Receipt:
-    """Begin an erasure, or continue it. Raises NotFound where none of the wanted is known, or one of `each` is not."""
-    keys.check_space_id(space_id)
+    target = chosen.with_merged(process, space_id)
     require_conditional_writes(process.store)
     uid = heads.load(process, space_id).meta.uid
     due_index.leave(process, space_id)
@@ -145,20 +79,14 @@ def order(
                 raise Busy(ANOTHER)
             work.stored = at_work
             return _resume(work, head).job or work.job
-        has_memory = any(erasing.is_known(process, space_id, memory_id) for memory_id in target.memory_ids)
         result = None
         with suppress(OutOfTime):
             # The worker that continues looks for them again.
             result = occurrences.find(work, target)
         if result and not result.bodies and (earlier := _earlier(process, head, target)):
             return earlier
-        if result and not result.known and not has_memory:
-            for note_id in target.note_ids:
-                # Raises where it may be in a record that cannot be read: nobody could promise that it is gone.
-                records.find_note(process, space_id, keys.parse_note_id(note_id))
-            raise _unknown(target)
         if result:
-            _check_each(process, space_id, result, each)
+            _check_known(process, space_id, chosen, result)
         begun = _begin(work, principal, head, target, result)
         # A worker without its lease may have committed before the swap of the head: then the notes are elsewhere now.
         # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
@@ -166,30 +94,21 @@ def order(
         return _go_on(work, result if same else None, taken=True).job or work.job
 
 
-def _check_each(process: Process, space_id: str, occurrences: Occurrences, each: frozenset[str]) -> None:
+def _check_known(process: Process, space_id: str, chosen: ErasureTarget, occurrences: Occurrences) -> None:
     """Raise NotFound for one that is nowhere: nothing is erased before the caller knows."""
-    for item in sorted(each - occurrences.known):
-        if keys.RUN_ID.fullmatch(item):
-            if not erasing.is_known(process, space_id, item):
-                raise NotFound("memory", item)
-        elif TURN_ID.parse(item):
+    if chosen.agent is not None and not occurrences.known:
+        error = NotFound("note of agent", chosen.agent)
+        error.code = "note_not_found"
+        raise error
+    for item in sorted(chosen.ids - occurrences.known):
+        if item in chosen.turns:
             raise NotFound("turn", item)
-        else:
-            # As above.
+        if item in chosen.note_ids:
+            # Raises where it may be in a record that cannot be read: nobody could promise that it is gone.
             records.find_note(process, space_id, keys.parse_note_id(item))
             raise NotFound("note", item)
-
-
-def _unknown(target: ErasureTarget) -> NotFound:
-    if target.memory_ids:
-        return NotFound("memory", next(iter(target.memory_ids)))
-    if target.turns:
-        return NotFound("turn", next(iter(target.turns)))
-    if target.agent is None:
-        return NotFound("note", next(iter(target.note_ids)))
-    error = NotFound("note of agent", target.agent)
-    error.code = "note_not_found"
-    return error
+        if not erasing.is_known(process, space_id, item):
+            raise NotFound("memory", item)
 
 
 def _earlier(process: Process, head: Head, target: ErasureTarget) -> Receipt | None:

@@ -64,26 +64,26 @@ def preview(
     target = chosen.with_merged(process, space_id)
     receipt = erasure.new_receipt(process, principal, space_id, meta.uid, target)
     work = Work(process, erasure.KIND, Stored("", receipt, ""), deadline)
-    seen, result, complete = Rewrites(), None, False
+    rewrites, result, complete = Rewrites(), None, False
     with suppress(OutOfTime):
         result = occurrences.find(work, target)
         # Notes that were captured from the turns go with them.
         noted = result.known - target.memory_ids - target.turns
         receipt = receipt.changed({"note_ids": sorted(noted)})
         receipt = receipt.changed({"sections": list(steps.sections(process, receipt))})
-        rewriting.look(work, result, steps.task_of(process, receipt, result), skip="", rewrites=seen)
+        rewriting.look(work, result, steps.task_of(process, receipt, result), skip="", rewrites=rewrites)
         complete = True
-    found = {
-        "counts": seen.counts(),
-        "files": sorted(seen.files()),
-        "quoted_in": sorted(seen.quoted_in),
+    changes = {
+        "counts": rewrites.counts(),
+        "files": sorted(rewrites.files()),
+        "quoted_in": sorted(rewrites.quoted_in),
         "not_reached": erasure.not_reached(process, principal, space_id, target),
     }
     return ErasurePreview(
-        receipt.changed(found),
+        receipt.changed(changes),
         complete,
         {item: _state(process, space_id, item, result) for item in sorted(receipt.ids | chosen.ids) if result},
-        [_place(place.backup_id, names) for place, names in seen.changes.items() if names],
+        [_place(place.backup_id, names) for place, names in rewrites.changes.items() if names],
     )
 
 

@@ -19,7 +19,7 @@ from livemem.erasure import preview as previewing
 from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
 from livemem.spaces.head import Head
-from livemem.store import cursors, keys, timing
+from livemem.store import cursors, timing
 from livemem.upkeep import garbage, job_lookup
 from livemem.upkeep.job_lookup import After, JobFilter
 from livemem_http import job_markdown, views
@@ -34,14 +34,6 @@ api = Api()
 
 ASK_AGAIN = "5"
 """Seconds after which to ask again for an archive, or for a job."""
-
-Erase = Annotated[
-    bool,
-    Query(
-        description="Must be true, as a confirmation: notes are never deleted, but they can be erased.", examples=[True]
-    ),
-]
-
 
 OfSpace = Annotated[views.SpaceId | None, Query(description="Only jobs of this space.", examples=["demo"])]
 OfKind = Annotated[str | None, Query(description="Only jobs of this kind.", examples=["backup"])]
@@ -244,77 +236,6 @@ def get_invariants(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cu
     """
     found = invariants.page(process(), space_id, limit=limit, before=cursors.decode_number(cursor))
     return InvariantPage.of(found, cursors.encode(found.before))
-
-
-@api.route(
-    "DELETE",
-    "/v1/spaces/{space_id}/notes/{note_id}",
-    needs="admin",
-    status=HTTPStatus.OK,
-    also=[HTTPStatus.ACCEPTED],
-    tag="erasure",
-    summary="Erase a note",
-)
-def erase_note(space_id: str, note_id: str, erase: Erase = False) -> Response[views.ErasureView]:
-    """Remove a note's own words for ever: from live notes, records, runs, Idempotency-Keys, backups, archives, old
-    versions of objects, and quotations in the bank. The receipt names the sections that rest on the note, for you to
-    correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
-    """
-    return _receipt(erasure.erase_note(process(), api.principal(), space_id, note_id, _soon(), erase=erase))
-
-
-@api.route(
-    "DELETE",
-    "/v1/spaces/{space_id}/notes",
-    needs="admin",
-    status=HTTPStatus.OK,
-    also=[HTTPStatus.ACCEPTED],
-    tag="erasure",
-    summary="Erase an agent's notes",
-)
-def erase_agent(
-    space_id: str,
-    agent: Annotated[views.Agent, Query(examples=["admin"])],
-    erase: Erase = False,
-) -> Response[views.ErasureView]:
-    """Erase all notes of an agent for ever, as the erasure of one note does."""
-    return _receipt(erasure.erase_agent(process(), api.principal(), space_id, agent, _soon(), erase=erase))
-
-
-@api.route(
-    "POST",
-    "/v1/spaces/{space_id}/memories/{memory_id}/erase",
-    needs="admin",
-    status=HTTPStatus.OK,
-    also=[HTTPStatus.ACCEPTED],
-    tag="erasure",
-    summary="Erase a memory",
-)
-def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
-    """Remove for ever all content that a memory ever had, even if it was deleted or has expired: from its log, backups,
-    archives, old versions of objects, and quotations. No search finds it from then on. 202: the erasure continues
-    until it is complete, see `Location`. It cannot be undone.
-    """
-    return _receipt(erasure.erase_memory(process(), api.principal(), space_id, memory_id, _soon()))
-
-
-@api.route(
-    "POST",
-    "/v1/spaces/{space_id}/conversations/{conversation_id}/turns/{turn_index}/erase",
-    needs="admin",
-    status=HTTPStatus.OK,
-    also=[HTTPStatus.ACCEPTED],
-    tag="erasure",
-    summary="Erase a turn",
-)
-def erase_turn(space_id: str, conversation_id: str, turn_index: str) -> Response[views.ErasureView]:
-    """Remove for ever the messages of a turn and the inputs and results of its tools: from the conversation, backups,
-    archives, old versions of objects, and quotations. The turn keeps its number and shows that it was erased. The
-    summaries that cover it are removed, and made again without it. A repeat of the message does not bring it back.
-    202: the erasure continues until it is complete, see `Location`. It cannot be undone.
-    """
-    index = keys.check_index(turn_index)
-    return _receipt(erasure.erase_turn(process(), api.principal(), space_id, conversation_id, index, _soon()))
 
 
 def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
