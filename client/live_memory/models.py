@@ -2718,6 +2718,8 @@ class ErasurePreviewView(Model):
 class ErasureView(Model):
     """The receipt of an erasure, or a preview of it. It holds nothing of what is erased."""
 
+    kind: Literal["erasure"] = "erasure"
+    """The kind of work."""
     erasure_id: str
     """The id of the erasure, a ULID."""
     status: Literal["preview", "running", "done"] | str
@@ -3844,7 +3846,7 @@ class JobView(Model):
     """The start time, UTC."""
     ended_at: AwareDatetime | None = None
     """The end time, UTC."""
-    result: ConsolidationResult | SummariesResult | DigestResult | QuestionResult | None = Field(
+    result: ConsolidationResult | SummariesResult | DigestResult | ErasureView | QuestionResult | None = Field(
         None, discriminator="kind"
     )
     """What came of the work so far, by its `kind`."""

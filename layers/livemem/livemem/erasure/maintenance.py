@@ -1,6 +1,7 @@
 """The part of erasures in upkeep: an unfinished one is queued. It imports none of the steps."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from livemem.erasure import receipts
 from livemem.jobs import worker
@@ -26,7 +27,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 PACKAGE = Package(
-    jobs={"erasure": Describable(receipts.described, receipts.listing)},
+    jobs={"erasure": Describable(receipts.described, receipts.listing, partial(receipts.described, listed=True))},
     maintain=maintain,
     objects={
         ERASURE: Receipt.from_bytes,

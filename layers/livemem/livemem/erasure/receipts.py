@@ -6,6 +6,7 @@ It holds no word and no tag of a note or a memory. It is there before the head n
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -21,7 +22,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Erasing
-from livemem.store import keys, timing
+from livemem.store import keys
 from livemem.store.bucket import ERASURE
 from livemem.store.stored import Stored
 
@@ -33,7 +34,6 @@ NOT_REACHED = (
     "Paraphrases by a model: the sections that rest on the note are listed, correct them.",
     "Notes and memories of others that quote it: they are listed, erase them too if necessary.",
 )
-MOST_OF_NOTE = 100
 TOOLS = "Inputs and results of tools in the turn: they were removed with it, and were not searched for elsewhere."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
@@ -73,10 +73,11 @@ def find_readable(process: Process, space_id: str, erasure_id: str) -> Stored[Re
     return jobs.find(process, ERASURE.key(space_id, erasure_id), read, space_id, erasure_id)
 
 
-def view(process: Process, space_id: str, erasure_id: str) -> Receipt:
-    """One receipt: 2 GET. Raises InvalidName, NotFound, ObjectUnreadable."""
+def view(process: Process, space_id: str, erasure_id: str, *, listed: bool = False) -> Receipt:
+    """One receipt: 2 GET, or 1 as `described`. Raises InvalidName, NotFound, ObjectUnreadable."""
     keys.check_ulid("erasure_id", erasure_id)
-    at_work = heads.load(process, space_id).meta.erasing_now()
+    head = heads.load_recent(process, space_id) if listed else heads.load(process, space_id)
+    at_work = head.meta.erasing_now()
     saved = find_readable(process, space_id, erasure_id)
     if not saved or not _began(saved.value, at_work):
         raise NotFound("erasure", erasure_id)
@@ -103,37 +104,19 @@ def page(
     return visible, shown[-1] if len(ids) > limit else None
 
 
-def of_note(process: Process, space_id: str, note_id: str) -> list[Receipt]:
-    """The receipts of erasures of the note, of the newest 100 since it was written: 1 LIST per 1,000 receipts since, 1
-    GET for each of the 100. Raises InvalidName, NotFound.
-    """
-    written = keys.parse_note_id(note_id).timestamp
-    at_work = heads.load_recent(process, space_id).meta.erasing_now()
-    prefix = ERASURE.prefix(space_id)
-    # Another machine made the id of the receipt: its clock may be behind.
-    since = keys.run_moment(max(int((written - timing.APART).timestamp() * 1_000), 0))
-    entries = process.store.scan(prefix, start_after=f"{prefix}{since}")
-    ids = [parsed for entry in entries if (parsed := ERASURE.last(entry.key))]
-    results = process.store.map(lambda item: find(process, space_id, item), ids[-MOST_OF_NOTE:])
-    return [
-        result.value
-        for result in results
-        if result and note_id in result.value.note_ids and _began(result.value, at_work)
-    ]
-
-
 def _began(receipt: Receipt, at_work: str | None) -> bool:
     """Whether it is done or will be. Where the beginning failed no caller got a receipt, and nothing was erased."""
     return receipt.status == "done" or receipt.job_id == at_work
 
 
-def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
-    """The erasure as a job, like its receipt for those alone who may `admin`: 2 GET. Raises InvalidName, NotFound,
-    ObjectUnreadable.
+def described(process: Process, caller: Principal, space_id: str, name: str, *, listed: bool = False) -> Description:
+    """The erasure as a job, with its receipt, for those alone who may `admin`: 2 GET, 1 where its list has just read
+    the head (`listed`). Raises InvalidName, NotFound, ObjectUnreadable.
     """
     if "admin" not in caller.permissions:
         raise NotFound("erasure", name)
-    return describable.of_job("erasure", view(process, space_id, name))
+    receipt = view(process, space_id, name, listed=listed)
+    return replace(describable.of_job("erasure", receipt), result=receipt)
 
 
 def listing(process: Process, caller: Principal, space_id: str, _: int | None) -> Iterable[tuple[int, str]]:

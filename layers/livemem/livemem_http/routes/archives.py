@@ -27,8 +27,8 @@ from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 from livemem_http.views.audit import InvariantPage
+from livemem_http.views.erasures import ErasurePage, ErasureView, NewErasure
 from livemem_http.views.jobs import JobPage, JobView
-from livemem_http.views.upkeep import NewErasure
 
 api = Api()
 
@@ -238,10 +238,10 @@ def get_invariants(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cu
     return InvariantPage.of(found, cursors.encode(found.before))
 
 
-def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
+def _receipt(receipt: Receipt) -> Response[ErasureView]:
     status = HTTPStatus.OK if receipt.status == "done" else HTTPStatus.ACCEPTED
     headers = {"Location": f"/v1/spaces/{receipt.space_id}/erasures/{receipt.job_id}"}
-    return api.json(status, views.ErasureView.of(receipt), headers=headers)
+    return api.json(status, ErasureView.of(receipt), headers=headers)
 
 
 @api.route(
@@ -253,7 +253,7 @@ def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
     tag="erasure",
     summary="Erase for ever",
 )
-def erase_items(space_id: str, body: NewErasure) -> Response[views.ErasureView]:
+def erase_items(space_id: str, body: NewErasure) -> Response[ErasureView]:
     """Remove the words of notes, memories and turns for ever, also of deleted and expired ones: from the space,
     backups, archives, old versions of objects, and quotations. A turn keeps its number; the summaries that cover it are
     made again without it. The receipt names the sections of the bank that rest on them, for you to correct. If an id
@@ -263,25 +263,25 @@ def erase_items(space_id: str, body: NewErasure) -> Response[views.ErasureView]:
     wanted = (process(), api.principal(), space_id, body.ids, _soon())
     if body.preview:
         found = previewing.preview(*wanted, agent=body.agent)
-        return api.json(HTTPStatus.OK, views.ErasureView.of(found.receipt, found))
+        return api.json(HTTPStatus.OK, ErasureView.of(found.receipt, found))
     return _receipt(erasure.erase(*wanted, agent=body.agent))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")
-def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ErasurePage:
+def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> ErasurePage:
     """The receipts of the erasures in the space, newest first."""
     missing: list[str] = []
     found, more = receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor), missing=missing)
-    items = [views.ErasureView.of(one) for one in found]
-    return views.ErasurePage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
+    items = [ErasureView.of(one) for one in found]
+    return ErasurePage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
 
 @api.route(
     "GET", "/v1/spaces/{space_id}/erasures/{erasure_id}", needs="admin", tag="erasure", summary="Look at an erasure"
 )
-def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
+def get_erasure(space_id: str, erasure_id: str) -> ErasureView:
     """One receipt."""
-    return views.ErasureView.of(receipts.view(process(), space_id, erasure_id))
+    return ErasureView.of(receipts.view(process(), space_id, erasure_id))
 
 
 @api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", markdown=job_markdown.job, summary="Look at a job")

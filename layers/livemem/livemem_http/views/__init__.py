@@ -50,8 +50,6 @@ if TYPE_CHECKING:
         TokenView,
     )
     from livemem_http.views.upkeep import (
-        ErasurePage,
-        ErasureView,
         GarbageReport,
         GarbageWanted,
         RetentionReport,
@@ -105,7 +103,7 @@ _MODULES = {
         "TokenShown",
         "TokenView",
     ),
-    "upkeep": ("ErasurePage", "ErasureView", "GarbageReport", "GarbageWanted", "RetentionReport", "RetentionWanted"),
+    "upkeep": ("GarbageReport", "GarbageWanted", "RetentionReport", "RetentionWanted"),
     "usage": ("UsageReport",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
@@ -121,8 +119,6 @@ __all__ = [
     "ChangeDetail",
     "ChangePage",
     "ChangeSummary",
-    "ErasurePage",
-    "ErasureView",
     "FileContent",
     "FileList",
     "FileView",

@@ -8,6 +8,7 @@ from livemem.jobs.describable import Description, KindName
 from livemem.jobs.job import Status
 from livemem.jobs.run import RunCode
 from livemem_http.views.ask import QuestionResult
+from livemem_http.views.erasures import ErasureView
 from livemem_http.views.fields import (
     Discarded,
     Gapped,
@@ -192,12 +193,13 @@ class DigestResult(View):
 
 
 JobResult = Annotated[
-    ConsolidationResult | SummariesResult | DigestResult | QuestionResult, Field(discriminator="kind")
+    ConsolidationResult | SummariesResult | DigestResult | ErasureView | QuestionResult, Field(discriminator="kind")
 ]
 _RESULTS: dict[str, Any] = {
     "consolidation": ConsolidationResult,
     "summaries": SummariesResult,
     "digest": DigestResult,
+    "erasure": ErasureView,
     "question": QuestionResult,
 }
 
