@@ -51,11 +51,6 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "2026-02-20T02-00-00",
         "schema": {"pattern": f"^{keys.BACKUP_ID.pattern}$"},
     },
-    "erasure_id": {
-        "description": "The id of the erasure, from its receipt, or from any list.",
-        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
-    },
     "conversation_id": {
         "description": "The id of the conversation, from the answer that created it, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
@@ -425,7 +420,6 @@ WHAT_CAN_BE_MISSING = (
     "backup",
     "provisioning",
     "upload",
-    "erasure",
     "conversation",
     "turn",
     "summary",

@@ -785,29 +785,6 @@ class ErasureGroup(Group):
         """
         return self._invoke("erase_items", locals())
 
-    def get(self, space_id: str, erasure_id: str) -> models.ErasureView:
-        """Look at an erasure.
-
-        One receipt.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            erasure_id: The id of the erasure, from its receipt, or from any list.
-        """
-        return self._invoke("get_erasure", locals())
-
-    def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ErasurePage:
-        """List erasures.
-
-        The receipts of the erasures in the space, newest first.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_erasures", locals())
-
 
 class JobsGroup(Group):
     """Long work of any kind in one form: its status, its progress, its usage, and its error."""

@@ -2720,8 +2720,6 @@ class ErasureView(Model):
 
     kind: Literal["erasure"] = "erasure"
     """The kind of work."""
-    erasure_id: str
-    """The id of the erasure, a ULID."""
     status: Literal["preview", "running", "done"] | str
     """`done`: everything is erased. `running`: an erasure that has started is always completed. `preview`: nothing was changed."""
     job: str | None = None
@@ -2732,10 +2730,6 @@ class ErasureView(Model):
     """The ids of the erased notes, memories and turns, also of those that go with others: memories that were merged, and notes that were captured from a turn."""
     requested_by: str
     """The name of the token that requested it."""
-    started_at: AwareDatetime
-    """The start time, UTC."""
-    finished_at: AwareDatetime | None = None
-    """The end time, UTC."""
     counts: dict[str, int]
     """Number of objects, and of former versions of objects, from which something was erased."""
     files: list[str]
@@ -3792,17 +3786,6 @@ class DigestPage(Model):
 
     items: list[DigestView]
     """The digests, the newest first."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class ErasurePage(Model):
-    """A page of receipts, newest first."""
-
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
-    items: list[ErasureView]
-    """The receipts."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 

@@ -38,7 +38,6 @@ SENT: dict[str, dict[str, Any]] = {
 REFUSED = {
     "get_digest": "there was none",
     "retry_digest": "there was none",
-    "get_erasure": "there was none",
     "get_plan": "no plan was made",
     "approve_plan": "no plan waits",
     "refuse_plan": "no plan waits",

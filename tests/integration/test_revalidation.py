@@ -63,7 +63,7 @@ POLLED = {
     "memories": [f"{SPACE}/memories/recent"],
     "rooms": [f"{SPACE}/rooms", f"{SPACE}/digests"],
     "conversations": [f"{SPACE}/conversations"],
-    "backup": [f"{SPACE}/backups", "/v1/backups", "/v1/jobs", f"{SPACE}/erasures"],
+    "backup": [f"{SPACE}/backups", "/v1/backups", "/v1/jobs"],
     "admin": ["/v1/tokens"],
 }
 """What a page that shows a space asks again and again, by the function that answers."""

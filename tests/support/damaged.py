@@ -122,7 +122,7 @@ def built() -> Whole:
         "memory_id": memory_id,
         "conversation_id": conversation_id,
         "request_id": asked.job_id,
-        "erasure_id": erased.job_id,
+        "job": f"demo.erasure.{erased.job_id}",
         "backup_id": backup.job_id,
         "slot": next(key.split("/")[2] for key in world.keys("demo/_digests/") if key.endswith("/input.json")),
     }
@@ -244,10 +244,9 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/digests/{{slot}}": "rooms",
     f"GET {SPACE}/ask": "questions",
     f"GET {SPACE}/ask/{{request_id}}": "questions",
-    f"GET {SPACE}/erasures": "archives",
-    f"GET {SPACE}/erasures/{{erasure_id}}": "archives",
     f"GET {SPACE}/backups": "archives",
     "GET /v1/jobs": "archives",
+    "GET /v1/jobs/{job}": "archives",
 }
 QUERIES = {
     "search": {"q": "harbour"},

@@ -15,7 +15,6 @@ VALUES = {
     "token_hash": "0123456789abcdef",
     "connection_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "backup_id": "2026-02-20T02-00-00",
-    "erasure_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "conversation_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "memory_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "room": "general",

@@ -98,8 +98,6 @@ ROUTES = {
         "POST /v1/spaces/import",
         "GET /v1/spaces/{space_id}/invariants",
         "POST /v1/spaces/{space_id}/erasures",
-        "GET /v1/spaces/{space_id}/erasures",
-        "GET /v1/spaces/{space_id}/erasures/{erasure_id}",
         "POST /v1/admin/gc",
         "POST /v1/admin/retention",
     },

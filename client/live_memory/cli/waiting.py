@@ -130,14 +130,3 @@ def backup(session: Session, first: Any) -> Any:
         lambda found: f"copying, {texts.count(found['objects'], 'object')}",
         first=first,
     )
-
-
-def erasure(session: Session, first: Any) -> Any:
-    """Wait for an erasure; returns its receipt."""
-    return wait(
-        session,
-        lambda: session.here("get_erasure", erasure_id=first["erasure_id"]),
-        lambda found: found["status"] == "running",
-        lambda _: "erasing",
-        first=first,
-    )

@@ -137,13 +137,13 @@ def test_a_note_that_is_erased_on_the_page_is_gone_everywhere(signed_in, service
         confirm.click()
         found.page.get_by_role("heading", name="Receipt of an erasure").wait_for()
 
-        (receipt,) = service.send("GET", f"/spaces/{space}/erasures").body["items"]
+        (job,) = service.send("GET", f"/jobs?space_id={space}&kind=erasure").body["items"]
         done = service.wait_until(
-            lambda: service.send("GET", f"/spaces/{space}/erasures/{receipt['erasure_id']}").body,
+            lambda: service.send("GET", f"/jobs/{job['job']}").body,
             lambda shown: shown["status"] == "done",
         )
-        assert done["counts"]["records"] == 1
-        assert done["counts"]["backups"] >= 1
+        assert done["result"]["counts"]["records"] == 1
+        assert done["result"]["counts"]["backups"] >= 1
         asked = WORDS.replace(" ", "+")
         for path in ("notes?status=consolidated", "consolidations/1", "summary", f"search?q={asked}&scope=archive"):
             answer = service.send("GET", f"/spaces/{space}/{path}")

@@ -23,7 +23,7 @@ BACKUP = {
     "description": "",
 }
 RECEIPT = {
-    "erasure_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+    "job": "demo.erasure.01KHXE5Q2V8R0M4T6W9YBNCD3F",
     "status": "done",
     "counts": {"live": 1},
     "sections": [{"path": "progress.md", "heading": "## Done"}],
@@ -414,7 +414,7 @@ def test_work_of_any_kind_is_waited_for_and_how_it_ended_is_the_exit_code(desk: 
 
 
 def test_an_erasure_names_what_is_to_be_corrected(desk: CliHarness):
-    desk.answers = {"erase_items": {**RECEIPT, "status": "running"}, "get_erasure": RECEIPT}
+    desk.answers = {"erase_items": {**RECEIPT, "status": "running"}, "get_job": {"status": "done", "result": RECEIPT}}
     said = desk.say("erase", "1", "--yes", "--wait")
     assert "progress.md, ## Done" in said.err
     assert desk.asked[0][1]["ids"] == ["1"]

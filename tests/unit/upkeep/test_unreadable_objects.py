@@ -48,7 +48,7 @@ NEEDED: dict[str, set[str]] = {
     "_asks": {f"GET {SPACE}/ask/{{request_id}}"},
     # The note may be in it: nobody can say that it is gone.
     "_consolidations": {f"GET {SPACE}/consolidations/{{number}}", f"GET {SPACE}/notes/{{note_id}}"},
-    "_erasures": {f"GET {SPACE}/erasures/{{erasure_id}}"},
+    "_erasures": {"GET /v1/jobs/{job}"},
     "_runs": {f"GET {SPACE}/runs/{{run_id}}"},
     "conversation.json": {ONE, *(f"{ONE}/{part}" for part in ("turns", "turns/{turn_index}", "summaries", "jobs"))},
     "v/boundaries/l1": {ONE},

@@ -32,7 +32,7 @@ def erase(
             session.confirm(f"Erase {what} in {session.space} for ever, also in its backups?", yes=yes)
         receipt = session.here("erase_items", ids=ids or None, agent=agent, preview=preview or None)
         if wait and not preview:
-            receipt = waiting.erasure(session, receipt)
+            receipt = waiting.job(session, receipt["job"])["result"]
         session.out.result(receipt, lambda: _receipt(session, receipt))
 
 
@@ -41,10 +41,9 @@ def _receipt(session: Session, receipt: dict[str, Any]) -> None:
     if receipt["status"] == "preview":
         out.table(["id", "state"], [[name, state] for name, state in receipt["preview"]["states"].items()])
     else:
-        out.text(receipt["erasure_id"])
+        out.text(receipt["job"])
     if receipt["status"] == "running":
-        space, erasure = session.space, receipt["erasure_id"]
-        out.say(f"The erasure continues: livemem api erasure get --space-id {space} --erasure-id {erasure}")
+        out.say(f"The erasure continues: livemem wait {receipt['job']}")
         return
     counted = ", ".join(f"{count} {what}" for what, count in receipt["counts"].items() if count)
     done = "Would be erased from" if receipt["status"] == "preview" else "Erased from"

@@ -25,7 +25,7 @@ export const patterns = {
   room: '/spaces/:space/rooms/:room',
   digest: '/spaces/:space/digests/:slot',
   ask: '/spaces/:space/ask',
-  erasure: '/spaces/:space/erasures/:erasure',
+  erasure: '/spaces/:space/erasures/:job',
   operate: '/operate',
   operatePart: '/operate/:part',
 };

@@ -41,6 +41,6 @@ export async function erase(space, ids) {
     typed: space,
     act: () => post(at('spaces', space, 'erasures'), { ids }),
   });
-  if (receipt) go('erasure', { space, erasure: receipt.erasure_id });
+  if (receipt) go('erasure', { space, job: receipt.job });
   return receipt;
 }

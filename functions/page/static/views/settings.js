@@ -54,9 +54,9 @@ function Form({ space, refresh }) {
 }
 
 function Receipts({ space }) {
-  const list = usePages(at('spaces', space, 'erasures'), { idOf: (one) => one.erasure_id, every: 10_000 });
-  return html`<${Panel} title=${t('erasures.title')}><${PagedList} list=${list} idOf=${(one) => one.erasure_id} empty=${html`<${Empty} title=${t('erasures.none')} />`}
-    row=${(one) => html`<div class="row"><a class="grow" href=${href('erasure', { space, erasure: one.erasure_id })}><${Time} at=${one.started_at} exact=${true} /></a><span class="quiet">${one.requested_by}</span><${Badge} tone=${one.status === 'done' ? 'good' : 'accent'}>${t(`erasure.${one.status}`)}</${Badge}></div>`} /></${Panel}>`;
+  const list = usePages('/v1/jobs', { idOf: (job) => job.job, query: { space_id: space, kind: 'erasure' }, every: 10_000 });
+  return html`<${Panel} title=${t('erasures.title')}><${PagedList} list=${list} idOf=${(job) => job.job} empty=${html`<${Empty} title=${t('erasures.none')} />`}
+    row=${(job) => html`<div class="row"><a class="grow" href=${href('erasure', { space, job: job.job })}><${Time} at=${job.started_at} exact=${true} /></a><span class="quiet">${job.result.requested_by}</span><${Badge} tone=${job.status === 'done' ? 'good' : 'accent'}>${t(`erasure.${job.status}`)}</${Badge}></div>`} /></${Panel}>`;
 }
 
 async function end(space) {
@@ -88,19 +88,19 @@ export function Settings({ params: { space } }) {
         <${Panel} title=${t('space.end')}><p class="spaced">${t('space.delete.what')}</p><button class="grave" onClick=${() => end(space)}>${t('space.delete.button')}</button></${Panel}>`}</div></div>`}</${Answer}>`;
 }
 
-export function Erasure({ params: { space, erasure } }) {
-  const live = useLive(at('spaces', space, 'erasures', erasure), { every: (receipt) => receipt?.status !== 'done' && 1500 });
+export function Erasure({ params: { space, job } }) {
+  const live = useLive(at('jobs', job), { every: (erasure) => erasure?.status !== 'done' && 1500 });
   return html`<${Heading} title=${t('erasure.title')} above=${html`<a href=${href('settings', { space })}>${space}</a>`} />
-    <${Answer} live=${live} lines=${5}>${(receipt) => html`
+    <${Answer} live=${live} lines=${5}>${({ result: receipt, started_at: started, ended_at: ended }) => html`
       <${Panel} title=${t(`erasure.what.${receipt.status}`)} side=${html`<${Badge} tone=${receipt.status === 'done' ? 'good' : 'accent'}>${t(`erasure.${receipt.status}`)}</${Badge}>`}>
         <${Facts} items=${[
           [t('fact.by'), receipt.requested_by],
-          [t('erasure.started'), html`<${Time} at=${receipt.started_at} exact=${true} />`],
-          [t('fact.ended'), receipt.finished_at && html`<${Time} at=${receipt.finished_at} exact=${true} />`],
+          [t('erasure.started'), html`<${Time} at=${started} exact=${true} />`],
+          [t('fact.ended'), ended && html`<${Time} at=${ended} exact=${true} />`],
           [t('filter.agent'), receipt.agent],
           [t('erasure.ids'), receipt.ids.map((id) => html`<div key=${id}><code>${id}</code></div>`)],
           [t('erasure.versions'), receipt.versions && (has(`versions.${receipt.versions}`) ? t(`versions.${receipt.versions}`) : receipt.versions)],
-          [t('erasure.receipt'), html`<${Copy} text=${receipt.erasure_id} />`],
+          [t('erasure.receipt'), html`<${Copy} text=${job} />`],
         ]} /></${Panel}>
       <${Panel} title=${t('erasure.removed')}><table class="data"><tbody>${Object.entries(receipt.counts).map(([name, count]) => html`<tr key=${name}><td>${placeName(name)}</td><td class="right">${number(count)}</td></tr>`)}</tbody></table></${Panel}>
       ${receipt.sections.length > 0 && html`<${Panel} title=${t('erasure.sections', { n: receipt.sections.length })}><p class="spaced">${t('erasure.sections.what')}</p>

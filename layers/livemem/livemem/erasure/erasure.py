@@ -359,7 +359,7 @@ class _Erasures(Kind[Receipt]):
         assert work.hold
         head = direct.settled(process, receipt.space_id, work.hold.lease.abandoned)
         if not _is_due(head, work):
-            raise NotFound("erasure", receipt.job_id)
+            raise NotFound("job", receipt.job_id)
         _fence(process, head)
         return _erase(work)
 

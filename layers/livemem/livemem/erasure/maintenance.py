@@ -27,7 +27,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 PACKAGE = Package(
-    jobs={"erasure": Describable(receipts.described, receipts.listing, partial(receipts.described, listed=True))},
+    jobs={"erasure": Describable(receipts.described, receipts.listing, partial(receipts.described, recent=True))},
     maintain=maintain,
     objects={
         ERASURE: Receipt.from_bytes,

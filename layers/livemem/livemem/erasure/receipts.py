@@ -73,14 +73,14 @@ def find_readable(process: Process, space_id: str, erasure_id: str) -> Stored[Re
     return jobs.find(process, ERASURE.key(space_id, erasure_id), read, space_id, erasure_id)
 
 
-def view(process: Process, space_id: str, erasure_id: str, *, listed: bool = False) -> Receipt:
+def view(process: Process, space_id: str, erasure_id: str, *, recent: bool = False) -> Receipt:
     """One receipt: 2 GET, or 1 as `described`. Raises InvalidName, NotFound, ObjectUnreadable."""
     keys.check_ulid("erasure_id", erasure_id)
-    head = heads.load_recent(process, space_id) if listed else heads.load(process, space_id)
+    head = heads.load_recent(process, space_id) if recent else heads.load(process, space_id)
     at_work = head.meta.erasing_now()
     saved = find_readable(process, space_id, erasure_id)
     if not saved or not _began(saved.value, at_work):
-        raise NotFound("erasure", erasure_id)
+        raise NotFound("job", erasure_id)
     return saved.value
 
 
@@ -109,13 +109,13 @@ def _began(receipt: Receipt, at_work: str | None) -> bool:
     return receipt.status == "done" or receipt.job_id == at_work
 
 
-def described(process: Process, caller: Principal, space_id: str, name: str, *, listed: bool = False) -> Description:
+def described(process: Process, caller: Principal, space_id: str, name: str, *, recent: bool = False) -> Description:
     """The erasure as a job, with its receipt, for those alone who may `admin`: 2 GET, 1 where its list has just read
-    the head (`listed`). Raises InvalidName, NotFound, ObjectUnreadable.
+    the head (`recent`). Raises InvalidName, NotFound, ObjectUnreadable.
     """
     if "admin" not in caller.permissions:
-        raise NotFound("erasure", name)
-    receipt = view(process, space_id, name, listed=listed)
+        raise NotFound("job", name)
+    receipt = view(process, space_id, name, recent=recent)
     return replace(describable.of_job("erasure", receipt), result=receipt)
 
 

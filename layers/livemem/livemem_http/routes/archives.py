@@ -14,7 +14,7 @@ from livemem.audit import invariants
 from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, retention, taking
 from livemem.copies.export import Archive, Working
 from livemem.copies.provisioning_job import ProvisioningJob
-from livemem.erasure import erasure, receipts
+from livemem.erasure import erasure
 from livemem.erasure import preview as previewing
 from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
@@ -27,7 +27,7 @@ from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 from livemem_http.views.audit import InvariantPage
-from livemem_http.views.erasures import ErasurePage, ErasureView, NewErasure
+from livemem_http.views.erasures import ErasureView, NewErasure
 from livemem_http.views.jobs import JobPage, JobView
 
 api = Api()
@@ -239,9 +239,9 @@ def get_invariants(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cu
 
 
 def _receipt(receipt: Receipt) -> Response[ErasureView]:
-    status = HTTPStatus.OK if receipt.status == "done" else HTTPStatus.ACCEPTED
-    headers = {"Location": f"/v1/spaces/{receipt.space_id}/erasures/{receipt.job_id}"}
-    return api.json(status, ErasureView.of(receipt), headers=headers)
+    done, answer = receipt.status == "done", ErasureView.of(receipt)
+    headers = {"Location": f"/v1/jobs/{answer.job}"}
+    return api.json(HTTPStatus.OK if done else HTTPStatus.ACCEPTED, answer, headers=headers)
 
 
 @api.route(
@@ -265,23 +265,6 @@ def erase_items(space_id: str, body: NewErasure) -> Response[ErasureView]:
         found = previewing.preview(*wanted, agent=body.agent)
         return api.json(HTTPStatus.OK, ErasureView.of(found.receipt, found))
     return _receipt(erasure.erase(*wanted, agent=body.agent))
-
-
-@api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")
-def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> ErasurePage:
-    """The receipts of the erasures in the space, newest first."""
-    missing: list[str] = []
-    found, more = receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor), missing=missing)
-    items = [ErasureView.of(one) for one in found]
-    return ErasurePage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
-
-
-@api.route(
-    "GET", "/v1/spaces/{space_id}/erasures/{erasure_id}", needs="admin", tag="erasure", summary="Look at an erasure"
-)
-def get_erasure(space_id: str, erasure_id: str) -> ErasureView:
-    """One receipt."""
-    return ErasureView.of(receipts.view(process(), space_id, erasure_id))
 
 
 @api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", markdown=job_markdown.job, summary="Look at a job")

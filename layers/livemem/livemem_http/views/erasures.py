@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from livemem import limits
 from livemem.jobs.describable import job_id
 from livemem.jobs.receipt import Receipt
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, View, described, job_described
+from livemem_http.views.fields import Agent, Body, View, described, job_described
 
 if TYPE_CHECKING:
     from livemem.erasure.preview import ErasurePreview
-
-ErasureId = Annotated[str, described("The id of the erasure, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class SectionToCorrect(View):
@@ -52,7 +50,6 @@ class ErasureView(View):
     """The receipt of an erasure, or a preview of it. It holds nothing of what is erased."""
 
     kind: Annotated[Literal["erasure"], described("The kind of work.", "erasure")] = "erasure"
-    erasure_id: ErasureId
     status: Annotated[
         Literal["preview", "running", "done"],
         described(
@@ -72,8 +69,6 @@ class ErasureView(View):
         ),
     ]
     requested_by: Annotated[str, described("The name of the token that requested it.", "admin")]
-    started_at: Annotated[Moment, described("The start time, UTC.", "2026-02-20T14:00:00Z")]
-    finished_at: Annotated[Moment | None, described("The end time, UTC.", "2026-02-20T14:00:03Z")] = None
     counts: Annotated[
         dict[str, int],
         described(
@@ -104,9 +99,7 @@ class ErasureView(View):
     @classmethod
     def of(cls, receipt: Receipt, preview: "ErasurePreview | None" = None) -> "ErasureView":
         told: dict[str, Any] = {
-            "erasure_id": receipt.job_id,
             "ids": [*receipt.note_ids, *receipt.memory_ids, *receipt.turns],
-            "finished_at": receipt.ended_at,
         }
         if preview:
             told |= {
@@ -132,10 +125,3 @@ class NewErasure(Body):
     ] = []
     agent: Annotated[Agent | None, described("All notes of this agent, in the place of `ids`.", "cline-dev")] = None
     preview: Annotated[bool, described("True: only shows what would be erased, and where.", False)] = False
-
-
-class ErasurePage(Gapped):
-    """A page of receipts, newest first."""
-
-    items: Annotated[list[ErasureView], described("The receipts.")]
-    next_cursor: NextCursor = None

@@ -28,7 +28,7 @@ function linkOf(job) {
   const id = job.job.split('.').slice(2).join('.');
   if (job.kind === 'consolidation') return href('run', { space: job.space_id, run: id });
   if (job.kind === 'digest') return href('digest', { space: job.space_id, slot: job.subject ?? id });
-  if (job.kind === 'erasure') return href('erasure', { space: job.space_id, erasure: id });
+  if (job.kind === 'erasure') return href('erasure', { space: job.space_id, job: job.job });
   if (job.kind === 'backup') return href('operatePart', { part: 'backups' }, { space: job.space_id });
   if (job.kind === 'summaries' && job.subject) return href('conversation', { space: job.space_id, conversation: job.subject });
   return undefined;
