@@ -2167,19 +2167,24 @@ class UpkeepGroup(Group):
         max_age_days: int | None = None,
         dry_run: bool | None = None,
         delete_only: bool | None = None,
+        keep_last: int | None = None,
+        backup_days: int | None = None,
         space_ids: Sequence[str] | None = None,
         after: str | None = None,
     ) -> models.GarbageReport:
         """Collect garbage.
 
-        Start a consolidation of old live notes, or move them to a record. Remove old documents of runs, orphans of
-        interrupted work, and expired archives. By default it is a dry run.
+        Start a consolidation of old live notes, or move them to a record. Remove old backups, also of deleted spaces,
+        as the nightly retention does: never the only complete one of a space. Remove old documents of runs, orphans
+        of interrupted work, expired archives, and tokens that have ended. By default it is a dry run.
 
         Args:
             max_age_days: The age in days from which a live note is old.
             dry_run: True: only reports what would be done.
             delete_only: Old notes are moved to a record of the history instead of being consolidated. An undo makes
                 them live again.
+            keep_last: Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST.
+            backup_days: Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS.
             space_ids: Only these spaces. Empty: all that the token may see.
             after: Continue after this space: `after` of the last answer.
         """

@@ -461,6 +461,10 @@ class GarbageWanted(Model):
     """True: only reports what would be done."""
     delete_only: bool | None = False
     """Old notes are moved to a record of the history instead of being consolidated. An undo makes them live again."""
+    keep_last: int | None = None
+    """Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST."""
+    backup_days: int | None = None
+    """Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS."""
     space_ids: list[str] | None = []
     """Only these spaces. Empty: all that the token may see."""
     after: str | None = None
@@ -1727,8 +1731,10 @@ class SpaceGarbage(Model):
     """Number of removed documents of runs, older than RUN_RETENTION_DAYS."""
     orphans: int
     """Number of orphans: objects that interrupted work left."""
-    backups_removed: int | None = 0
-    """Number of incomplete backups that were removed."""
+    backups: list[RemovedBackup] | None = Field([], validate_default=True)
+    """The backups that are removed, newest first."""
+    unreadable: list[str] | None = []
+    """The ids of backups whose manifest can't be read. They are left for you to decide."""
     unfinished: bool
     """True if there was not enough time for the whole space."""
 
@@ -2825,7 +2831,7 @@ class GarbageReport(Model):
     orphans: int
     """Number of orphans: objects that interrupted work left."""
     backups_removed: int | None = 0
-    """Number of incomplete backups that were removed."""
+    """Number of old and incomplete backups that were removed."""
     exports_removed: int | None = 0
     """Number of removed archives and uploads older than a day."""
     tokens_removed: list[str]

@@ -2,12 +2,13 @@
 orphans of runs, backups and exports. Without an order the sweep does most of it. This reports at once what it found.
 """
 
+import heapq
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from livemem import clock as clocks
@@ -16,7 +17,7 @@ from livemem.access import decision, management
 from livemem.access.principal import Principal
 from livemem.changes import archive_notes
 from livemem.changes import maintenance as changes
-from livemem.copies import archive_expiry, catalog, incomplete_backups
+from livemem.copies import archive_expiry, catalog, retention
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import counter, run_retention
 from livemem.jobs.package import Space, look_at_space
@@ -67,7 +68,6 @@ def clear_up(job: GarbageCall, garbage: GarbageOfSpace) -> None:
             return
     _clear_notes(job, space, garbage)
     _clear_runs(job, space, garbage)
-    _clear_backups(job, garbage)
 
 
 def _clear_notes(job: GarbageCall, space: Space, garbage: GarbageOfSpace) -> None:
@@ -137,21 +137,25 @@ def _clear_runs(job: GarbageCall, space: Space, garbage: GarbageOfSpace) -> None
 
 
 def _clear_backups(job: GarbageCall, garbage: GarbageOfSpace) -> None:
-    """Remove backups that nobody finished: 1 LIST, and 1 GET for each backup."""
-    process, space_id = job.process, garbage.space_id
-    ids = catalog.ids(process, space_id)
-    for backup_id, look in zip(ids, catalog.looks(process, space_id, ids), strict=True):
-        rest = incomplete_backups.find(process, space_id, backup_id, look)
-        if not rest:
-            continue
-        cleared = job.wanted.dry_run or incomplete_backups.clear(process, space_id, backup_id, look)
-        # The tombstone of one that was removed has its time to stay.
-        garbage.backups_removed += cleared and rest != "removed"
+    """Remove the backups that retention does not keep, and those that nobody finished: the requests of
+    retention.apply. A deleted space may have some too.
+    """
+    outcome = retention.apply(
+        job.process,
+        garbage.space_id,
+        dry_run=job.wanted.dry_run,
+        keep_last=job.wanted.keep_last,
+        days=job.wanted.backup_days,
+        deadline=job.deadline,
+    )
+    garbage.backups, garbage.unreadable = outcome.removed, outcome.unreadable
+    garbage.unfinished = garbage.unfinished or outcome.more
 
 
 logger = logging.getLogger(__name__)
 
 AGE_MOST = 3_650
+UNKNOWN = "The garbage of the space can't be collected. The log of the service names the error."
 SPACES_AT_ONCE = 16
 MOVING_AT_ONCE = 4
 """Spaces whose notes are moved at the same time. Each move that was begun must end within the margin."""
@@ -167,6 +171,7 @@ def collect(process: Process, principal: Principal, request: GarbageRequest, dea
     named) before anything is done.
     """
     age = _check_age(request.max_age_days)
+    retention.Rule.of(process.settings, request.keep_last, request.backup_days)
     candidates = _candidates(process, principal, request)
     if not request.dry_run:
         require_conditional_writes(process.store)
@@ -215,11 +220,16 @@ def _check_age(days: int) -> timedelta:
 
 
 def _candidates(process: Process, principal: Principal, request: GarbageRequest) -> Iterator[str]:
-    """The ids of the spaces to look at, in order: 1 GET for each that is named, else 1 LIST per 1,000."""
+    """The ids of the spaces to look at, in order, also of deleted ones that have backups: 1 GET for each that is
+    named, else 1 LIST per 1,000 and 1 per 1,000 that have backups.
+    """
     if request.after is not None:
         keys.check_space_id(request.after)
     if not request.space_ids and not principal.space_ids:
-        return directory.ids(process, start_after=request.after or "")
+        after = request.after or ""
+        living, saved = (spaces(process, start_after=after) for spaces in (directory.ids, catalog.spaces))
+        # Both are in the order of the store, in which `a-b/` comes before `a/`.
+        return (space_id for space_id, _ in groupby(heapq.merge(living, saved, key=lambda name: f"{name}/")))
     named = sorted(set(request.space_ids or principal.space_ids))
     if request.space_ids:
         _check_named(process, principal, named)
@@ -251,26 +261,24 @@ class _Look:
     """What came of one space."""
 
     found: GarbageOfSpace
-    failure: GarbageFailure | None = None
+    failures: list[GarbageFailure] = field(default_factory=list)
 
 
 def _look_after(job: GarbageCall, space_id: str) -> _Look:
     look = _Look(GarbageOfSpace(space_id))
-    try:
-        clear_up(job, look.found)
-    except NotFound:
-        # Deleted meanwhile.
-        return look
-    except LiveMemoryError as error:
-        look.failure = GarbageFailure(space_id, error.code, error.detail)
-    except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
-        # Not with its text, which may hold data.
-        logger.error("garbage of a space", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
-        look.failure = GarbageFailure(
-            space_id,
-            "internal_error",
-            "The garbage of the space can't be collected. The log of the service names the error.",
-        )
+    for step in (clear_up, _clear_backups):
+        try:
+            step(job, look.found)
+        except NotFound:
+            # Deleted meanwhile.
+            continue
+        except LiveMemoryError as error:
+            look.failures.append(GarbageFailure(space_id, error.code, error.detail))
+        except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
+            # Not with its text, which may hold data.
+            kind = type(error).__name__
+            logger.error("garbage of a space", extra={"space_id": space_id, "error": kind})  # noqa: TRY400
+            look.failures.append(GarbageFailure(space_id, "internal_error", UNKNOWN))
     return look
 
 
@@ -296,7 +304,7 @@ def _report(
         dry_run=request.dry_run,
         looked_at=len(looks),
         spaces=[look.found for look in looks if not look.found.is_empty()],
-        failed=[*failed, *(look.failure for look in looks if look.failure)],
+        failed=[*failed, *(failure for look in looks for failure in look.failures)],
         more=more,
         after=done if more else None,
     )

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from livemem.copies.retention import Removal
+
 AGE_DEFAULT = 30
 
 Action = Literal["none", "consolidate", "move", "busy", "oversized_notes"]
@@ -11,12 +13,15 @@ Action = Literal["none", "consolidate", "move", "busy", "oversized_notes"]
 @dataclass(frozen=True)
 class GarbageRequest:
     """The operator's request. A note is old from `max_age_days` on. `delete_only`: old notes are moved to a record and
-    not folded. `space_ids` empty: all spaces that the caller may see. Continues behind the space `after`.
+    not folded. `keep_last` and `backup_days` are the rule of retention, by default the settings'. `space_ids` empty:
+    all spaces that the caller may see. Continues behind the space `after`.
     """
 
     max_age_days: int = AGE_DEFAULT
     dry_run: bool = True
     delete_only: bool = False
+    keep_last: int | None = None
+    backup_days: int | None = None
     space_ids: tuple[str, ...] = ()
     after: str | None = None
 
@@ -40,8 +45,10 @@ class GarbageOfSpace:
     """Numbers of the changes that the notes were moved to."""
     runs_removed: int = 0
     orphans: int = 0
-    backups_removed: int = 0
-    """Unfinished backups that were removed, or would be."""
+    backups: list[Removal] = field(default_factory=list)
+    """Old and unfinished backups that were removed, or would be."""
+    unreadable: list[str] = field(default_factory=list)
+    """Backups whose manifest cannot be read: they are left to the operator."""
     unfinished: bool = False
     """Whether there was too little time for all of it."""
 
@@ -98,8 +105,8 @@ class CollectedGarbage:
 
     @property
     def backups_removed(self) -> int:
-        """Unfinished backups that were removed, or would be."""
-        return sum(space.backups_removed for space in self.spaces)
+        """Old and unfinished backups that were removed, or would be."""
+        return sum(len(space.backups) for space in self.spaces)
 
     @property
     def orphans(self) -> int:

@@ -333,8 +333,9 @@ def apply_retention(body: views.RetentionWanted | None = None) -> views.Retentio
     summary="Collect garbage",
 )
 def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageReport:
-    """Start a consolidation of old live notes, or move them to a record. Remove old documents of runs, orphans of
-    interrupted work, and expired archives. By default it is a dry run.
+    """Start a consolidation of old live notes, or move them to a record. Remove old backups, also of deleted spaces, as
+    the nightly retention does: never the only complete one of a space. Remove old documents of runs, orphans of
+    interrupted work, expired archives, and tokens that have ended. By default it is a dry run.
     """
     wanted = (body or views.GarbageWanted()).wanted()
     return views.GarbageReport.of(garbage.collect(process(), api.principal(), wanted, _soon()))

@@ -81,6 +81,13 @@ class GarbageWanted(Body):
             False,
         ),
     ] = False
+    keep_last: Annotated[
+        int | None, described("Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST.")
+    ] = None
+    backup_days: Annotated[
+        int | None,
+        described("Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS."),
+    ] = None
     space_ids: Annotated[
         list[SpaceId], described("Only these spaces. Empty: all that the token may see.", ["demo"])
     ] = []
@@ -89,7 +96,13 @@ class GarbageWanted(Body):
     def wanted(self) -> garbage_report.GarbageRequest:
         """The request for the domain."""
         return garbage_report.GarbageRequest(
-            self.max_age_days, self.dry_run, self.delete_only, tuple(self.space_ids), self.after
+            self.max_age_days,
+            self.dry_run,
+            self.delete_only,
+            self.keep_last,
+            self.backup_days,
+            tuple(self.space_ids),
+            self.after,
         )
 
 
@@ -114,7 +127,10 @@ class SpaceGarbage(View):
     records: Annotated[list[int], described("The numbers of these changes in the history.", [])]
     runs_removed: Annotated[int, described("Number of removed documents of runs, older than RUN_RETENTION_DAYS.", 0)]
     orphans: Annotated[int, described("Number of orphans: objects that interrupted work left.", 0)]
-    backups_removed: Annotated[int, described("Number of incomplete backups that were removed.", 0)] = 0
+    backups: Annotated[list[RemovedBackup], described("The backups that are removed, newest first.")] = []
+    unreadable: Annotated[
+        list[str], described("The ids of backups whose manifest can't be read. They are left for you to decide.", [])
+    ] = []
     unfinished: Annotated[bool, described("True if there was not enough time for the whole space.", False)]
 
 
@@ -128,7 +144,7 @@ class GarbageReport(View):
     moved: Annotated[int, described("Number of notes that were moved to records.", 0)]
     runs_removed: Annotated[int, described("Number of removed documents of runs.", 0)]
     orphans: Annotated[int, described("Number of orphans: objects that interrupted work left.", 0)]
-    backups_removed: Annotated[int, described("Number of incomplete backups that were removed.", 0)] = 0
+    backups_removed: Annotated[int, described("Number of old and incomplete backups that were removed.", 0)] = 0
     exports_removed: Annotated[int, described("Number of removed archives and uploads older than a day.", 0)] = 0
     tokens_removed: Annotated[list[str], described("The hashes of removed tokens, which were revoked or expired.", [])]
     spaces: Annotated[list[SpaceGarbage], described("The spaces with results to report.")]
