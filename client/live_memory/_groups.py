@@ -2139,28 +2139,6 @@ class TokensGroup(Group):
 class UpkeepGroup(Group):
     """Work of an operator: retention and garbage collection."""
 
-    def apply_retention(
-        self,
-        *,
-        dry_run: bool | None = None,
-        keep_last: int | None = None,
-        days: int | None = None,
-        after: str | None = None,
-    ) -> models.RetentionReport:
-        """Apply retention.
-
-        Remove old backups of all spaces that the token may see, including deleted ones, as the nightly retention
-        does. It keeps the newest and the young backups, and never removes the only complete backup of a space. By
-        default it is a dry run.
-
-        Args:
-            dry_run: True: only reports what would be removed.
-            keep_last: Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST.
-            days: Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS.
-            after: Continue after this space: `next_after` of the last answer.
-        """
-        return self._invoke("apply_retention", locals())
-
     def collect_garbage(
         self,
         *,

@@ -1314,7 +1314,7 @@ class Refusal(Model):
 
 
 class RemovedBackup(Model):
-    """A backup that retention removes."""
+    """A backup that is removed."""
 
     backup_id: str
     """The id of the backup."""
@@ -1341,22 +1341,6 @@ class Restoration(Model):
     )
     target_space_id: str | None = None
     """The id of the restored space. No space may have this id."""
-
-
-class RetentionWanted(Model):
-    """The backups to keep. Without a body, the settings apply and nothing is removed."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    dry_run: bool | None = True
-    """True: only reports what would be removed."""
-    keep_last: int | None = None
-    """Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST."""
-    days: int | None = None
-    """Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS."""
-    after: str | None = None
-    """Continue after this space: `next_after` of the last answer."""
 
 
 class RoomHitView(Model):
@@ -1748,21 +1732,6 @@ class SpaceProblem(Model):
     """A stable code of the problem."""
     detail: str
     """The meaning of the problem, and what to do about it."""
-
-
-class SpaceRetention(Model):
-    """The backups of one space that retention removes."""
-
-    space_id: str
-    """The id of the space."""
-    removed: list[RemovedBackup]
-    """The backups that are removed, newest first."""
-    kept: list[str]
-    """The ids of the backups that are kept, newest first."""
-    unreadable: list[str]
-    """The ids of backups whose manifest can't be read. They are left for you to decide."""
-    more: bool
-    """True if there was not enough time for this space. Send the request again."""
 
 
 class StaleItemView(Model):
@@ -3189,21 +3158,6 @@ class QuestionResult(Model):
     """The conversation that the question is part of."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
-
-
-class RetentionReport(Model):
-    """The backups that retention removed, or would remove."""
-
-    dry_run: bool
-    """True if nothing was removed."""
-    spaces: int
-    """Number of spaces that were checked."""
-    reports: list[SpaceRetention]
-    """The spaces in which backups are removed."""
-    failed: list[str]
-    """The spaces in which retention failed."""
-    next_after: str | None = None
-    """Send this value as `after` to continue. Left out: no spaces are left."""
 
 
 class RoomAnswer(Model):

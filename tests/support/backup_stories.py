@@ -46,9 +46,9 @@ def a_backup_from_its_making_to_its_end(account: Account) -> None:
     account.clock.move(60 * DAY)
     account.put("demo/photo.png", "y")
     back_up(account)
-    wanted = {"dry_run": False, "keep_last": 1, "days": 1}
-    (report,) = call(account, "POST", "/v1/admin/retention", 200, body=wanted)["reports"]
-    assert [gone["backup_id"] for gone in report["removed"]] == [two]
+    wanted = {"dry_run": False, "keep_last": 1, "backup_days": 1, "max_age_days": 90}
+    (report,) = call(account, "POST", "/v1/admin/gc", 200, body=wanted)["spaces"]
+    assert [gone["backup_id"] for gone in report["backups"]] == [two]
 
 
 def a_night(account: Account) -> None:

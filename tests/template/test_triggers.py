@@ -99,7 +99,6 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/invariants",
         "POST /v1/spaces/{space_id}/erasures",
         "POST /v1/admin/gc",
-        "POST /v1/admin/retention",
     },
     "StartFunction": {
         "POST /v1/spaces/{space_id}/consolidations",

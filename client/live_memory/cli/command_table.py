@@ -63,7 +63,7 @@ COMMANDS = {
         "commands.upkeep:erase",
         "Erase the words of notes, memories and turns everywhere, also in backups.",
     ),
-    "gc": Row(OPERATE, "commands.upkeep:gc", "Show work that waits for too long, and orphans."),
+    "gc": Row(OPERATE, "commands.upkeep:gc", "Show work that waits for too long, old backups, and orphans."),
     "usage": Row(OPERATE, "commands.upkeep:usage", "Show the usage of the LLM, by day."),
     "health": Row(OPERATE, "commands.upkeep:health", "Show the health of the service."),
     "serve": Row(

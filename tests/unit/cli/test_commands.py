@@ -62,7 +62,15 @@ USAGE = {
     "spaces": [],
 }
 HEALTH = {"status": "ok", "version": "1", "checks": {"store": "ok"}, "spaces": []}
-GARBAGE = {"space_id": "demo", "old_notes": 7, "oldest": None, "action": "consolidate", "moved": 0, "orphans": 0}
+GARBAGE = {
+    "space_id": "demo",
+    "old_notes": 7,
+    "oldest": None,
+    "action": "consolidate",
+    "moved": 0,
+    "orphans": 0,
+    "backups": [],
+}
 
 FILE = {"path": "a.md", "size": 1, "last_modified": "2026-02-20T14:05:00Z"}
 

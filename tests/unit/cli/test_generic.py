@@ -141,7 +141,7 @@ def test_lines_come_from_a_file_or_stdin(desk: CliHarness):
 
 
 def test_a_dry_run_of_the_upkeep_is_not_asked_about_and_the_real_one_is(desk: CliHarness):
-    desk.answers = {"collect_garbage": {}, "apply_retention": {}}
+    desk.answers = {"collect_garbage": {}}
     for name in desk.answers:
         assert desk.say(*command(name)).code == 0
         assert desk.say(*command(name), "--no-dry-run").code == 2

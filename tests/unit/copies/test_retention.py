@@ -10,20 +10,18 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from livemem import clock
-from livemem.access.principal import Principal
 from livemem.copies import catalog, incomplete_backups, retention
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import Manifest
 from livemem.copies.retention import Rule
 from livemem.errors import InvalidName, InvalidRequest
 from livemem.jobs import job as jobs
-from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 from tests.support import backups
 from tests.support.cases import each
 from tests.support.counting import Killed
-from tests.support.world import EVERYONE, INVOCATION, World
+from tests.support.world import World
 
 NOW = datetime(2026, 2, 20, 14, tzinfo=UTC)
 SPACE = "demo"
@@ -162,8 +160,6 @@ def test_a_rule_that_would_keep_nothing_is_refused(wrong: dict[str, Any]):
     world = nights(1)
     with pytest.raises(InvalidRequest):
         retain(world, **wrong)
-    with pytest.raises(InvalidRequest):
-        retention.apply_all(world.process, EVERYONE, dry_run=True, deadline=world.clock() + INVOCATION, **wrong)
     with pytest.raises(InvalidName):
         retention.apply(world.process, "..", dry_run=False)
 
@@ -274,55 +270,3 @@ def test_when_time_is_up_the_rest_is_left_to_the_next():
 
     assert (len(first.removed), first.more, len(first.kept)) == (2, True, 1)
     assert (len(second.removed), second.more, second.kept) == (2, False, first.kept)
-
-
-def test_retention_of_all_spaces_is_of_those_that_the_caller_may_see_and_of_deleted_ones_too():
-    world = World()
-    for space_id in ("a", "b", "gone", "hidden"):
-        world.create_space(space_id)
-        for _ in range(3):
-            world.note("x", space_id=space_id)
-            world.back_up(space_id)
-            world.clock.move(40 * DAY)
-    lifecycle.delete(world.process, "gone", "gone")
-    world.inner.put_object(Bucket="b", Key="_backups/a/2020-01-01T00-00-00/_manifest.json", Body=b"{")
-    caller = Principal("ops", frozenset(("admin",)), frozenset(("a", "b", "gone")))
-    before = dict(world.inner.objects)
-
-    told = retention.apply_all(
-        world.process, caller, dry_run=True, keep_last=1, days=1, deadline=world.clock() + INVOCATION
-    )
-    assert world.inner.objects == before
-    done = retention.apply_all(
-        world.process, caller, dry_run=False, keep_last=1, days=1, deadline=world.clock() + INVOCATION
-    )
-
-    assert done == told
-    assert {report.space_id: len(report.removed) for report in done.reports} == {"a": 2, "b": 2, "gone": 2}
-    assert (done.spaces, done.failed, done.next_after) == (3, [], None)
-    assert done.reports[0].unreadable == ["2020-01-01T00-00-00"]
-    assert len(catalog.page(world.process, "hidden", limit=9)[0]) == 3
-
-
-def test_retention_of_many_spaces_goes_on_where_it_ran_out_of_time_and_one_that_fails_stops_no_other():
-    world = nights(1)
-    stored = {key.removeprefix("_backups/demo/"): world.inner.objects[key] for key in world.keys("_backups/demo/")}
-    for number in range(40):
-        for name, body in stored.items():
-            text = body.body.replace(b'"space_id": "demo"', b'"space_id": "s%03d"' % number)
-            world.inner.put_object(Bucket="b", Key=f"_backups/s{number:03d}/{name}", Body=text)
-    world.client.before = lambda index, verb: (
-        world.client.break_at(index, "SlowDown", 503, done=False) or world.client.before(index, verb)
-        if world.client.requests[index] == ("LIST", "_backups/s007/")
-        else None
-    )
-    world.client.after = lambda index, verb: world.clock.move(1)
-    seen, after, rounds = 0, None, 0
-    failed = []
-    while rounds == 0 or after:
-        found = retention.apply_all(
-            world.process, EVERYONE, dry_run=True, deadline=world.clock() + timedelta(seconds=20), after=after
-        )
-        seen, after, rounds, failed = seen + found.spaces, found.next_after, rounds + 1, [*failed, *found.failed]
-
-    assert (seen, rounds > 1, failed) == (41, True, ["s007"])

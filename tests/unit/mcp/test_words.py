@@ -69,7 +69,7 @@ def test_only_what_writes_is_judged(name: str):
 
 
 def test_what_takes_something_away_is_known_to_destroy():
-    taking = re.compile(r"^(delete|erase|purge|revoke|undo)_|^(collect_garbage|apply_retention)$")
+    taking = re.compile(r"^(delete|erase|purge|revoke|undo)_|^collect_garbage$")
 
     found = {name: tool.destroys for name, tool in ROUTES.items() if taking.match(name)}
 

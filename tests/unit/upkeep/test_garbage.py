@@ -632,3 +632,67 @@ def test_a_registry_that_cannot_be_changed_does_not_stop_the_rest(monkeypatch: p
 
     assert [(failure.space_id, failure.code) for failure in report.failed] == [("_system/tokens.json", "forbidden")]
     assert report.runs_started == len(ALIKE)
+
+
+def test_old_backups_go_in_spaces_that_the_caller_may_see_and_in_deleted_ones_too():
+    world = World()
+    for space_id in ("a", "a-b", "gone", "hidden"):
+        world.create_space(space_id)
+        for _ in range(3):
+            world.note("x", space_id=space_id)
+            world.back_up(space_id)
+            world.clock.move(40 * DAY)
+    lifecycle.delete(world.process, "gone", "gone")
+    world.inner.put_object(Bucket="b", Key="_backups/a/2020-01-01T00-00-00/_manifest.json", Body=b"{")
+    before = dict(world.inner.objects)
+    rule: dict[str, Any] = {
+        "keep_last": 1,
+        "backup_days": 1,
+        "max_age_days": 3_650,
+        "who": admin_of("a", "a-b", "gone"),
+    }
+
+    told = collect(world, dry_run=True, **rule)
+    assert world.inner.objects == before
+    done = collect(world, **rule)
+
+    assert [found.backups for found in done.spaces] == [found.backups for found in told.spaces]
+    assert {found.space_id: len(found.backups) for found in done.spaces} == {"a": 2, "a-b": 2, "gone": 2}
+    assert (done.looked_at, done.backups_removed, done.failed, done.more) == (3, 6, [], False)
+    assert done.spaces[0].unreadable == ["2020-01-01T00-00-00"]
+    assert len(catalog.page(world.process, "hidden", limit=9)[0]) == 3
+    everywhere = collect(world, **{**rule, "who": EVERYONE})
+    assert (everywhere.looked_at, {found.space_id for found in everywhere.spaces}) == (4, {"a", "hidden"})
+
+
+def test_backups_of_many_spaces_go_where_it_ran_out_of_time_and_one_that_fails_stops_no_other():
+    world = World()
+    world.create_space()
+    world.back_up()
+    objects = {key.removeprefix("_backups/demo/"): world.inner.objects[key] for key in world.keys("_backups/demo/")}
+    for number in range(40):
+        for name, item in objects.items():
+            text = item.body.replace(b'"space_id": "demo"', b'"space_id": "s%03d"' % number)
+            world.inner.put_object(Bucket="b", Key=f"_backups/s{number:03d}/{name}", Body=text)
+    world.client.before = lambda index, verb: (
+        world.client.break_at(index, "SlowDown", 503, done=False) or world.client.before(index, verb)
+        if world.client.requests[index] == ("LIST", "_backups/s007/")
+        else None
+    )
+    world.client.after = lambda index, verb: world.clock.move(1)
+    places, failed, more = [""], set(), True
+    while more:
+        report = collect(world, dry_run=True, after=places[-1] or None)
+        more, places = report.more, [*places, report.after or "~"]
+        failed |= {failure.space_id for failure in report.failed}
+
+    assert (len(places) > 2, sorted(set(places))) == (True, places)
+    assert failed == {"s007"}
+
+
+@each("wrong", [{"keep_last": 0}, {"keep_last": 366}, {"backup_days": 0}, {"backup_days": 3_651}])
+def test_a_rule_that_would_keep_no_backup_is_refused_before_anything_is_done(wrong: dict[str, Any]):
+    world = with_old_notes()
+    with pytest.raises(InvalidRequest):
+        collect(world, **wrong)
+    assert not world.client.requests

@@ -65,6 +65,12 @@ def gc(
     max_age_days: Annotated[
         int | None, typer.Option(min=1, help="The age in days from which notes are old. Default: 30.")
     ] = None,
+    keep_last: Annotated[
+        int | None, typer.Option(min=1, help="Number of the newest backups of each space to keep.")
+    ] = None,
+    backup_days: Annotated[
+        int | None, typer.Option(min=1, help="The age in days up to which backups are kept as well.")
+    ] = None,
     space: Annotated[
         list[str] | None,
         typer.Option("--space", "-s", help="Only this space. Repeat the option for more. Default: all spaces."),
@@ -72,17 +78,19 @@ def gc(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Show work that waits for too long, and orphans. With --really, start the work and remove the orphans. Exit code
-    7: there is nothing.
+    """Show work that waits for too long, old backups, and orphans. With --really, start the work and remove the rest.
+    Exit code 7: there is nothing.
     """
     with opened(ctx, json=json) as session:
         if really:
             where = ", ".join(space) if space else "all spaces that you may see"
-            session.confirm(f"Consolidate or move old notes in {where}, and remove garbage?", yes=yes)
+            session.confirm(f"Consolidate or move old notes in {where}, and remove old backups and garbage?", yes=yes)
         arguments: dict[str, Any] = {
             "dry_run": not really,
             "delete_only": delete_only or None,
             "max_age_days": max_age_days,
+            "keep_last": keep_last,
+            "backup_days": backup_days,
         }
         spaces: list[dict[str, Any]] = []
         report: dict[str, Any] = {"more": True, "after": None}
@@ -114,10 +122,11 @@ def _garbage(out: Output, spaces: list[dict[str, Any]]) -> None:
             one["action"],
             one["moved"],
             one["orphans"],
+            len(one["backups"]),
         ]
         for one in spaces
     ]
-    out.table(["space", "old notes", "oldest", "what", "moved", "orphans"], rows)
+    out.table(["space", "old notes", "oldest", "what", "moved", "orphans", "backups"], rows)
 
 
 def usage(

@@ -15,7 +15,7 @@ from live_memory.operations import Field, Operation
 _SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 _NO_WAY_BACK = {"erase_items", "refuse_plan", "rotate_token", "undo_consolidation"}
 """Operations that can't be undone, in addition to every DELETE."""
-_DRY_UNLESS_SAID = {"apply_retention", "collect_garbage"}
+_DRY_UNLESS_SAID = {"collect_garbage"}
 _GIVES_SPACES = {"create_token", "patch_token"}
 """Operations that take the names of spaces which need not be there."""
 

@@ -10,14 +10,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Literal
 
 from livemem import clock
-from livemem.access.principal import Principal
 from livemem.copies import catalog, incomplete_backups
 from livemem.copies.manifest import Manifest, Peeked
-from livemem.errors import InvalidRequest, LiveMemoryError, PreconditionLost
+from livemem.errors import InvalidRequest, PreconditionLost
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.store import keys
@@ -26,7 +24,6 @@ from livemem.store.capability_check import require_conditional_writes
 logger = logging.getLogger(__name__)
 
 TRANSIENT_LIFE = timedelta(days=1)
-SPACES_AT_ONCE = 16
 LAST_ROUND = timedelta(seconds=5)
 """Time that must be left to begin with further backups."""
 
@@ -81,18 +78,6 @@ class RetentionOutcome:
     def bytes(self) -> int:
         """Bytes of all removed backups."""
         return sum(removal.bytes for removal in self.removed)
-
-
-@dataclass(frozen=True)
-class Overview:
-    """The same for many spaces. `reports`: the spaces with removals, unreadable backups or more to do. `next_after`:
-    set if there are more spaces.
-    """
-
-    spaces: int
-    reports: list[RetentionOutcome]
-    failed: list[str]
-    next_after: str | None
 
 
 def plan(manifests: Sequence[Manifest], now: datetime, rule: Rule) -> dict[str, Reason]:
@@ -186,42 +171,3 @@ def _remove(
     if not orphan or (not dry_run and not incomplete_backups.clear(process, space_id, backup_id, look)):
         return None
     return None if orphan == "removed" else Removal(backup_id, orphan)
-
-
-def apply_all(
-    process: Process,
-    principal: Principal,
-    *,
-    dry_run: bool,
-    deadline: datetime,
-    keep_last: int | None = None,
-    days: int | None = None,
-    after: str | None = None,
-) -> Overview:
-    """The same for all spaces behind `after` that the principal may see, also deleted ones, in the order of their ids.
-    One space's failure does not stop the others. Raises InvalidRequest.
-    """
-    Rule.of(process.settings, keep_last, days)
-    if not dry_run:
-        require_conditional_writes(process.store)
-    visible = (name for name in catalog.spaces(process, start_after=after or "") if principal.may_see(name))
-
-    def apply_one(space_id: str) -> RetentionOutcome | None:
-        try:
-            return apply(process, space_id, dry_run=dry_run, keep_last=keep_last, days=days, deadline=deadline)
-        except LiveMemoryError as error:
-            logger.warning("retention failed", extra={"space_id": space_id, "error_code": error.code})
-            return None
-
-    reports: list[RetentionOutcome] = []
-    failed: list[str] = []
-    count, last = 0, after
-    while chosen := list(islice(visible, SPACES_AT_ONCE)):
-        if count and deadline - process.clock() < LAST_ROUND:
-            return Overview(count, reports, failed, last)
-        for space_id, report in zip(chosen, process.store.map(apply_one, chosen), strict=True):
-            count += 1
-            failed += [] if report else [space_id]
-            reports += [report] if report and (report.removed or report.unreadable or report.more) else []
-        last = chosen[-1]
-    return Overview(count, reports, failed, None)

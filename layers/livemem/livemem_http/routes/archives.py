@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
 from livemem.audit import invariants
-from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, retention, taking
+from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, taking
 from livemem.copies.export import Archive, Working
 from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.erasure import erasure
@@ -303,25 +303,6 @@ def list_jobs(
     )
     items = [JobView.of(job) for job in found]
     return JobPage(items=items, next_cursor=cursors.encode(more and more.text()), unreadable=missing)
-
-
-@api.route("POST", "/v1/admin/retention", needs="admin", tag="upkeep", summary="Apply retention")
-def apply_retention(body: views.RetentionWanted | None = None) -> views.RetentionReport:
-    """Remove old backups of all spaces that the token may see, including deleted ones, as the nightly retention does.
-    It keeps the newest and the young backups, and never removes the only complete backup of a space. By default it
-    is a dry run.
-    """
-    wanted = body or views.RetentionWanted()
-    overview = retention.apply_all(
-        process(),
-        api.principal(),
-        dry_run=wanted.dry_run,
-        deadline=_soon(),
-        keep_last=wanted.keep_last,
-        days=wanted.days,
-        after=wanted.after,
-    )
-    return views.RetentionReport.of(overview, dry_run=wanted.dry_run)
 
 
 @api.route(

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from livemem_http.views.upkeep import (
         GarbageReport,
         GarbageWanted,
-        RetentionReport,
-        RetentionWanted,
     )
     from livemem_http.views.usage import UsageReport
 
@@ -103,7 +101,7 @@ _MODULES = {
         "TokenShown",
         "TokenView",
     ),
-    "upkeep": ("GarbageReport", "GarbageWanted", "RetentionReport", "RetentionWanted"),
+    "upkeep": ("GarbageReport", "GarbageWanted"),
     "usage": ("UsageReport",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
@@ -146,8 +144,6 @@ __all__ = [
     "Reason",
     "Refusal",
     "Restoration",
-    "RetentionReport",
-    "RetentionWanted",
     "Rotation",
     "RotationKey",
     "Rules",

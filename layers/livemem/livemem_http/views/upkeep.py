@@ -1,29 +1,14 @@
-"""Retention and garbage collection as requests and answers."""
+"""Garbage collection as request and answer."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from livemem.copies import retention
 from livemem.upkeep import garbage_report
 from livemem_http.views.fields import Body, SpaceId, View, described
 
 
-class RetentionWanted(Body):
-    """The backups to keep. Without a body, the settings apply and nothing is removed."""
-
-    dry_run: Annotated[bool, described("True: only reports what would be removed.", True)] = True
-    keep_last: Annotated[
-        int | None, described("Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST.")
-    ] = None
-    days: Annotated[
-        int | None,
-        described("Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS."),
-    ] = None
-    after: Annotated[SpaceId | None, described("Continue after this space: `next_after` of the last answer.")] = None
-
-
 class RemovedBackup(View):
-    """A backup that retention removes."""
+    """A backup that is removed."""
 
     backup_id: Annotated[str, described("The id of the backup.", "2026-01-10T02-00-00")]
     reason: Annotated[
@@ -34,36 +19,6 @@ class RemovedBackup(View):
         ),
     ]
     bytes: Annotated[int, described("Size of its objects in bytes; 0 if it is not known.", 61_203)]
-
-
-class SpaceRetention(View):
-    """The backups of one space that retention removes."""
-
-    space_id: SpaceId
-    removed: Annotated[list[RemovedBackup], described("The backups that are removed, newest first.")]
-    kept: Annotated[
-        list[str], described("The ids of the backups that are kept, newest first.", ["2026-02-20T02-00-00"])
-    ]
-    unreadable: Annotated[
-        list[str], described("The ids of backups whose manifest can't be read. They are left for you to decide.", [])
-    ]
-    more: Annotated[bool, described("True if there was not enough time for this space. Send the request again.", False)]
-
-
-class RetentionReport(View):
-    """The backups that retention removed, or would remove."""
-
-    dry_run: Annotated[bool, described("True if nothing was removed.", True)]
-    spaces: Annotated[int, described("Number of spaces that were checked.", 12)]
-    reports: Annotated[list[SpaceRetention], described("The spaces in which backups are removed.")]
-    failed: Annotated[list[str], described("The spaces in which retention failed.", [])]
-    next_after: Annotated[
-        str | None, described("Send this value as `after` to continue. Left out: no spaces are left.")
-    ] = None
-
-    @classmethod
-    def of(cls, overview: retention.Overview, *, dry_run: bool) -> "RetentionReport":
-        return cls.model_validate({"dry_run": dry_run, **asdict(overview)})
 
 
 class GarbageWanted(Body):

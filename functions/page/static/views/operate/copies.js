@@ -1,4 +1,4 @@
-/** What is kept and what goes: backups, restores, retention, imports and garbage. */
+/** What is kept and what goes: backups, restores, imports and garbage. */
 import { at, post, remove } from '../../core/api.js';
 import { bytes } from '../../core/format.js';
 import { useAction, useLive } from '../../core/live.js';
@@ -67,28 +67,13 @@ function NewBackup({ ids, refresh, space }) {
     <button class="main" disabled=${making.busy || !id}>${making.busy ? t('working') : t('backups.make')}</button><${ProblemNote} problem=${making.problem} /></form>`;
 }
 
-function Retention() {
-  const [report, setReport] = useState(undefined);
-  const [look, looking] = useAction(async () => setReport(await post('/v1/admin/retention', { dry_run: true })));
-  const count = report?.reports.reduce((sum, one) => sum + one.removed.length, 0) ?? 0;
-  const apply = async () => {
-    const done = await confirm({ title: t('retention.title', { n: count }), body: html`<p>${t('retention.what')}</p>`, yes: t('retention.yes'), grave: true, act: () => post('/v1/admin/retention', { dry_run: false }) });
-    if (done) setReport(undefined);
-  };
-  return html`<${Panel} title=${t('retention.panel')}><p class="spaced">${t('retention.what')}</p>
-    <div class="actions"><button onClick=${look} disabled=${looking.busy}>${t('retention.look')}</button>${report && count > 0 && html`<button class="grave" onClick=${apply}>${t('retention.apply', { n: count })}</button>`}</div>
-    ${report && html`<ul class="rows tight">${report.reports.flatMap((one) => one.removed.map((gone) => html`<li key=${`${one.space_id} ${gone.backup_id}`} class="row"><span class="grow">${one.space_id} · ${gone.backup_id}</span><span class="quiet">${gone.reason}</span><span>${bytes(gone.bytes)}</span></li>`))}${count === 0 && html`<li class="quiet">${t('retention.none')}</li>`}</ul>`}
-    <${ProblemNote} problem=${looking.problem} /></${Panel}>`;
-}
-
 export function Backups({ query }) {
   const spaces = useLive('/v1/spaces', { query: { limit: 200 } });
   const ids = (spaces.data?.items ?? []).map((space) => space.space_id);
   const list = usePages(query.space ? at('spaces', query.space, 'backups') : '/v1/backups', { idOf: (backup) => `${backup.space_id} ${backup.backup_id}`, every: 6000 });
   return html`<${Panel} title=${t('backups.new')}><${NewBackup} ids=${ids} space=${query.space} refresh=${list.refresh} /></${Panel}>
     <${Panel} title=${query.space ? t('backups.of', { space: query.space }) : t('ops.backups')} side=${query.space && html`<button class="plain" onClick=${() => changeQuery({ space: undefined })}>${t('usage.all')}</button>`}>
-      <${PagedList} list=${list} idOf=${(backup) => `${backup.space_id} ${backup.backup_id}`} row=${(backup) => html`<${Backup} backup=${backup} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('backups.none')}><p>${t('backups.none.what')}</p></${Empty}>`} /></${Panel}>
-    <${Retention} />`;
+      <${PagedList} list=${list} idOf=${(backup) => `${backup.space_id} ${backup.backup_id}`} row=${(backup) => html`<${Backup} backup=${backup} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('backups.none')}><p>${t('backups.none.what')}</p></${Empty}>`} /></${Panel}>`;
 }
 
 /** Bytes of an archive that a request can hold (limits.py). A larger one goes to the store, which this page never calls. */
