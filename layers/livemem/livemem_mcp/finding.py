@@ -14,7 +14,7 @@ from livemem.recall import context as contexts
 from livemem.recall import id_lookup, memory_context, message_context
 from livemem.recall import search as searching
 from livemem.recall.search import SpaceHits
-from livemem.recall.search_request import LIMIT_MOST, SearchRequest
+from livemem.recall.search_request import SearchRequest
 from livemem.store import cursors
 from livemem.text.language import Lang
 from livemem_http import metrics
@@ -49,40 +49,27 @@ def search(
     limit: int,
     conversation_id: str | None = None,
     cwd: str | None = None,
-    host: str | None = None,
     room: str | None = None,
     explain: bool = False,
     why_not: str | None = None,
     **wanted: Any,
 ) -> ToolAnswer:
     """The results in one space or in several, in all or in a part of it, the best first. `wanted`: other arguments of
-    `SearchRequest.of_part`.
+    `SearchRequest.of`.
     """
-    if not 1 <= limit <= LIMIT_MOST:
-        raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
-    folder = cwd is not None or host is not None
     space = session.enter("read", space_id) if spaces is None else ""
     if space and conversation_id is not None:
         conversation_id = id_lookup.conversation_id(session.process, space, conversation_id)
-    asked = SearchRequest.of_part(q, limit=limit, conversation_id=conversation_id, folder=folder, room=room, **wanted)
+    asked = SearchRequest.of(q, limit=limit, conversation_id=conversation_id, cwd=cwd, room=room, **wanted)
     asked = asked.asking_why_not(why_not)
     if spaces is not None:
-        if folder or any(one is not None for one in (space_id, conversation_id, room, why_not)):
+        if any(one is not None for one in (space_id, conversation_id, cwd, room, why_not)):
             raise InvalidRequest.of("spaces", "goes with no space_id, and with nothing that is in one space alone")
         return _in_several(session, spaces, cursor, asked, limit, explain=explain)
     asked = asked.from_rank(cursors.decode_number(cursor))
     if asked.why_not:
         asked = asked.asking_why_not(id_lookup.full_id(session.process, space, asked.why_not))
-    if conversation_id is not None:
-        if folder:
-            raise InvalidRequest.of("conversation_id", "goes with no cwd and no host")
-        found = searching.in_conversation(session.process, space, conversation_id, asked)
-    elif folder:
-        found = searching.in_conversations(session.process, space, asked, cwd=cwd, host=host)
-    elif room is not None:
-        found = searching.in_rooms(session.process, space, asked)
-    else:
-        found = searching.search(session.process, space, asked)
+    found = searching.search(session.process, space, asked)
     return _hits(SearchAnswer.of(found, explain=explain, floor=asked.floor), [found])
 
 

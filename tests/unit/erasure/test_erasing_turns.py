@@ -287,12 +287,12 @@ def test_a_summary_that_is_made_meanwhile_is_taken_back_and_made_anew(when):
 def test_warm_searches_know_nothing_of_it_at_once_and_cold_ones_the_same():
     talk = talked()
     warm = talk.world.with_parts(embed=talk.process.embed)
-    asked = SearchRequest.of_talk("treasure oak", max_results=50)
-    assert search.in_conversation(warm, "demo", talk.id, asked).hits
+    asked = SearchRequest.of("treasure oak", conversation_id=talk.id, limit=50)
+    assert search.search(warm, "demo", asked).hits
     erase(talk)
 
     for process in (warm, talk.world.with_parts()):
-        told = search.in_conversation(process, "demo", talk.id, asked).hits
+        told = search.search(process, "demo", asked).hits
         assert not [hit for hit in told if SECRET in hit.document.text or ANSWERED in hit.document.text]
         assert not [one for one in holdings(process).values() if SECRET in one[1] or ANSWERED in one[1]]
 

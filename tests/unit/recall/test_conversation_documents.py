@@ -23,7 +23,7 @@ from tests.support.talk import Talk, frank
 
 
 def searched(talked, text, **asked):
-    return search.in_conversation(talked.process, "demo", talked.id, SearchRequest.of_talk(text, **asked))
+    return search.search(talked.process, "demo", SearchRequest.of(text, **asked, conversation_id=talked.id))
 
 
 def names_of(answer, talked):
@@ -31,7 +31,7 @@ def names_of(answer, talked):
 
 
 def about(talked, text="store", **asked):
-    return sorted(names_of(searched(talked, text, max_results=50, **asked), talked))
+    return sorted(names_of(searched(talked, text, limit=50, **asked), talked))
 
 
 def lists(talked):
@@ -60,7 +60,7 @@ def test_summaries_change_no_score_of_a_turn_by_words_or_by_meaning():
         run_indexer(world)
         # A process that has searched before would keep its lens.
         world.process = world.with_parts(embed=embedder)
-        answer = searched(talked, "keep the automobile near the store", max_results=50)
+        answer = searched(talked, "keep the automobile near the store", limit=50)
         assert (answer.ranking, answer.unembedded) == ("hybrid", 0)
         return {hit.document.id: hit.score for hit in answer.hits if hit.document.kind == TURN}
 
@@ -121,7 +121,7 @@ def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do
         talked.say(f"store {number} " * 20, f"answer {number} " * 20)
     talked.update()
     warm = talked.world.with_parts()
-    assert search.in_conversation(warm, "demo", talked.id, SearchRequest.of_talk("store")).hits
+    assert search.search(warm, "demo", SearchRequest.of("store", conversation_id=talked.id)).hits
     talked.llm.default = lambda messages: '{"summary": "Another tale of the store.", "key_findings": ["anew"]}'
     before = len(talked.names("v1/summaries/"))
     redo(talked, 1, 1)
@@ -132,7 +132,7 @@ def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do
     assert fresh[f"{talked.id}/l1/1"][1].startswith("Another tale")
     assert fresh[f"{talked.id}/l2/1"][1].startswith("Another tale")
     assert not fresh[f"{talked.id}/l1/2"][1].startswith("Another tale")
-    found = search.in_conversation(warm, "demo", talked.id, SearchRequest.of_talk("tale", levels="1,2"))
+    found = search.search(warm, "demo", SearchRequest.of("tale", levels="1,2", conversation_id=talked.id))
     assert names_of(found, talked)[:2] in (["l1/1", "l2/1"], ["l2/1", "l1/1"])
     assert holdings(warm) == fresh
 
@@ -216,8 +216,10 @@ def test_a_conversation_is_a_filter_too():
     assert len(find(talked.process, "store", scope="all", limit=20).hits) == 6
     assert ids(find(talked.process, "store", conversation_id=other.id)) == [f"{other.id}/1/user"]
     assert ids(find(talked.process, "store", scope="all", conversation_id=other.id)) == [f"{other.id}/1/user"]
-    assert not find(talked.process, "store", scope="live", conversation_id=other.id).hits
-    assert not find(talked.process, "store", conversation_id="01ARZ3NDEKTSV4RRFFQ69G5FAV").hits
+    with pytest.raises(InvalidRequest):
+        find(talked.process, "store", scope="live", conversation_id=other.id)
+    with pytest.raises(NotFound):
+        find(talked.process, "store", conversation_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
     with pytest.raises(InvalidName):
         find(talked.process, "store", conversation_id="x")
 
@@ -230,8 +232,8 @@ def test_the_conversations_of_a_folder_are_searched_alone():
         one.say(f"store {number}")
 
     def which(**where):
-        asked = SearchRequest.of_talk("store", max_results=50)
-        return sorted(ids(search.in_conversations(talked.process, "demo", asked, **where)))
+        asked = SearchRequest.of("store", scope="conversations", limit=50, **where)
+        return sorted(ids(search.search(talked.process, "demo", asked)))
 
     assert which(cwd="/shop") == sorted(f"{one.id}/1/user" for one in inside)
     assert which(cwd="/shop/", host="b") == [f"{inside[2].id}/1/user"]
@@ -251,8 +253,8 @@ def test_of_many_conversations_all_are_listed_at_once(monkeypatch, many):
     Talk(world=world).say("a store")
     world.client.reset()
 
-    asked = SearchRequest.of_talk("store", levels="0")
-    assert len(search.in_conversations(world.process, "demo", asked, cwd="/shop").hits) == 2
+    asked = SearchRequest.of("store", levels="0", cwd="/shop")
+    assert len(search.search(world.process, "demo", asked).hits) == 2
     assert ("LIST", "demo/conversations/") in world.client.requests or not many
 
 
@@ -260,17 +262,19 @@ def test_levels_and_turns_are_left_out_as_asked():
     talked = three_turns()
     talked.update()
 
-    assert all(name.startswith("l1/") for name in about(talked, include_turns=False))
+    assert all(name.startswith("l1/") for name in about(talked, levels="1,2,3"))
     assert all("l1/" not in name for name in about(talked, levels="0"))
     assert sorted(
-        ids(search.in_conversations(talked.process, "demo", SearchRequest.of_talk("store", levels="1", max_results=50)))
+        ids(
+            search.search(
+                talked.process, "demo", SearchRequest.of("store", levels="1", limit=50, scope="conversations")
+            )
+        )
     ) == [f"{talked.id}/{name}" for name in about(talked, levels="1")]
-    for bad in ({"levels": "4"}, {"levels": ""}, {"max_results": 0}, {"max_results": 51}, {"min_score": 1.1}):
+    for bad in ({"levels": "4"}, {"levels": ""}, {"limit": 0}, {"limit": 101}, {"min_score": 1.1}):
         with pytest.raises(InvalidRequest) as caught:
-            SearchRequest.of_talk("store", **bad)
+            SearchRequest.of("store", **bad)
         assert [error.field for error in caught.value.fields] == [*bad]
-    with pytest.raises(InvalidRequest):
-        SearchRequest.of_talk("store", levels="0", include_turns=False)
 
 
 def test_relevance_is_the_cosine_and_the_least_one_holds_for_what_has_any():
@@ -297,13 +301,14 @@ def test_a_deleted_conversation_vanishes_and_is_not_found():
     other.say("Another store.")
     assert len(find(talked.process, "store", scope="conversations").hits) == 5
     warm = talked.world.with_parts()
-    assert search.in_conversation(warm, "demo", talked.id, SearchRequest.of_talk("store")).hits
+    assert search.search(warm, "demo", SearchRequest.of("store", conversation_id=talked.id)).hits
     removal.delete(talked.process, "demo", talked.id)
 
     assert ids(find(talked.process, "store", scope="conversations")) == [f"{other.id}/1/user"]
     with pytest.raises(NotFound):
         searched(talked, "store")
-    assert not find(warm, "store", conversation_id=talked.id).hits
+    with pytest.raises(NotFound):
+        find(warm, "store", conversation_id=talked.id)
     assert holdings(warm) == holdings(talked.world.with_parts())
 
 
@@ -357,7 +362,7 @@ def test_a_damaged_object_is_no_document_and_no_error():
     assert holdings(talked.world.with_parts())
     talked.world.store.put(SUMMARY_VERSIONS.key("demo", talked.id), b"{")
     process = talked.world.with_parts()
-    assert not search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk("store", levels="1")).hits
+    assert not search.search(process, "demo", SearchRequest.of("store", levels="1", conversation_id=talked.id)).hits
     assert find(process, "store", scope="conversations").hits
 
 
@@ -392,10 +397,7 @@ def test_a_view_of_a_snapshot_follows_a_conversation_from_there():
     process = talked.world.new_process()
     talked.say("One more store.")
 
-    assert (
-        len(search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk("store", max_results=50)).hits)
-        >= 5
-    )
+    assert len(search.search(process, "demo", SearchRequest.of("store", limit=50, conversation_id=talked.id)).hits) >= 5
     assert holdings(process).keys() - before.keys() == {f"{talked.id}/4/user"}
 
 
@@ -494,7 +496,7 @@ def test_a_long_conversation_is_in_a_snapshot_though_it_changes_nothing(monkeypa
     assert not run_indexer(talked.world)["snapshot"]
     told = holdings(talked.process)
     process = talked.world.new_process()
-    about_all = search.in_conversations(process, "demo", SearchRequest.of_talk("u" * 10, max_results=50, levels="0"))
+    about_all = search.search(process, "demo", SearchRequest.of("u" * 10, limit=50, levels="0", scope="conversations"))
 
     assert len(about_all.hits) == 6
     assert talked.world.client.counts["GET"] == 2
@@ -509,7 +511,7 @@ def test_a_cold_search_that_read_much_asks_for_the_indexer(monkeypatch):
     talked = Talk()
     talked.said(*[10] * 6)
     process = talked.world.new_process()
-    search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk("u"))
+    search.search(process, "demo", SearchRequest.of("u", conversation_id=talked.id))
     talked.world.do_background()
 
     assert talked.world.reindexed == ["demo"]
@@ -537,7 +539,7 @@ def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
     ]
     turn_import.take_in(talked.process, "demo", talked.id, "importer", turn_import.parse("\n".join(lines)))
 
-    hits = sorted(searched(talked, "boat", max_results=9).hits, key=lambda hit: hit.document.id)
+    hits = sorted(searched(talked, "boat", limit=9).hits, key=lambda hit: hit.document.id)
     shown = context.context(talked.process, "demo", talked.id, context.ContextRequest.of("boat"))
 
     assert [(hit.document.author, hit.document.time) for hit in hits] == [
@@ -566,7 +568,7 @@ def test_two_people_in_whole_turns_are_two_people_and_the_answer_is_the_others()
     turn_import.take_in(talked.process, "demo", talked.id, "importer", drafts)
     assert turn_import.take_in(talked.process, "demo", talked.id, "importer", drafts).repeated == 1
 
-    hits = {hit.document.author: hit.document for hit in searched(talked, "boat", max_results=9).hits}
+    hits = {hit.document.author: hit.document for hit in searched(talked, "boat", limit=9).hits}
     assert {name: one.role for name, one in hits.items()} == {"Caroline": "user", "Melanie": "user"}
     shown = context.context(talked.process, "demo", talked.id, context.ContextRequest.of("boat")).markdown
     who = "said by importer for Caroline, Melanie"
@@ -586,9 +588,9 @@ def test_a_summary_fills_the_room_that_turns_leave_and_never_takes_the_place_of_
 
     assert about(talked)[0] == "1/assistant"
     assert "l1/1" in about(talked)
-    four = names_of(searched(talked, "store", max_results=4), talked)
+    four = names_of(searched(talked, "store", limit=4), talked)
     assert sorted(four) == ["1/assistant", "1/user", "2/assistant", "2/user"]
-    assert names_of(searched(talked, "store", max_results=4, levels="1"), talked) == ["l1/1"]
+    assert names_of(searched(talked, "store", limit=4, levels="1"), talked) == ["l1/1"]
 
 
 def test_the_summary_of_one_turn_is_not_found_beside_it():
@@ -596,10 +598,8 @@ def test_the_summary_of_one_turn_is_not_found_beside_it():
     talked.update()
     found = search.search(talked.process, "demo", SearchRequest.of("store", scope="all", limit=50))
     assert {hit.document.kind for hit in found.hits} == {"turn"}
-    alone = SearchRequest.of_talk("store", include_turns=False)
-    assert {hit.document.kind for hit in search.in_conversation(talked.process, "demo", talked.id, alone).hits} == {
-        "summary"
-    }
+    alone = SearchRequest.of("store", conversation_id=talked.id, levels="1,2,3")
+    assert {hit.document.kind for hit in search.search(talked.process, "demo", alone).hits} == {"summary"}
 
 
 def test_calls_of_tools_are_found_where_they_are_asked_for_and_have_no_vectors():

@@ -97,7 +97,7 @@ def test_a_search_reads_no_further_step_of_what_is_new_when_its_time_is_over_and
 
     def search_it(text):
         if one:
-            return search.in_conversation(world.process, "demo", talked.id, SearchRequest.of_talk(text))
+            return search.search(world.process, "demo", SearchRequest.of(text, conversation_id=talked.id))
         return about(talked, text)
 
     def slow(index, verb):
@@ -120,7 +120,7 @@ def test_what_was_not_read_before_a_search_failed_is_read_by_the_next_one(talked
     world = talked.world
 
     def search_it(text):
-        return search.in_conversation(world.process, "demo", talked.id, SearchRequest.of_talk(text))
+        return search.search(world.process, "demo", SearchRequest.of(text, conversation_id=talked.id))
 
     def fail(index, verb):
         if verb == "GET" and reads(world) > 10:
@@ -137,8 +137,8 @@ def test_what_was_not_read_before_a_search_failed_is_read_by_the_next_one(talked
 
 def test_a_search_of_one_conversation_misses_nothing_in_the_end_although_it_knows_the_newest_turn(talked):
     def search_it():
-        asked = SearchRequest.of_talk("violin")
-        return search.in_conversation(talked.world.process, "demo", talked.id, asked)
+        asked = SearchRequest.of("violin", conversation_id=talked.id)
+        return search.search(talked.world.process, "demo", asked)
 
     assert [search_it().unread for _ in range(4)] == [14, 8, 2, 0]
     assert [hit.document.source["turn_index"] for hit in search_it().hits][:1] == ["1"]
@@ -244,7 +244,7 @@ def test_many_live_notes_that_no_consolidation_has_taken_come_into_a_snapshot(ta
 def test_what_a_search_could_not_read_it_does_not_lose(talked, monkeypatch):
     world = talked.world
     monkeypatch.setattr(views, "READ_AT_ONCE", 2)
-    asked = SearchRequest.of_talk("violin")
+    asked = SearchRequest.of("violin", conversation_id=talked.id)
     seen: list[str] = []
 
     def refuse(index: int, verb: str) -> None:
@@ -255,9 +255,9 @@ def test_what_a_search_could_not_read_it_does_not_lose(talked, monkeypatch):
 
     world.client.before = refuse
     with pytest.raises(StoreUnavailable):
-        search.in_conversation(world.process, "demo", talked.id, asked)
+        search.search(world.process, "demo", asked)
     world.client.before = lambda index, verb: None
-    found = [search.in_conversation(world.process, "demo", talked.id, asked) for _ in range(4)]
+    found = [search.search(world.process, "demo", asked) for _ in range(4)]
 
     assert found[-1].unread == 0
     assert found[-1].hits[0].document.source["turn_index"] == "1"

@@ -35,7 +35,7 @@ def say(world, content, *, room="salon", author="Ann", after=60, **more):
 
 
 def about(process, text, **asked):
-    return search.in_rooms(process, "demo", SearchRequest.of_part(text, scope="rooms", **asked))
+    return search.search(process, "demo", SearchRequest.of(text, scope="rooms", **asked))
 
 
 def test_a_message_is_found_with_what_there_is_to_know_of_it(world):
@@ -127,7 +127,7 @@ def test_what_is_not_relevant_enough_is_left_out_but_not_what_has_no_vector_yet(
         return texts(about(world.process, "car oil"))
 
     assert relevant() == ["The automobile needs oil."]
-    assert len(find(world.process, "car oil", scope="rooms").hits) == 2
+    assert len(find(world.process, "car oil", scope="rooms,live").hits) == 2
 
     say(world, "Whoever wants oil may ask for it in the kitchen, behind the oven.")
     embedder.fails = lambda asked, query: None if query else refuse()(asked, query)
@@ -166,14 +166,14 @@ def test_the_indexer_embeds_what_was_said():
 )
 def test_what_can_not_be_asked_is_refused_by_name(asked, error, field):
     with pytest.raises(error) as caught:
-        SearchRequest.of_part(**{"scope": "rooms", **asked})
+        SearchRequest.of(**{"scope": "rooms", **asked})
 
     assert [one.field for one in caught.value.fields] == [field]
 
 
 def test_a_space_that_is_not_there_is_told(world):
     with pytest.raises(NotFound):
-        search.in_rooms(world.process, "nowhere", SearchRequest.of("oven", scope="rooms"))
+        search.search(world.process, "nowhere", SearchRequest.of("oven", scope="rooms"))
 
 
 def test_what_is_no_message_is_ignored_and_what_is_no_json_is_taken_for_its_text(world):

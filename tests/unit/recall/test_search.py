@@ -945,7 +945,7 @@ def test_one_scope_is_searched_where_none_is_named_and_it_is_everything():
     world.note("The crane is old.")
     run_indexer(world)
 
-    assert SearchRequest.of("crane").kinds == SearchRequest.of_part("crane").kinds is None
+    assert SearchRequest.of("crane").kinds == SearchRequest.of("crane").kinds is None
     assert {hit.document.kind for hit in find(world.process, "crane").hits} == {"note", "turn", "memory"}
     # A start with a question finds them too, and each can be read.
     began = start.start(world.process, "demo", StartRequest.of(q="Does the crane need oil?"))
@@ -999,10 +999,10 @@ def test_the_floor_can_be_lifted_in_every_search(lifted):
         return [
             find(process, query, scope="all", **asked),
             *search.several(process, EVERYONE, "demo", SearchRequest.of(query, scope="all", **asked)).answers,
-            search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk(query, **asked)),
-            search.in_conversations(process, "demo", SearchRequest.of_talk(query, **asked)),
-            search.in_rooms(process, "demo", SearchRequest.of(query, scope="rooms", **asked)),
-            search.search(process, "demo", SearchRequest.of_part(query, kind="fact", **asked)),
+            search.search(process, "demo", SearchRequest.of(query, **asked, conversation_id=talked.id)),
+            search.search(process, "demo", SearchRequest.of(query, **asked, scope="conversations")),
+            search.search(process, "demo", SearchRequest.of(query, scope="rooms", **asked)),
+            search.search(process, "demo", SearchRequest.of(query, kind="fact", **asked)),
         ]
 
     assert [len(one.hits) for one in everywhere()] == [0] * 6

@@ -73,4 +73,4 @@ def test_a_filter_without_a_name_or_with_an_endless_one_is_refused(field, name):
     with pytest.raises(InvalidRequest):
         SearchRequest.of("boats", **{field: name})
     with pytest.raises(InvalidRequest):
-        SearchRequest.of_talk("boats", **{field: name})
+        SearchRequest.of("boats", scope="conversations", **{field: name})

@@ -31,7 +31,9 @@ function Asked({ query }) {
 
 function Scopes({ scope, conversation }) {
   const on = (one) => !scope || scope.split(',').includes(one);
-  const chip = (one, pressed) => html`<button key=${one} type="button" aria-pressed=${pressed} onClick=${() => changeQuery({ scope: withScope(scope, one) })}>${t(`scope.${one}`)}</button>`;
+  // Only these scopes have conversations to limit.
+  const choose = (next) => changeQuery({ scope: next, conversation: !next || ['conversations', ...apart].includes(next) ? conversation : undefined });
+  const chip = (one, pressed) => html`<button key=${one} type="button" aria-pressed=${pressed} onClick=${() => choose(withScope(scope, one))}>${t(`scope.${one}`)}</button>`;
   return html`<div class="scopes">
     <div class="choice" role="group" aria-label=${t('search.where')}>
       <button type="button" aria-pressed=${!scope} onClick=${() => changeQuery({ scope: undefined })}>${t('scope.all')}</button>

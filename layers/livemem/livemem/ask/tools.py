@@ -46,7 +46,7 @@ from livemem.process import Process
 from livemem.recall import by_id, search
 from livemem.recall.by_id import ReadRequest
 from livemem.recall.search import SpaceHits
-from livemem.recall.search_request import OF_ROOMS, SearchRequest
+from livemem.recall.search_request import OF_CONVERSATION, OF_ROOMS, SearchRequest
 from livemem.search.documents import QUESTIONS
 from livemem.spaces import head as heads
 from livemem.store.keys import MemoryKind
@@ -122,7 +122,7 @@ def _notes(hand: Hand, arguments: Looking) -> CallResult:
 
 
 def _conversations(hand: Hand, arguments: Looking) -> CallResult:
-    request = SearchRequest.of_talk(arguments.query, max_results=FOUND).within(None)
+    request = SearchRequest.of(arguments.query, scope=OF_CONVERSATION, limit=FOUND)
     turns, questions = _found_for(hand, [request, replace(request, aside=QUESTIONS, limit=2 * FOUND)])
     # Earlier questions to the memory only fill. The session itself is in the prompt.
     mine = hand.question.conversation_id

@@ -21,7 +21,7 @@ from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn, TalkForm
-from livemem.recall.search_request import RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
+from livemem.recall.search_request import OF_CONVERSATION, RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -72,7 +72,7 @@ class ContextRequest:
         ):
             if not least <= value <= most:
                 raise InvalidRequest.of(name, f"must be from {least} to {most}")
-        asked = SearchRequest.of_talk(q) if q is not None else None
+        asked = SearchRequest.of(q, scope=OF_CONVERSATION) if q is not None else None
         return cls(asked, max_chars, max_turns, raw_chars, max_results)
 
 

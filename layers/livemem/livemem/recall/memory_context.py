@@ -122,7 +122,7 @@ def _request(query: str | None, room: str | None, limit: int) -> SearchRequest |
     text = message_text(query or "")
     if not words.parse(text).words:
         return None
-    return SearchRequest.of_part(text, scope=OF_ROOMS, room=room, limit=limit)
+    return SearchRequest.of(text, scope=OF_ROOMS, room=room, limit=limit)
 
 
 def _order(shown_message: ShownMessage) -> tuple[object, ...]:
@@ -147,7 +147,7 @@ def _said(
     if request is None or floor is None:
         return _newest(process, meta.space_id, room, limit), 0
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
-    answer = search.in_rooms(process, meta.space_id, request, until)
+    answer = search.search(process, meta.space_id, request, until)
     floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
     return [_of_hit(hit) for hit in answer.hits if floor.admits_hit(hit)], answer.unread
 

@@ -271,7 +271,7 @@ def context_of_question(process: Process, space_id: str, question: str, *, room:
     request = replace(SearchRequest.of(text, limit=HITS).of_kinds(OTHERS), present=True)
     # The reader judges the other hits. Rooms are chatter, so each message has to pass.
     in_rooms = replace(
-        SearchRequest.of_part(text, scope=OF_ROOMS, room=room, limit=MESSAGES),
+        SearchRequest.of(text, scope=OF_ROOMS, room=room, limit=MESSAGES),
         floor=None,
         least=process.settings.room_min_relevance,
     )

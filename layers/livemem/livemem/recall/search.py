@@ -35,7 +35,7 @@ from livemem.recall.hit_list import HitList
 from livemem.recall.search_request import KINDS, SearchRequest
 from livemem.recall.short_ids import FULL_OF_TALK
 from livemem.search import view as views
-from livemem.search.documents import BANK, SUMMARY, TOOLS
+from livemem.search.documents import BANK, MESSAGE, SUMMARY, TOOLS
 from livemem.search.engine import Hit, Matches, Meaning, SpaceQuery, WhyNot
 from livemem.search.index import Index
 from livemem.search.segments import Segments
@@ -175,14 +175,24 @@ class _Resting:
             self._codes.pop(name, None)
 
 
-def search(process: Process, space_id: str, request: SearchRequest) -> SpaceHits:
+def search(process: Process, space_id: str, request: SearchRequest, until: datetime | None = None) -> SpaceHits:
     """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
     process has not read before, at most READ_MOST (search/view.py), and 1 call of the embedding model, if there is one,
-    and 1 more for new texts.
+    and 1 more for new texts. A cold process reads the newest snapshot first: 1 LIST, 1 GET.
 
-    A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
+    Of one conversation: 2 GETs, 1 LIST for new turns and 1 per 1,000 summaries, all side by side, and 1 GET for each
+    that is new. Of a folder: 1 LIST per 1,000 conversations, and then the same for each, unless they are many.
+
+    `until`: when it stops reading. Raises NotFound, InvalidRequest, SearchNotReady.
     """
-    return _answer(process, heads.load_recent(process, space_id).meta, request)
+    meta = heads.load_recent(process, space_id).meta
+    if request.cwd is not None:
+        batch = reading.of_folder(process, space_id, request.cwd, request.host)
+        request = request.within(batch, all_of_space=len(batch) > ONE_BY_ONE)
+    answer = _answer(process, meta, request, until=until)
+    if request.cwd is None and request.conversations and not answer.conversations:
+        raise NotFound("conversation", *request.conversations)
+    return answer
 
 
 def several(
@@ -254,43 +264,6 @@ def _spaces(
     return space_ids, None
 
 
-def in_conversation(process: Process, space_id: str, conversation_id: str, request: SearchRequest) -> SpaceHits:
-    """The best of one conversation: 2 GETs, 1 LIST for new turns and 1 per 1,000 summaries, all side by side, and 1 GET
-    for each that is new. Raises NotFound, SearchNotReady.
-    """
-    keys.check_conversation_id(conversation_id)
-    meta = heads.load_recent(process, space_id).meta
-    answer = _answer(process, meta, request.within([conversation_id]))
-    if not answer.conversations:
-        raise NotFound("conversation", conversation_id)
-    return answer
-
-
-def in_conversations(
-    process: Process, space_id: str, request: SearchRequest, *, cwd: str | None = None, host: str | None = None
-) -> SpaceHits:
-    """The best of the conversations of a folder, or of the whole space: 1 LIST per 1,000 of them and then as
-    `in_conversation` for each. If they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
-    """
-    meta = heads.load_recent(process, space_id).meta
-    batch = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
-    if cwd is None and host is not None:
-        raise InvalidRequest.of("host", "is the host of a folder: send `cwd` as well")
-    return _answer(process, meta, request.within(batch, all_of_space=batch is not None and len(batch) > ONE_BY_ONE))
-
-
-def in_rooms(process: Process, space_id: str, request: SearchRequest, until: datetime | None = None) -> SpaceHits:
-    """The best messages of rooms, or of one, that are relevant enough: as `search`. Without a least relevance of the
-    request it is ROOM_MIN_RELEVANCE.
-
-    `until`: when it stops reading. Raises NotFound, SearchNotReady.
-    """
-    meta = heads.load_recent(process, space_id).meta
-    if request.least is None:
-        request = replace(request, least=process.settings.room_min_relevance)
-    return _answer(process, meta, request, until=until)
-
-
 def _answer(
     process: Process,
     meta: Meta,
@@ -298,6 +271,9 @@ def _answer(
     embedded: Callable[[], Vector] | None = None,
     until: datetime | None = None,
 ) -> SpaceHits:
+    """The answer. Messages alone must have ROOM_MIN_RELEVANCE, unless the request has a least relevance."""
+    if request.kinds == (MESSAGE,) and request.least is None:
+        request = replace(request, least=process.settings.room_min_relevance)
     with answering(process, meta, [request], embedded, until) as (_, (answer,)):
         return answer
 

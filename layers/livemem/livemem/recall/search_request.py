@@ -1,9 +1,8 @@
 """A search request: its texts, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
 
 from livemem.conversations import answer
 from livemem.errors import InvalidRequest
@@ -15,7 +14,6 @@ from livemem.search.dates import relative_dates
 from livemem.search.documents import (
     ARCHIVE,
     BANK,
-    CONVERSATION_KINDS,
     LIVE,
     MEMORY,
     MESSAGE,
@@ -78,6 +76,9 @@ class SearchRequest:
     """Kinds of the documents to search; None for all."""
     conversations: tuple[str, ...] | None = None
     """The only conversations to search; None for no such limit."""
+    cwd: str | None = None
+    host: str | None = None
+    """The only folder whose conversations are searched, and its host; None for no such limit (`within`)."""
     room: str | None = None
     """The only room to search; None for no such limit."""
     since: datetime | None = None
@@ -113,15 +114,22 @@ class SearchRequest:
         until: str | None = None,
         recency: float = 0.0,
         conversation_id: str | None = None,
+        cwd: str | None = None,
+        host: str | None = None,
+        levels: str | None = None,
+        room: str | None = None,
+        kind: str | None = None,
         topic: str | None = None,
         entity: str | None = None,
         min_score: float | None = None,
         everything: bool = False,
     ) -> "SearchRequest":
-        """The request's texts. Summaries alone have a `topic` or an `entity`. With `everything`, or 0 as `min_score`,
-        there is no floor. Raises InvalidRequest or InvalidName, naming the field.
+        """The request's texts. Some filters are of one part of a space, which then is the scope: conversations
+        (`conversation_id`, `cwd` with `host`, `levels`), a `room`, or memories of a `kind`. Summaries alone have a
+        `topic` or an `entity`. With `everything`, or 0 as `min_score`, there is no floor. Raises InvalidRequest or
+        InvalidName, naming the field.
         """
-        batch = None if conversation_id is None else (keys.check_conversation_id(conversation_id),)
+        _check_conversations(conversation_id, cwd, host)
         if not 1 <= limit <= LIMIT_MOST:
             raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
         if len(text) > QUERY_CHARACTERS:
@@ -136,29 +144,27 @@ class SearchRequest:
         if author is not None:
             check_speaker("author", author)
         fields = {"topic": _named("topic", topic), "entity": _named("entity", entity)}
-        of_talk = batch is not None or any(fields.values())
+        in_conversations = conversation_id is not None or cwd is not None or levels is not None
+        part = _part(
+            scope, {OF_CONVERSATION: in_conversations, OF_ROOMS: room is not None, OF_MEMORIES: kind is not None}
+        )
+        if not part and scope is None and any(fields.values()):
+            part = OF_CONVERSATION
         aside = scope if scope in ASIDE else ""
-        wanted = OF_CONVERSATION if aside else scope
-        kinds = _kinds(wanted or (OF_CONVERSATION if of_talk else ALL))
-        alone = batch is not None and kinds is not None and CONVERSATION_KINDS.issuperset(kinds)
-        return cls(
+        kinds = _kinds(part or (OF_CONVERSATION if aside else scope or ALL))
+        request = cls(
             text,
             query,
-            DocumentFilter(
-                # Of a conversation there is nothing else.
-                None if alone else kinds,
-                author,
-                category,
-                tag,
-                groups=None if batch is None else conversation_documents.groups(batch),
-                **fields,
-            ),
+            DocumentFilter(kinds, author, category, tag, memory_kind=kind, **fields),
             limit,
             recency,
             kinds,
-            batch if alone else None,
+            cwd=cwd,
+            host=host,
+            room=room,
             since=checked.since,
             until=checked.until,
+            levels=_levels(levels),
             least=0.0 if everything else min_score,
             aside=aside,
             floor=None
@@ -169,66 +175,11 @@ class SearchRequest:
                 filtered=any(item is not None for item in (author, category, tag, since, until, topic, entity)),
             ),
         )
-
-    @classmethod
-    def of_talk(
-        cls,
-        text: str,
-        *,
-        levels: str | None = None,
-        max_results: int = RESULTS_DEFAULT,
-        include_turns: bool = True,
-        **more: Any,
-    ) -> "SearchRequest":
-        """A search in conversations, which `within` names later. `more`: a topic, an entity, and what lifts the
-        floor, as of `of`. Raises InvalidRequest.
-        """
-        if not 1 <= max_results <= RESULTS_MOST:
-            raise InvalidRequest.of("max_results", f"must be from 1 to {RESULTS_MOST}")
-        searched = tuple(level for level in _levels(levels) if level or include_turns)
-        if not searched:
-            raise InvalidRequest.of("include_turns", "can't be false if `levels` is only 0: nothing would be searched")
-        result = cls.of(text, scope=OF_CONVERSATION, limit=max_results, **more)
-        return replace(result, levels=searched)
-
-    @classmethod
-    def of_part(
-        cls,
-        text: str,
-        *,
-        scope: str | None = None,
-        folder: bool = False,
-        conversation_id: str | None = None,
-        levels: str | None = None,
-        room: str | None = None,
-        kind: str | None = None,
-        **filters: Any,
-    ) -> "SearchRequest":
-        """The request in which any filters come together: those of `of`, and those of one part of a space, which then
-        is the scope: conversations (`folder`, `conversation_id`, `levels`), a room, or memories of a kind. Without a
-        part and a scope everything is searched. Raises InvalidRequest or InvalidName, naming the field.
-        """
-        parts = {
-            OF_CONVERSATION: folder or conversation_id is not None or levels is not None,
-            OF_ROOMS: room is not None,
-            OF_MEMORIES: kind is not None,
-        }
-        scopes = [part for part, target in parts.items() if target]
-        if len(scopes) > 1 or (scopes and scope not in (None, ALL, *scopes)):
-            raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(scopes)} alone")
-        if conversation_id is not None:
-            keys.check_conversation_id(conversation_id)
-        result = cls.of(text, scope=scopes[0] if scopes else scope or ALL, **filters)
         if room is not None:
             groups = (document_sources.room_group(keys.check_room(room)),)
             # Of a room there is nothing else.
-            return replace(result, filter=replace(result.filter, kinds=None, groups=groups), room=room)
-        if kind is not None:
-            return replace(result, filter=replace(result.filter, memory_kind=kind))
-        if parts[OF_CONVERSATION]:
-            batch = None if conversation_id is None else (conversation_id,)
-            return replace(result, levels=_levels(levels)).within(batch)
-        return result
+            return replace(request, filter=replace(request.filter, kinds=None, groups=groups))
+        return request.within(None if conversation_id is None else (conversation_id,)) if in_conversations else request
 
     def from_rank(self, skip: int | None) -> "SearchRequest":
         """The same for a later page of the answer; None for the first one. Raises InvalidRequest."""
@@ -277,6 +228,26 @@ class SearchRequest:
         filtered = replace(self.filter, kinds=None, groups=conversation_documents.groups(conversation_ids, self.levels))
         alone = None if all_of_space else tuple(conversation_ids)
         return replace(self, filter=filtered, kinds=batch, conversations=alone)
+
+
+def _check_conversations(conversation_id: str | None, cwd: str | None, host: str | None) -> None:
+    """Raise InvalidRequest or InvalidName for filters of conversations that do not go together, or a bad id."""
+    if conversation_id is not None:
+        keys.check_conversation_id(conversation_id)
+        if cwd is not None or host is not None:
+            raise InvalidRequest.of("conversation_id", "goes with no `cwd` and no `host`")
+    if host is not None and cwd is None:
+        raise InvalidRequest.of("host", "is the host of a folder: send `cwd` as well")
+
+
+def _part(scope: str | None, parts: Mapping[str, bool]) -> str:
+    """The one part of a space that filters name, empty for none. Raises InvalidRequest if the scope is another one."""
+    named = [part for part, target in parts.items() if target]
+    # Calls of tools and questions lie in conversations.
+    apart = ASIDE if named == [OF_CONVERSATION] else ()
+    if len(named) > 1 or (named and scope not in (None, ALL, *named, *apart)):
+        raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(named)} alone")
+    return named[0] if named else ""
 
 
 def _named(field: str, name: str | None) -> str | None:

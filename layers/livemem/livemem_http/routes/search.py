@@ -12,6 +12,7 @@ from livemem.recall.context import ContextRequest
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.store import cursors
+from livemem.store.keys import MemoryKind
 from livemem.text.language import Lang
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -46,8 +47,8 @@ Scope = Annotated[
     Query(
         description="The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
         "`memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what `ask` "
-        "has recorded) are named alone, and are part of no other scope. Default: `all`, or `conversations` "
-        "if `conversation_id` is given.",
+        "has recorded) are named alone, and are part of no other scope. Default: `all`, or the part of the space that "
+        "another filter names.",
         examples=["all"],
     ),
 ]
@@ -72,7 +73,7 @@ Recency = Annotated[
 ]
 OfConversation = Annotated[
     str | None,
-    Query(description="Only documents of this conversation.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"]),
+    Query(description="Only turns and summaries of this conversation.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"]),
 ]
 Explain = Annotated[
     bool, Query(description="Whether to return the parts of each score, and the floor.", examples=[True])
@@ -97,10 +98,13 @@ FurtherSpaces = Annotated[
     str | None,
     Query(description="The `next_spaces` of the previous answer. Default: the first spaces. Not with `spaces`."),
 ]
+OfKindAlone = Annotated[
+    MemoryKind | None, Query(description="Only memories of this kind. Default: all documents.", examples=["fact"])
+]
 Levels = Annotated[
     str | None,
     Query(
-        description="The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.",
+        description="Only turns and summaries of these levels, separated by commas. 0: turns. 1 to 3: summaries.",
         examples=["0,1,2,3"],
     ),
 ]
@@ -364,10 +368,15 @@ def search_space(
     tag: Tagged = None,
     topic: OfTopic = None,
     entity: OfEntity = None,
+    kind: OfKindAlone = None,
     since: Since = None,
     until: Until = None,
     recency: Recency = 0.0,
     conversation_id: OfConversation = None,
+    cwd: Folder = None,
+    host: Host = None,
+    levels: Levels = None,
+    room: OfRoom = None,
     min_score: Least = None,
     everything: Everything = False,
     explain: Explain = False,
@@ -376,8 +385,8 @@ def search_space(
 ) -> SearchAnswer:
     """The documents that match a query best, by words and, with an embedding model, by meaning: live notes, sections of
     the bank, consolidated notes, parts of conversations, memories and messages of rooms. All filters must match.
-    Only notes and memories have a category or tags (the subjects of a memory). Sections and summaries have no
-    author.
+    A conversation, a folder, levels, a room or a kind of memories limits the search to that part. Only notes and
+    memories have a category or tags (the subjects of a memory). Sections and summaries have no author.
     """
     wanted = SearchRequest.of(
         q,
@@ -390,6 +399,11 @@ def search_space(
         until=until,
         recency=recency,
         conversation_id=conversation_id,
+        cwd=cwd,
+        host=host,
+        levels=levels,
+        room=room,
+        kind=kind,
         topic=topic,
         entity=entity,
         min_score=min_score,
@@ -472,17 +486,17 @@ def search_conversation(
     entity: OfEntity = None,
 ) -> TalkAnswer:
     """The turns and summaries of a conversation that match a query, the best match first."""
-    wanted = SearchRequest.of_talk(
+    wanted = SearchRequest.of(
         q,
-        levels=levels,
-        max_results=max_results,
+        conversation_id=conversation_id,
+        levels=levels if include_turns else "1,2,3",
+        limit=max_results,
         min_score=min_score,
         everything=everything,
-        include_turns=include_turns,
         topic=topic,
         entity=entity,
     )
-    return TalkAnswer.of(search.in_conversation(process(), space_id, conversation_id, wanted))
+    return TalkAnswer.of(search.search(process(), space_id, wanted))
 
 
 @api.route(
@@ -509,17 +523,19 @@ def search_conversations(
     """The turns and summaries that match a query in all conversations of a folder, or of the space, the best match
     first.
     """
-    wanted = SearchRequest.of_talk(
+    wanted = SearchRequest.of(
         q,
-        levels=levels,
-        max_results=max_results,
+        scope=search_request.OF_CONVERSATION,
+        cwd=cwd,
+        host=host,
+        levels=levels if include_turns else "1,2,3",
+        limit=max_results,
         min_score=min_score,
         everything=everything,
-        include_turns=include_turns,
         topic=topic,
         entity=entity,
     )
-    return TalkAnswer.of(search.in_conversations(process(), space_id, wanted, cwd=cwd, host=host))
+    return TalkAnswer.of(search.search(process(), space_id, wanted))
 
 
 @api.route(
@@ -568,10 +584,10 @@ def search_rooms(
     """The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait for
     a digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
     """
-    wanted = SearchRequest.of_part(
+    wanted = SearchRequest.of(
         q, scope=search_request.OF_ROOMS, room=room, limit=limit, min_score=min_score, everything=everything
     )
-    return RoomAnswer.of(search.in_rooms(process(), space_id, wanted))
+    return RoomAnswer.of(search.search(process(), space_id, wanted))
 
 
 @api.route(
