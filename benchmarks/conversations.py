@@ -169,13 +169,13 @@ def measure_contexts(one: Bench, counts: Sequence[int]) -> None:
         words = Words(4)
         for place, draft in enumerate(todo[count:]):
             log.append(one.process, SPACE, conversation_id, "bench", draft)
-            asked = context.ContextRequest.of(words.query())
+            asked = context.TalkContextRequest.of(words.query())
             before = one.client.count
-            took = one.timed(lambda: use(context.context(one.process, SPACE, conversation_id, asked)))  # noqa: B023
+            took = one.timed(lambda: use(context.of_conversation(one.process, SPACE, conversation_id, asked)))  # noqa: B023
             if place >= 2:
                 times.append(took)
                 requests.append(one.client.count - before)
-        chars = len(context.context(one.process, SPACE, conversation_id, asked).markdown)
+        chars = len(context.of_conversation(one.process, SPACE, conversation_id, asked).markdown)
         made = [str(level.summarised) for level in reading.detail(one.process, SPACE, conversation_id).levels]
         p50, p90 = statistics.median(times), sorted(times)[int(len(times) * 0.9)]
         print(

@@ -2,7 +2,7 @@
 one is called.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from livemem.ask import question_work
@@ -11,31 +11,20 @@ from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
-from livemem.recall import id_lookup, memory_context, message_context
+from livemem.recall import id_lookup
 from livemem.recall import search as searching
+from livemem.recall.context import ContextRequest
 from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import SearchRequest
 from livemem.store import cursors
-from livemem.text.language import Lang
 from livemem_http import metrics
 from livemem_http.views.memories import Written
-from livemem_http.views.recall import (
-    MemoryContextView,
-    MessageContextView,
-    memory_context_as_markdown,
-    message_context_as_markdown,
-)
-from livemem_http.views.search import (
-    ContextView,
-    SearchAnswer,
-    as_markdown,
-    context_as_markdown,
-)
+from livemem_http.views.recall import ContextView, context_as_markdown
+from livemem_http.views.search import SearchAnswer, as_markdown
 from livemem_mcp import hit_lines, telling
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import ToolAnswer
 
-NOTHING = "Nothing is known of it.\n"
 ALL_SPACES = "all"
 
 
@@ -91,45 +80,18 @@ def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:
 
 def context(session: McpSession, space_id: str, q: str | None, **wanted: Any) -> ToolAnswer:
     """The context for a message: of a conversation where one is named, of a room where one is, else over all kinds."""
-    given = {name: value for name, value in wanted.items() if value is not None}
-    if "conversation_id" in given:
-        given["conversation_id"] = id_lookup.conversation_id(session.process, space_id, given["conversation_id"])
-        return _of_conversation(session, space_id, q, **_only(given, "conversation_id", "max_turns", "raw_chars"))
-    if "room" in given:
-        return _of_room(session, space_id, q, **_only(given, "room", "lang", without=["max_chars"]))
-    if q is None:
-        raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
-    asked = _only(given, "kinds", without=["limit"])
-    found = message_context.context(session.process, space_id, q, form=hit_lines.of_known, **asked)
-    view = MessageContextView.of(found)
-    return ToolAnswer(message_context_as_markdown(view), telling.as_json(view))
-
-
-def _only(given: Mapping[str, Any], *names: str, without: Sequence[str] = ()) -> dict[str, Any]:
-    """The arguments, which must be some of these, `max_chars` and `limit`."""
-    for name in given:
-        if name not in {*names, "max_chars", "limit"} - {*without}:
-            raise InvalidRequest.of(name, f"does not go with {' or '.join(sorted({*given} - {name})) or 'q alone'}")
-    return dict(given)
-
-
-def _of_conversation(
-    session: McpSession, space_id: str, q: str | None, *, conversation_id: str, limit: int | None = None, **wanted: int
-) -> ToolAnswer:
-    """The context that a conversation needs before its next call."""
-    most = {} if limit is None else {"max_results": limit}
-    asked = contexts.ContextRequest.of(q, **wanted, **most)
-    view = ContextView.of(contexts.context(session.process, space_id, conversation_id, asked, hit_lines.OF_TALK))
-    return ToolAnswer(context_as_markdown(view) or NOTHING, telling.as_json(view))
-
-
-def _of_room(
-    session: McpSession, space_id: str, q: str | None, *, lang: Lang | None = None, **wanted: Any
-) -> ToolAnswer:
-    """The messages of the room about the same, and the nearest facts."""
-    found = memory_context.context(session.process, space_id, q, lang=session.language(lang), **wanted)
-    view = MemoryContextView.of(found)
-    return ToolAnswer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
+    if wanted.get("conversation_id") is not None:
+        wanted["conversation_id"] = id_lookup.conversation_id(session.process, space_id, wanted["conversation_id"])
+    found = contexts.context(
+        session.process,
+        space_id,
+        ContextRequest(q, **wanted),
+        lang=session.language(None),
+        item_form=hit_lines.of_known,
+        talk_form=hit_lines.OF_TALK,
+    )
+    view = ContextView.of(found)
+    return ToolAnswer(context_as_markdown(view), telling.as_json(view))
 
 
 def remember(session: McpSession, space_id: str, draft: MemoryDraft) -> ToolAnswer:

@@ -11,7 +11,7 @@ from livemem.conversations import orders, removal
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.recall import context, fan_out, render_context
-from livemem.recall.context import ContextRequest
+from livemem.recall.context import TalkContextRequest
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.render_context import FoundSummary, FoundTurn
 from livemem.store.bucket import TURN
@@ -35,7 +35,7 @@ def long_talk(turns=11, world=None, **parameters):
 
 
 def load(talked, q=None, process=None, **wanted):
-    return context.context(process or talked.process, "demo", talked.id, ContextRequest.of(q, **wanted))
+    return context.of_conversation(process or talked.process, "demo", talked.id, TalkContextRequest.of(q, **wanted))
 
 
 def told(found):
@@ -140,11 +140,11 @@ def test_a_conversation_or_a_space_that_is_not_there_is_told():
     talked = long_talk(2)
     for q in (None, "store"):
         with pytest.raises(NotFound):
-            context.context(talked.process, "demo", "01ARZ3NDEKTSV4RRFFQ69G5FAV", ContextRequest.of(q))
+            context.of_conversation(talked.process, "demo", "01ARZ3NDEKTSV4RRFFQ69G5FAV", TalkContextRequest.of(q))
     with pytest.raises(NotFound):
-        context.context(talked.process, "nowhere", talked.id, ContextRequest.of())
+        context.of_conversation(talked.process, "nowhere", talked.id, TalkContextRequest.of())
     with pytest.raises(InvalidName):
-        context.context(talked.process, "demo", "x", ContextRequest.of())
+        context.of_conversation(talked.process, "demo", "x", TalkContextRequest.of())
     load(talked, "store")
     removal.delete(talked.process, "demo", talked.id)
     with pytest.raises(NotFound):
@@ -162,7 +162,7 @@ def test_bounds_are_named():
         ("max_results", 51),
     ):
         with pytest.raises(InvalidRequest) as caught:
-            ContextRequest.of("store", **{field: value})
+            TalkContextRequest.of("store", **{field: value})
         assert [one.field for one in caught.value.fields] == [field]
         assert "must be from" in caught.value.fields[0].message
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from livemem.conversations.turn import Draft
 from livemem.notes import appending
 from livemem.recall import context, message_context
-from livemem.recall.context import ContextRequest
+from livemem.recall.context import TalkContextRequest
 from tests.support.cases import each
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -38,8 +38,8 @@ def shown(talked: Talk, message: str) -> list[str]:
 
 def shown_beside(talked: Talk, message: str) -> list[list[int]]:
     """The numbers of the turns that the context of the conversation has found."""
-    wanted = ContextRequest.of(message, max_turns=1)
-    found = context.context(talked.process, "demo", talked.id, wanted).sections.turns
+    wanted = TalkContextRequest.of(message, max_turns=1)
+    found = context.of_conversation(talked.process, "demo", talked.id, wanted).sections.turns
     return [[one.turn.turn_index, *(other.turn.turn_index for other in one.others)] for one in found]
 
 

@@ -13,7 +13,7 @@ from livemem.memories import forgetting
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import context, memory_context, message_context, search, start
-from livemem.recall.context import ContextRequest
+from livemem.recall.context import TalkContextRequest
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.rooms import posting
@@ -21,12 +21,12 @@ from livemem.rooms.message import MessageDraft
 from livemem.search import view as views
 from livemem.store.bucket import TURN
 from livemem_http.views.recall import (
+    ContextView,
     MemoryContextView,
-    MessageContextView,
+    context_as_markdown,
     memory_context_as_markdown,
-    message_context_as_markdown,
 )
-from livemem_http.views.search import ContextView, SearchAnswer, as_markdown, context_as_markdown
+from livemem_http.views.search import SearchAnswer, TalkContextView, as_markdown, talk_context_as_markdown
 from livemem_http.views.start import StartView
 from tests.support.bucket import error
 from tests.support.memories import store
@@ -176,14 +176,14 @@ def test_a_context_is_bounded_alike(talked):
     assert reads(talked.world) == MOST
     assert found.unread == TURNS - MOST
     assert "parser 19" in found.markdown
-    told = message_context_as_markdown(MessageContextView.of(found))
+    told = context_as_markdown(ContextView.of(found))
     assert told == f"{found.markdown}Not read yet: {TURNS - MOST} new objects. Ask again in a few seconds.\n"
 
 
 def test_a_context_of_a_conversation_and_what_the_tools_of_ask_are_told_say_how_many_are_left(talked):
     process, line = talked.world.process, "new objects. Ask again in a few seconds.\n"
-    found = context.context(process, "demo", talked.id, ContextRequest.of("What of the parser 19?"))
-    assert context_as_markdown(ContextView.of(found)).endswith(f"Not read yet: {TURNS - MOST} {line}")
+    found = context.of_conversation(process, "demo", talked.id, TalkContextRequest.of("What of the parser 19?"))
+    assert talk_context_as_markdown(TalkContextView.of(found)).endswith(f"Not read yet: {TURNS - MOST} {line}")
 
     question = Question(
         job_id="01KHXE5Q2V8R0M4T6W9YBNCD3F",

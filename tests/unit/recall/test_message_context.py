@@ -18,7 +18,7 @@ from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import words
 from livemem.store.bucket import NOTE
-from livemem_http.views.recall import MessageContextView
+from livemem_http.views.recall import ContextView
 from tests.support.cases import each
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -93,7 +93,7 @@ def test_a_note_that_nobody_wrote_here_says_where_it_is_from():
         world.new_process()
         found = message_context.context(world.process, "demo", "the harbour crane", kinds="note,archive")
         assert found.markdown.count(", captured]") == found.markdown.count(", from lab]") == 1
-        items = MessageContextView.of(found).items
+        items = ContextView.of(found).items
         return sorted((one.text, one.captured_from, one.from_space) for one in items)
 
     live = told()

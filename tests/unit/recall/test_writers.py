@@ -13,6 +13,7 @@ from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import by_id, context, message_context, start
 from livemem.recall.by_id import ReadRequest
+from livemem.recall.context import ContextRequest
 from livemem.recall.start import StartRequest
 from livemem_http import transcripts
 from livemem_http.views.read import ReadView, read_as_markdown
@@ -165,7 +166,7 @@ def places_of_a_turn(by: str, **more: Any) -> dict[str, str]:
     turns = transcripts.turns(TurnPage.of(reading.turns(talk.process, "demo", talk.id, limit=9), None))
     before = {
         "search": searched(talk.world, "harbour branch", "conversations"),
-        "context": context.context(talk.process, "demo", talk.id, context.ContextRequest.of("harbour")).markdown,
+        "context": context.context(talk.process, "demo", ContextRequest("harbour", talk.id)).markdown,
         "known": message_context.context(talk.process, "demo", "Which harbour branch?").markdown,
         "turns": turns,
         "read": read(talk.world, f"conversations/{talk.id}/turns/1"),
@@ -173,7 +174,7 @@ def places_of_a_turn(by: str, **more: Any) -> dict[str, str]:
     talk.update()
     items, _ = reading.summary_page(talk.process, "demo", talk.id, level=1, state=None, limit=9, after=None)
     page = SummaryPage(items=list(map(SummaryView.of, items)), next_cursor=None)
-    summaries = context.context(talk.process, "demo", talk.id, context.ContextRequest.of("harbour", max_turns=1))
+    summaries = context.context(talk.process, "demo", ContextRequest("harbour", talk.id, max_turns=1))
     return before | {
         "prompt of the summary": talk.llm.asked[-1][1]["content"],
         "summaries": transcripts.summaries(page),

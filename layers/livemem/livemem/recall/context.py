@@ -1,24 +1,34 @@
-"""The context of an agent before its next call to the model: the newest turns, earlier turns and summaries about the
-same subject, and the latest summaries.
+"""The context of an agent before it answers: all that is known of a message; of a conversation, its newest turns,
+earlier turns and summaries about the same subject, and its latest summaries; of a room, its messages and facts.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 from cachetools import LRUCache
 
+from livemem import clock
 from livemem.conversations import reading, summary_versions
 from livemem.conversations.summaries import Layers, Summary, last_grouped
 from livemem.conversations.summary_versions import FIRST, At, Standing
 from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
-from livemem.recall import conversation_documents, fan_out, render_context, search
+from livemem.recall import (
+    conversation_documents,
+    fan_out,
+    memory_context,
+    message_context,
+    render_context,
+    search,
+)
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.fan_out import FanOutTask
+from livemem.recall.message_context import Context, KnownItem
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn, TalkForm
 from livemem.recall.search_request import OF_CONVERSATION, RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
@@ -29,6 +39,7 @@ from livemem.spaces.head import Meta
 from livemem.store import keys, stored
 from livemem.store.bucket import BOUNDARY, SUMMARY, TURN, BoundaryKey, SummaryKey
 from livemem.store.objects import Entry
+from livemem.text.language import Lang
 
 RECENT, SEARCH, SUMMARIES = "turns", "search", "summaries"
 """The sources, as `degraded` names them."""
@@ -45,13 +56,111 @@ SIDES = 3
 
 @dataclass(frozen=True)
 class ContextRequest:
-    """The checked values of a request. Without a question nothing is searched."""
+    """The texts of a request: a message, or nothing where a conversation or a room is named. None: the default of what
+    is named.
+    """
+
+    q: str | None = None
+    conversation_id: str | None = None
+    room: str | None = None
+    kinds: str | None = None
+    lang: Lang | None = None
+    limit: int | None = None
+    max_chars: int | None = None
+    max_turns: int | None = None
+    raw_chars: int | None = None
+
+    def values(self, *fields: str) -> dict[str, Any]:
+        """The values of these fields, but for the question. Raises InvalidRequest if another one has a value."""
+        values = {name: value for name, value in vars(self).items() if name != "q" and value is not None}
+        for name in values:
+            if name not in fields:
+                others = " or ".join(sorted({*values} - {name})) or "`q` alone"
+                raise InvalidRequest.of(name, f"does not go with {others}")
+        return values
+
+
+def context(
+    process: Process,
+    space_id: str,
+    request: ContextRequest,
+    *,
+    lang: Lang | None = None,
+    item_form: Callable[[KnownItem], str] | None = None,
+    talk_form: TalkForm | None = None,
+) -> Context:
+    """The context of the conversation or the room that the request names, else of its message. `lang`: of a room's
+    headings, unless the request has one. The forms are those of the Markdown, where they are others. Requests are those
+    of `of_conversation`, `memory_context.context` and `message_context.context`.
+
+    Raises NotFound, InvalidName, InvalidRequest, SearchNotReady.
+    """
+    if request.conversation_id is not None:
+        values = request.values("conversation_id", "limit", "max_chars", "max_turns", "raw_chars")
+        conversation_id = values.pop("conversation_id")
+        wanted = TalkContextRequest.of(request.q, **values)
+        of_talk = of_conversation(process, space_id, conversation_id, wanted, talk_form)
+        items = _items_of_conversation(conversation_id, of_talk.sections)
+        return Context(items, of_talk.markdown, None, of_talk.unread, of_talk.degraded)
+    if request.room is not None:
+        values = {"lang": lang} | request.values("room", "lang", "limit")
+        of_room = memory_context.context(process, space_id, request.q, **values)
+        items = [*map(_item_of_message, of_room.said), *map(_item_of_fact, of_room.facts)]
+        return Context(items, of_room.markdown, None, of_room.unread, of_room.degraded)
+    values = request.values("kinds", "max_chars")
+    if request.q is None:
+        raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
+    return message_context.context(process, space_id, request.q, form=item_form, **values)
+
+
+def _items_of_conversation(conversation_id: str, sections: Sections) -> list[KnownItem]:
+    below = f"conversations/{conversation_id}"
+
+    def of_turn(shown: ShownTurn) -> KnownItem:
+        turn = shown.turn
+        return KnownItem(
+            "turn",
+            f"{below}/turns/{turn.turn_index}",
+            clock.iso(turn.said_at()),
+            turn.author,
+            "",
+            render_context.turn_text(shown),
+            _share(shown.relevance),
+            written_by=turn.written_by,
+        )
+
+    def of_summary(shown: ShownSummary) -> KnownItem:
+        summary = shown.summary
+        name = f"{below}/summaries/{summary.level}/{summary.number}"
+        text = render_context.summary_text(summary)
+        return KnownItem("summary", name, summary.range_end, summary.said_by, "", text, _share(shown.relevance))
+
+    turns = [item for turn in (*sections.raw, *sections.turns) for item in (turn, *turn.others)]
+    return [*map(of_turn, turns), *map(of_summary, (*sections.summaries, *sections.waiting))]
+
+
+def _share(percent: int | None) -> float | None:
+    return None if percent is None else percent / 100
+
+
+def _item_of_message(said: memory_context.ShownMessage) -> KnownItem:
+    name = f"rooms/{said.room}/messages"
+    return KnownItem("message", name, said.timestamp, said.author, "", said.content, said.relevance)
+
+
+def _item_of_fact(fact: memory_context.ShownFact) -> KnownItem:
+    return KnownItem("memory", f"memories/{fact.memory_id}", fact.updated_at, "", "", fact.content, fact.score)
+
+
+@dataclass(frozen=True)
+class TalkContextRequest:
+    """The checked values of a request about a conversation. Without a question nothing is searched."""
 
     asked: SearchRequest | None
     max_chars: int
     max_turns: int
     raw_chars: int
-    max_results: int
+    limit: int
 
     @classmethod
     def of(
@@ -61,23 +170,23 @@ class ContextRequest:
         max_chars: int = CHARS_DEFAULT,
         max_turns: int = TURNS_DEFAULT,
         raw_chars: int = RAW_DEFAULT,
-        max_results: int = RESULTS_DEFAULT,
-    ) -> "ContextRequest":
+        limit: int = RESULTS_DEFAULT,
+    ) -> "TalkContextRequest":
         """The request's values. Raises InvalidRequest, naming the field and its bounds."""
         for name, value, least, most in (
             ("max_chars", max_chars, CHARS_LEAST, CHARS_MOST),
             ("max_turns", max_turns, 1, TURNS_MOST),
             ("raw_chars", raw_chars, RAW_LEAST, RAW_MOST),
-            ("max_results", max_results, 1, RESULTS_MOST),
+            ("limit", limit, 1, RESULTS_MOST),
         ):
             if not least <= value <= most:
                 raise InvalidRequest.of(name, f"must be from {least} to {most}")
         asked = SearchRequest.of(q, scope=OF_CONVERSATION) if q is not None else None
-        return cls(asked, max_chars, max_turns, raw_chars, max_results)
+        return cls(asked, max_chars, max_turns, raw_chars, limit)
 
 
 @dataclass(frozen=True)
-class Context:
+class TalkContext:
     """The content as data and as Markdown. `degraded` are the sources that failed or were late."""
 
     sections: Sections
@@ -98,9 +207,9 @@ class _Found:
     unread: int = 0
 
 
-def context(
-    process: Process, space_id: str, conversation_id: str, request: ContextRequest, form: TalkForm | None = None
-) -> Context:
+def of_conversation(
+    process: Process, space_id: str, conversation_id: str, request: TalkContextRequest, form: TalkForm | None = None
+) -> TalkContext:
     """The context of a conversation: 3 round trips where this process knows it, mostly 2. `form` is that of the
     Markdown, where it is another one.
 
@@ -129,7 +238,7 @@ def context(
     indexes = {item.turn.turn_index for item in raw if not item.left_out}
     ids = {item.turn.turn_index for item in raw}
     found: _Found = results.get(SEARCH, _Found())
-    turns, summaries = render_context.chosen(found.turns, found.summaries, ids, indexes, request.max_results)
+    turns, summaries = render_context.chosen(found.turns, found.summaries, ids, indexes, request.limit)
     told = indexes.union(*(turn.covered for turn in turns))
     waiting = render_context.waiting(results.get(SUMMARIES, []), told, summaries)[:WAITING]
     sections = Sections(
@@ -140,10 +249,10 @@ def context(
     )
     kept, text = render_context.fitting(sections, request.max_chars, form)
     failed = {*failures, *([RECENT] if missing else [])}
-    return Context(kept, text, tuple(name for name in SECONDS if name in failed), found.unread)
+    return TalkContext(kept, text, tuple(name for name in SECONDS if name in failed), found.unread)
 
 
-def _recent(process: Process, looks: Looks, request: ContextRequest, missing: list[str]) -> list[ShownTurn]:
+def _recent(process: Process, looks: Looks, request: TalkContextRequest, missing: list[str]) -> list[ShownTurn]:
     """The newest turns as they are shown: 1 LIST, and 1 GET for each turn that this process has not read before.
 
     One that cannot be read is left out, and its key is added to `missing`.
@@ -163,16 +272,16 @@ def _recent(process: Process, looks: Looks, request: ContextRequest, missing: li
 
 
 def _found(
-    process: Process, meta: Meta, conversation_id: str, request: SearchRequest, wanted: ContextRequest, looks: Looks
+    process: Process, meta: Meta, conversation_id: str, request: SearchRequest, wanted: TalkContextRequest, looks: Looks
 ) -> _Found:
     """Earlier turns and summaries about the question. Both are searched apart, else turns would crowd summaries out.
     More are found than shown, because some are shown already.
     """
-    most = wanted.max_results + wanted.max_turns
+    most = wanted.limit + wanted.max_turns
     floor = RelevanceFloor.of(request.text)
     if floor.small_talk:
         return _Found()
-    limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.max_results}
+    limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.limit}
     questions = [
         replace(request, levels=levels, limit=limit, excerpts=False).within([conversation_id])
         for levels, limit in limits.items()

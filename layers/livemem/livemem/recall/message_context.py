@@ -68,15 +68,16 @@ class KnownItem:
 
 
 @dataclass(frozen=True)
-class MessageContext:
-    """The known items, the best first, as data and as Markdown. `failure`: why nothing was compared by meaning.
-    `unread`: how many new objects were left unread (SpaceHits).
+class Context:
+    """The known items as data, in the order of the Markdown. `failure`: why nothing was compared by meaning. `unread`:
+    how many new objects were left unread (SpaceHits). `degraded`: the sources that failed or were late.
     """
 
     items: list[KnownItem]
     markdown: str
-    failure: str | None
+    failure: str | None = None
     unread: int = 0
+    degraded: tuple[str, ...] = ()
 
 
 def context(
@@ -87,7 +88,7 @@ def context(
     kinds: str | None = None,
     max_chars: int = CHARS_DEFAULT,
     form: Callable[["KnownItem"], str] | None = None,
-) -> MessageContext:
+) -> Context:
     """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
     those of `search.search`, for small talk only that of the space.
 
@@ -101,7 +102,7 @@ def context(
     question = message_text(message)
     floor = RelevanceFloor.of(question)
     if floor.small_talk:
-        return MessageContext([], "", None)
+        return Context([], "", None)
     # The floor of contexts is applied to each hit, below.
     request = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True)
     until = process.clock() + search.READING
@@ -116,7 +117,7 @@ def context(
                 size += len(text)
             if len(items) == ITEMS_MOST:
                 break
-    return MessageContext(items, "".join(shown), answer.failure, answer.unread)
+    return Context(items, "".join(shown), answer.failure, answer.unread)
 
 
 def _kinds(kinds: str | None) -> tuple[str, ...] | None:

@@ -281,11 +281,15 @@ def _head_of_turn(shown_turn: ShownTurn) -> str:
 
 
 def _turn(shown_turn: ShownTurn, form: TalkForm) -> str:
+    return "\n".join(filter(None, (form.turn(shown_turn), turn_text(shown_turn))))
+
+
+def turn_text(shown_turn: ShownTurn) -> str:
+    """What was said, a line for each side, and the names of the tools."""
     turn = shown_turn.turn
-    lines = [form.turn(shown_turn)]
     # A message that names its author is that person's or agent's, with any role. Of a turn both are named.
     labels = ("", "") if turn.written_by and turn.role else (f"{_SIDES[turn.role]}: ", "Assistant: ")
-    lines += [f"{labels[0]}{escaped(shown_turn.user)}"] if shown_turn.user.strip() else []
+    lines = [f"{labels[0]}{escaped(shown_turn.user)}"] if shown_turn.user.strip() else []
     lines += [f"{labels[1]}{escaped(shown_turn.assistant)}"] if shown_turn.assistant.strip() else []
     lines += [f"Tools: {_names(shown_turn.tools)}"] if shown_turn.tools else []
     return "\n".join(lines)
@@ -311,8 +315,12 @@ def _head_of_summary(shown_summary: ShownSummary) -> str:
 
 
 def _summary(shown_summary: ShownSummary, form: TalkForm, *, tools: bool = False) -> str:
-    summary = shown_summary.summary
-    lines = [form.summary(shown_summary), escaped(summary.summary, sides=summary.verbatim)]
+    return f"{form.summary(shown_summary)}\n{summary_text(shown_summary.summary, tools=tools)}"
+
+
+def summary_text(summary: Summary, *, tools: bool = False) -> str:
+    """The summary with its findings and the names of files, and of `tools`."""
+    lines = [escaped(summary.summary, sides=summary.verbatim)]
     if summary.key_findings:
         lines += ["Key findings:", *(f"- {line(finding)}" for finding in summary.key_findings)]
     lines += [f"Files mentioned: {_names(summary.files_mentioned)}"] if summary.files_mentioned else []

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Any
 
 from livemem.conversations import answer
 from livemem.errors import InvalidRequest
@@ -143,7 +144,7 @@ class SearchRequest:
         checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None:
             check_speaker("author", author)
-        fields = {"topic": _named("topic", topic), "entity": _named("entity", entity)}
+        fields: dict[str, Any] = {"topic": _named("topic", topic), "entity": _named("entity", entity)}
         in_conversations = conversation_id is not None or cwd is not None or levels is not None
         part = _part(
             scope, {OF_CONVERSATION: in_conversations, OF_ROOMS: room is not None, OF_MEMORIES: kind is not None}

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 
 from livemem import clock
+from livemem.errors import InvalidRequest
 from livemem.memories import changes, correcting, forgetting, operation, reading, splitting, storing
 from livemem.memories.memory import SUBJECT_CHARACTERS
 from livemem.memories.storing import Failed
@@ -42,7 +43,7 @@ ONE = f"{ALL}/{{memory_id}}"
 Question = Annotated[
     str | None,
     Query(
-        description="The query: words or a question. Without it, the newest memories are returned.",
+        description="The query: words or a question. Without it, the memories that changed last are returned.",
         examples=["how does Ann want to be answered"],
     ),
 ]
@@ -53,6 +54,13 @@ About = Annotated[
     str | None,
     Query(
         description=f"Only memories about this subject, in at most {SUBJECT_CHARACTERS} characters.", examples=["ann"]
+    ),
+]
+Order = Annotated[
+    Literal["recent"] | None,
+    Query(
+        description="`recent`: the memories that changed last first. It goes without `q`, and is the default then.",
+        examples=["recent"],
     ),
 ]
 Most = Annotated[
@@ -129,20 +137,29 @@ def search_memories(
     q: Question = None,
     kind: KindOnly = None,
     subject: About = None,
+    order: Order = None,
     limit: Most = reading.FOUND_DEFAULT,
     min_score: Least = None,
     everything: Everything = False,
+    cursor: Cursor = None,
 ) -> MemoriesFound:
     """The memories that answer a question, the most similar first, with their scores. Those that share only common
     words with it, are no nearer in meaning than others, or say that they no longer hold are left out, so there may be
-    none (`nothing`). With `everything`, or 0 as `min_score`, there is no such limit. Without a question, the newest
-    memories are returned. Expired memories are never returned.
+    none (`nothing`). With `everything`, or 0 as `min_score`, there is no such limit. With `order=recent`, which goes
+    without a question: the memories that were stored, merged or corrected last, in pages. A memory that changes between
+    two pages comes first again. Expired memories are never returned.
     """
     missing: list[str] = []
-    wanted: dict[str, Any] = {"kind": kind, "subject": subject, "limit": limit, "missing": missing}
+    wanted: dict[str, Any] = {"kind": kind, "subject": subject, "missing": missing}
     if q is None:
-        return MemoriesFound.newest(reading.recent(process(), space_id, **wanted), missing)
+        after = cursors.decode_with(reading.parse_place, cursor)
+        found = reading.recent(process(), space_id, limit=limit + 1, after=after, **wanted)
+        more = reading.place_text(found[limit - 1]) if len(found) > limit else None
+        return MemoriesFound.newest(found[:limit], cursors.encode(more), missing)
+    if order == "recent" or cursor is not None:
+        raise InvalidRequest.of("q", "goes with no `order=recent` and no `cursor`")
     search = reading.ask if everything or min_score == 0 else reading.answers
+    wanted["limit"] = limit
     return MemoriesFound.of(search(process(), space_id, q, **wanted).at_least(min_score), missing)
 
 

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem.access import decision
 from livemem.recall import by_id, context, memory_context, message_context, search, search_request, stale, start
 from livemem.recall.by_id import ReadRequest
-from livemem.recall.context import ContextRequest
+from livemem.recall.context import ContextRequest, TalkContextRequest
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.store import cursors
@@ -21,14 +21,14 @@ from livemem_http.paging import Cursor
 from livemem_http.past import TOO_FAR_BACK, At
 from livemem_http.views.read import ReadView, read_as_markdown
 from livemem_http.views.recall import (
+    ContextView,
     MemoryContextView,
-    MessageContextView,
     RoomAnswer,
+    context_as_markdown,
     memory_context_as_markdown,
-    message_context_as_markdown,
     rooms_as_markdown,
 )
-from livemem_http.views.search import ContextView, SearchAnswer, TalkAnswer, as_markdown, context_as_markdown
+from livemem_http.views.search import SearchAnswer, TalkAnswer, TalkContextView, as_markdown, talk_context_as_markdown
 from livemem_http.views.stale import StaleView, stale_as_markdown
 from livemem_http.views.start import StartView, start_as_markdown
 
@@ -140,17 +140,22 @@ Chars = Annotated[
     ),
 ]
 Turns = Annotated[
-    int,
+    int | None,
     Query(
-        description=f"Maximum number of newest turns that are shown word for word, 1 to {context.TURNS_MOST}.",
+        ge=1,
+        le=context.TURNS_MOST,
+        description="With `conversation_id`: maximum number of newest turns that are shown word for word. Default: "
+        f"{context.TURNS_DEFAULT}.",
         examples=[context.TURNS_DEFAULT],
     ),
 ]
 RawChars = Annotated[
-    int,
+    int | None,
     Query(
-        description=f"Maximum number of characters in these turns together, {context.RAW_LEAST} to "
-        f"{context.RAW_MOST}. The newest turn is always shown. If it is longer, it is cut in the middle.",
+        ge=context.RAW_LEAST,
+        le=context.RAW_MOST,
+        description="With `conversation_id`: maximum number of characters in these turns together. Default: "
+        f"{context.RAW_DEFAULT:,}. The newest turn is always shown. If it is longer, it is cut in the middle.",
         examples=[context.RAW_DEFAULT],
     ),
 ]
@@ -163,6 +168,31 @@ FoundMost = Annotated[
     ),
 ]
 
+OfTalk = Annotated[
+    str | None, Query(description="The conversation to continue.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"])
+]
+InRoom = Annotated[str | None, Query(description="The room in which the answer is given.", examples=["salon"])]
+ContextItems = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=search_request.RESULTS_MOST,
+        description="With `conversation_id`: maximum number of turns and summaries that match. With `room`: maximum "
+        f"number of messages, and of facts. Default: {search_request.RESULTS_DEFAULT}, of a room "
+        f"{memory_context.LIMIT_DEFAULT}.",
+        examples=[search_request.RESULTS_DEFAULT],
+    ),
+]
+ContextChars = Annotated[
+    int | None,
+    Query(
+        ge=context.CHARS_LEAST,
+        le=context.CHARS_MOST,
+        description="Maximum number of characters in the Markdown. If there is too much, whole items are left out. "
+        f"Default: {message_context.CHARS_DEFAULT:,}, of a conversation {context.CHARS_DEFAULT:,}. Not with `room`.",
+        examples=[context.CHARS_DEFAULT],
+    ),
+]
 OfRoom = Annotated[
     str | None,
     Query(description="Only messages in this room. Default: all rooms of the space.", examples=["salon"]),
@@ -202,9 +232,10 @@ Shown = Annotated[
     ),
 ]
 Said = Annotated[
-    str,
+    str | None,
     Query(
-        description="The message, as plain text without search syntax. For small talk, nothing is returned.",
+        description="The message, as plain text without search syntax. For small talk, nothing is returned. Only with "
+        "`conversation_id` or `room` it may be left out: then the newest items are returned.",
         examples=["Who turned the oven off?"],
     ),
 ]
@@ -212,16 +243,9 @@ Kinds = Annotated[
     str | None,
     Query(
         description="The kinds to search, separated by commas: some of "
-        f"{', '.join(f'`{one}`' for one in message_context.KINDS)}. Default: all.",
+        f"{', '.join(f'`{one}`' for one in message_context.KINDS)}. Default: all. Not with `conversation_id` "
+        "or `room`.",
         examples=["memory,message"],
-    ),
-]
-KnownChars = Annotated[
-    int,
-    Query(
-        description=f"Maximum number of characters in the Markdown, {message_context.CHARS_LEAST} to "
-        f"{message_context.CHARS_MOST}.",
-        examples=[message_context.CHARS_DEFAULT],
     ),
 ]
 StartChars = Annotated[
@@ -543,7 +567,7 @@ def search_conversations(
     "/v1/spaces/{space_id}/conversations/{conversation_id}/context",
     needs="read",
     tag="search",
-    markdown=context_as_markdown,
+    markdown=talk_context_as_markdown,
     summary="Load a conversation's context",
 )
 def load_conversation_context(
@@ -551,18 +575,18 @@ def load_conversation_context(
     conversation_id: str,
     q: About = None,
     max_chars: Chars = context.CHARS_DEFAULT,
-    max_turns: Turns = context.TURNS_DEFAULT,
-    raw_chars: RawChars = context.RAW_DEFAULT,
+    max_turns: Turns = None,
+    raw_chars: RawChars = None,
     max_results: FoundMost = search_request.RESULTS_DEFAULT,
-) -> ContextView:
+) -> TalkContextView:
     """The context for an agent's next call to the model. It has the newest turns word for word, earlier turns and
     summaries about the same subject, and the level 1 summaries that no level 2 summary covers yet. Nothing is shown
     twice. A source that fails or takes too long is named in `degraded`, and the other sources are still used.
     """
-    wanted = ContextRequest.of(
-        q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results
+    wanted = TalkContextRequest.of(
+        q, max_chars=max_chars, max_turns=max_turns or 3, raw_chars=raw_chars or 5_000, limit=max_results
     )
-    return ContextView.of(context.context(process(), space_id, conversation_id, wanted))
+    return TalkContextView.of(context.of_conversation(process(), space_id, conversation_id, wanted))
 
 
 @api.route(
@@ -618,13 +642,26 @@ def load_memory_context(
     "/v1/spaces/{space_id}/context",
     needs="read",
     tag="search",
-    markdown=message_context_as_markdown,
-    summary="Load the context of a message",
+    markdown=context_as_markdown,
+    summary="Load the context",
 )
 def load_context(
-    space_id: str, q: Said, kinds: Kinds = None, max_chars: KnownChars = message_context.CHARS_DEFAULT
-) -> MessageContextView:
-    """The items of a space that concern a message, from notes, bank, conversations, memories and rooms: up to ten, the
-    best match first, each with its time. Items that are not relevant enough are left out. No item is shown twice.
+    space_id: str,
+    q: Said = None,
+    kinds: Kinds = None,
+    conversation_id: OfTalk = None,
+    room: InRoom = None,
+    limit: ContextItems = None,
+    max_chars: ContextChars = None,
+    max_turns: Turns = None,
+    raw_chars: RawChars = None,
+    lang: Headings = None,
+) -> ContextView:
+    """What an agent should know before it answers. Without `conversation_id` and `room`: up to ten items that concern
+    the message, from notes, bank, conversations, memories and rooms, the best match first. Of a conversation: its
+    newest turns word for word, earlier turns and summaries on the same subject, and the level 1 summaries that no
+    level 2 summary covers yet. Of a room: its messages on the same subject, and the most similar facts. Items that are
+    not relevant enough are left out, and nothing is shown twice.
     """
-    return MessageContextView.of(message_context.context(process(), space_id, q, kinds=kinds, max_chars=max_chars))
+    wanted = ContextRequest(q, conversation_id, room, kinds, lang, limit, max_chars, max_turns, raw_chars)
+    return ContextView.of(context.context(process(), space_id, wanted, lang=api.language()))

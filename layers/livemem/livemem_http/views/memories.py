@@ -458,6 +458,7 @@ class MemoriesFound(View):
         ),
     ] = None
     unreadable: Unreadable = None
+    next_cursor: NextCursor = None
 
     @classmethod
     def of(cls, answer: FoundMemories, missing: list[str]) -> "MemoriesFound":
@@ -467,9 +468,9 @@ class MemoriesFound(View):
         return cls.model_validate(told | {"unreadable": missing or None})
 
     @classmethod
-    def newest(cls, memories: list[Memory], missing: list[str]) -> "MemoriesFound":
+    def newest(cls, memories: list[Memory], cursor: str | None, missing: list[str]) -> "MemoriesFound":
         items = [FoundMemory.model_validate(fields(one)) for one in memories]
-        return cls(items=items, ranking="newest", unreadable=missing or None)
+        return cls(items=items, ranking="newest", unreadable=missing or None, next_cursor=cursor)
 
 
 class MemoryList(Gapped):

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from livemem.recall.memory_context import MemoryContext, ShownFact, ShownMessage
-from livemem.recall.message_context import KnownKind, MessageContext
+from livemem.recall.message_context import Context, KnownKind
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
@@ -171,19 +171,27 @@ class KnownView(View):
     written_by: WrittenBy = None
 
 
-class MessageContextView(View):
-    """The items that the space knows about a message."""
+class ContextView(View):
+    """What an agent should know before it answers."""
 
     markdown: Annotated[
         str, described("The whole context as Markdown for a prompt. Empty if nothing is relevant enough.", "")
     ]
-    items: Annotated[list[KnownView], described("The same items as data, the best match first.")]
+    items: Annotated[list[KnownView], described("The same items as data, in the order of the Markdown.")]
     chars: Annotated[int, described("Number of characters in the Markdown.", 0)]
+    degraded: Annotated[
+        list[str],
+        described(
+            "The sources that failed or were too late, and are left out. Of a conversation: `turns`, `search`, "
+            "`summaries`. Of a room: `messages`, `facts`.",
+            [],
+        ),
+    ]
     failure: Annotated[str | None, described("The reason why the embedding model was not used.")] = None
     unread: Unread = None
 
     @classmethod
-    def of(cls, context: MessageContext) -> "MessageContextView":
+    def of(cls, context: Context) -> "ContextView":
         return cls(
             markdown=context.markdown,
             items=[
@@ -202,12 +210,13 @@ class MessageContextView(View):
                 for one in context.items
             ],
             chars=len(context.markdown),
+            degraded=list(context.degraded),
             failure=context.failure,
             unread=context.unread or None,
         )
 
 
-def message_context_as_markdown(answer: MessageContextView) -> str:
+def context_as_markdown(answer: ContextView) -> str:
     """The items as they are, and how many objects were left unread."""
     return (answer.markdown or "Nothing is known of it.\n") + search.unread_line(answer.unread)
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from livemem import clock
 from livemem.recall import conversation_documents, document_sources, search
-from livemem.recall.context import Context
+from livemem.recall.context import TalkContext
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import HitsOfSpaces, SpaceHits
@@ -581,7 +581,7 @@ class SectionsView(View):
     ]
 
 
-class ContextView(View):
+class TalkContextView(View):
     """The context for an agent's next call to the model."""
 
     markdown: Annotated[
@@ -598,7 +598,7 @@ class ContextView(View):
     unread: Unread = None
 
     @classmethod
-    def of(cls, context: Context) -> "ContextView":
+    def of(cls, context: TalkContext) -> "TalkContextView":
         shown = context.sections
         return cls(
             markdown=context.markdown,
@@ -614,7 +614,7 @@ class ContextView(View):
         )
 
 
-def context_as_markdown(answer: ContextView) -> str:
+def talk_context_as_markdown(answer: TalkContextView) -> str:
     """The context as it is, and how many objects were left unread."""
     return answer.markdown + unread_line(answer.unread)
 
