@@ -130,21 +130,14 @@ def prepare_held_out(bench: Bench, known: Sequence[Mapping[str, str]]) -> str:
 def ways(bench: Bench, space: str, talk: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
     """Each way to ask for a context."""
     below = f"/spaces/{space}"
-    yield "memories/context", lambda q: bench.ok("GET", f"{below}/memories/context?q={quote(q)}")
-    in_talk = f"{below}/conversations/{talk}/context?max_results=5&q="
-    yield "conversations/{id}/context", lambda q: bench.ok("GET", in_talk + quote(q))
+    in_talk = f"{below}/context?conversation_id={talk}&limit=5&q="
+    yield "context of a conversation", lambda q: bench.ok("GET", in_talk + quote(q))
     yield "context", lambda q: bench.ok("GET", f"{below}/context?q={quote(q)}")
 
 
 def results(answer: Any) -> int:
     """How many results were found."""
-    if "items" in answer:
-        return len(answer["items"])
-    if "facts" in answer:
-        return len(answer["facts"]) + len(answer["messages"])
-    sections = answer["sections"]
-    found = [one for one in sections["relevant_turns"] if one.get("relevance") is not None]
-    return len(found) + len(sections["relevant_summaries"])
+    return len(answer["items"])
 
 
 def show(bench: Bench, name: str, get: Callable[[str], Any], cases: Sequence[Case]) -> None:

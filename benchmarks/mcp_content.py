@@ -26,15 +26,7 @@ def contents(tool: str, data: Mapping[str, Any]) -> list[str]:
     """The texts of an answer's JSON that an agent asks for."""
     if tool == "search":
         return [hit["snippet"] for hit in data["items"]]
-    if "items" in data:
-        return [_SPEAKER.sub("", one["text"]) if one["kind"] == "turn" else one["text"] for one in data["items"]]
-    parts = data["sections"]
-    said = (one for name in ("recent_turns", "relevant_turns") for one in parts[name])
-    told = (one for name in ("relevant_summaries", "recent_summaries") for one in parts[name])
-    return [
-        *(one[side] for one in said for side in ("user_message", "assistant_message")),
-        *(text for one in told for text in (one["summary"], *one["key_findings"])),
-    ]
+    return [_SPEAKER.sub("", one["text"]) if one["kind"] == "turn" else one["text"] for one in data["items"]]
 
 
 def share(connection: Connection, tool: str, asked: Sequence[Mapping[str, Any]], *, show: bool) -> str:

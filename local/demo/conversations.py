@@ -31,7 +31,7 @@ _IMPORT_BYTES = 500_000
 _POLL_SECONDS = 0.5
 _QUIET = 3
 """Looks in a row that find nothing more to do."""
-_CONTEXT = {"max_chars": 4_000, "max_turns": 1, "raw_chars": 1_000, "max_results": 3}
+_CONTEXT: dict[str, Any] = {"max_chars": 4_000, "max_turns": 1, "raw_chars": 1_000, "limit": 3}
 _RATIO = 0.15
 """Of a summary to its source. With the usual tenth a talk of this length just reaches level 3."""
 _SHOWN = 400
@@ -189,7 +189,7 @@ def _talk(conversation_id: str) -> dict[str, Any]:
 
 def _ask(api: Client, talk: str, question: Question, *, full: bool) -> bool:
     """Print the context for a question; whether it holds a turn that answers, or a summary that covers one."""
-    answer = api.search.load_conversation_context(SPACE, talk, q=question.text, **_CONTEXT)
+    answer = api.search.load_context(SPACE, q=question.text, conversation_id=talk, **_CONTEXT)
     found = {int(entry["number"]): entry["text"] for entry in _ENTRY.finditer(answer.markdown)}
     answering = next((number for number in question.turns if number in found), None)
     if full:

@@ -103,25 +103,24 @@ def test_what_is_said_in_a_room_is_found_and_then_remembered(service, space):
     (room,) = service.call("list_rooms", {"space_id": space})["items"]
     assert (room["room"], room["has_messages"]) == ("salon", True)
 
-    found = service.call("search_rooms", {"space_id": space, "q": "ferry timetable"})["items"]
-    assert found[0]["message_id"] == "m-2"
-    known = service.call(
-        "load_memory_context", {"space_id": space, "q": "ferry timetable", "lang": "fr", "room": "salon"}
-    )
+    found = service.call("search_space", {"space_id": space, "q": "ferry timetable", "scope": "rooms"})["items"]
+    assert found[0]["source"]["message_id"] == "m-2"
+    asked = {"space_id": space, "q": "ferry timetable", "lang": "fr", "room": "salon"}
+    known = service.call("load_context", asked)
     heading = "[Contexte live - extraits pertinents du Salon, pas une conversation complète]"
     assert heading in known["markdown"]
-    assert SAID[2] in [one["content"] for one in known["messages"]]
+    assert SAID[2] in [one["text"] for one in known["items"]]
 
     digest = digested(service, space)
     assert (digest["counts"]["messages"], digest["counts"]["dead_letters"]) == (3, [])
     assert service.call("list_messages", {"space_id": space, "room": "salon"})["items"] == []
     late = post(service, space, 0, 200)
     assert (late["repeated"], late["digested"]) == (True, True)
-    remembered = service.call("list_recent_memories", {"space_id": space})["items"]
+    remembered = service.call("search_memories", {"space_id": space})["items"]
     assert len(remembered) == digest["counts"]["new"] > 0
     assert {one["provenance"]["digest"] for one in remembered} == {digest["slot"]}
     assert any("Ines" in one["content"] and "timetable" in one["content"] for one in remembered)
-    known = service.call("load_memory_context", {"space_id": space, "q": "ferry timetable", "lang": "fr"})
+    known = service.call("load_context", asked)
     assert "[Mémoire - faits que tu connais]" in known["markdown"]
 
 

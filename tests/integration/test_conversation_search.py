@@ -16,7 +16,6 @@ from tests.support.talk import Summariser
 from tests.support.world import INVOCATION
 
 SPACE = "/v1/spaces/{space_id}"
-ONE = f"{SPACE}/conversations/{{conversation_id}}"
 NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
@@ -40,8 +39,8 @@ class Talked:
         update.look(replace(process(), ask=Summariser()), "demo", self.id, until)
 
     def get(self, what, query, **rest):
-        path = {"space_id": "demo", "conversation_id": self.id, **rest}
-        return self.service.http("search", "GET", f"{ONE}/{what}", query=query, **path)
+        query = {"conversation_id": self.id, **query}
+        return self.service.http("search", "GET", f"{SPACE}/{what}", query=query, space_id="demo", **rest)
 
 
 @pytest.fixture
@@ -62,14 +61,12 @@ def test_what_was_said_and_what_was_summarised_is_found(talked):
     assert one == {
         "kind": "turn",
         "id": f"{talked.id}/1/user",
-        "conversation_id": talked.id,
         "score": one["score"],
         "snippet": "Store? Which store do we keep?",
         "highlights": [[0, 5], [13, 18]],
         "time": one["time"],
         "author": "ann",
         "role": "user",
-        "turn_index": 1,
         "source": {
             "href": f"/v1/spaces/demo/conversations/{talked.id}/turns/1",
             "conversation_id": talked.id,
@@ -78,15 +75,21 @@ def test_what_was_said_and_what_was_summarised_is_found(talked):
     }
     # The summary of one turn is left out beside its turn.
     assert f"{talked.id}/l1/1" not in by_id
-    summaries = body(talked.get("search", {"q": "which store", "include_turns": "false"}))["items"]
+    summaries = body(talked.get("search", {"q": "which store", "levels": "1,2,3"}))["items"]
     summary = next(hit for hit in summaries if hit["id"] == f"{talked.id}/l1/1")
-    assert (summary["kind"], summary["level"], summary["number"], summary["covers"]) == ("summary", 1, 1, [1, 1])
-    assert summary["source"]["href"] == f"/v1/spaces/demo/conversations/{talked.id}/summaries"
+    assert summary["kind"] == "summary"
+    assert summary["source"] == {
+        "href": f"/v1/spaces/demo/conversations/{talked.id}/summaries",
+        "conversation_id": talked.id,
+        "level": "1",
+        "number": "1",
+        "covers": "1-1",
+    }
     assert "author" not in summary
     assert answer["ranking"] == "bm25"
     assert answer["view"]["documents"] == 6
-    assert len(body(talked.get("search", {"q": "store", "max_results": "1"}))["items"]) == 1
-    kinds = {hit["kind"] for hit in body(talked.get("search", {"q": "store", "include_turns": "false"}))["items"]}
+    assert len(body(talked.get("search", {"q": "store", "limit": "1"}))["items"]) == 1
+    kinds = {hit["kind"] for hit in body(talked.get("search", {"q": "store", "levels": "1,2,3"}))["items"]}
     assert kinds == {"summary"}
 
 
@@ -100,7 +103,7 @@ def test_summaries_change_no_score_of_a_turn(talked):
     talked.update()
     talked.update()
 
-    assert len(body(talked.get("search", {"q": "which store", "include_turns": "false"}))["items"]) > 1
+    assert len(body(talked.get("search", {"q": "which store", "levels": "1,2,3"}))["items"]) > 1
     assert scores() == pytest.approx(before, abs=1e-3)
     assert len(before) > 1
 
@@ -108,10 +111,10 @@ def test_summaries_change_no_score_of_a_turn(talked):
 def test_hits_come_as_markdown_for_a_prompt(talked):
     text = talked.get("search", {"q": "store", "levels": "0"}, headers={"accept": "text/markdown"})["body"]
 
-    assert text.splitlines()[0].startswith("- [turn 1 20")
+    assert text.splitlines()[0].startswith("- [turn 20")
     assert "ann user] Store? Which store do we keep? (/v1/spaces/demo/conversations/" in text
     summaries = talked.get("search", {"q": "store", "levels": "1"}, headers={"accept": "text/markdown"})["body"]
-    assert summaries.startswith("- [level 1 summary 1 20")
+    assert summaries.startswith("- [summary 20")
 
 
 def test_the_conversations_of_a_folder_are_searched(talked):
@@ -119,13 +122,11 @@ def test_the_conversations_of_a_folder_are_searched(talked):
     other.say("Another store.")
 
     def which(**query):
-        answer = talked.service.http(
-            "search", "GET", f"{SPACE}/conversations/search", space_id="demo", query={"q": "store", **query}
-        )
+        answer = talked.service.http("search", "GET", f"{SPACE}/search", space_id="demo", query={"q": "store", **query})
         assert answer["statusCode"] == 200, answer["body"]
-        return {hit["conversation_id"] for hit in body(answer)["items"]}
+        return {hit["source"]["conversation_id"] for hit in body(answer)["items"]}
 
-    assert which() == {talked.id, other.id}
+    assert which(scope="conversations") == {talked.id, other.id}
     assert which(cwd="/home") == {other.id}
     assert which(cwd="/shop", host="laptop") == {talked.id}
     assert which(cwd="/shop", host="elsewhere") == set()
@@ -149,25 +150,29 @@ def test_the_context_is_markdown_and_the_same_as_data(talked):
     for number in range(3):
         talked.say(f"Hello {number}", "Hi")
     answer = body(talked.get("context", {"q": "which store"}))
-    sections = answer["sections"]
+    items = answer["items"]
 
-    when = answer["sections"]["recent_turns"][0]["said_at"][:16].replace("T", " ")
+    when = items[0]["time"][:16].replace("T", " ")
     assert answer["markdown"].startswith(
         f"## Recent Conversation (Raw)\n\n[Turn 3] {when} UTC\nUser: Hello 0\nAssistant: Hi\n"
     )
     assert answer["chars"] == len(answer["markdown"])
     assert answer["degraded"] == []
-    assert [turn["turn_index"] for turn in sections["recent_turns"]] == [3, 4, 5]
-    (found,) = sections["relevant_turns"]
-    assert (found["turn_index"], found["tools"], found["left_out"]) == (1, ["grep"], 0)
-    assert f"[Turn 1 - Relevance: {found['relevance']}%] {when} UTC\nUser: Store?" in answer["markdown"]
-    # The summary of just that turn does not stand beside it.
-    assert sections["relevant_summaries"] == []
-    assert [one["number"] for one in sections["recent_summaries"]] == [2]
+    # The newest turns, the one that matches, and the newest summary, but not the one of just that turn.
+    assert [item["id"].removeprefix(f"conversations/{talked.id}/") for item in items] == [
+        *("turns/3", "turns/4", "turns/5"),
+        "turns/1",
+        "summaries/1/2",
+    ]
+    assert [item["kind"] for item in items] == ["turn"] * 4 + ["summary"]
+    share = round(100 * items[3]["relevance"])
+    assert items[3]["text"] == "User: Store? Which store do we keep?\nAssistant: S3 is the store.\nTools: grep"
+    assert f"[Turn 1 - Relevance: {share}%] {when} UTC\nUser: Store?" in answer["markdown"]
+    assert ["relevance" in item for item in items] == [False, False, False, True, False]
     text = talked.get("context", {"q": "which store"}, headers={"accept": "text/markdown"})
     assert text["body"] == answer["markdown"]
     assert text["headers"]["Content-Type"].startswith("text/markdown")
-    assert body(talked.get("context", {}))["sections"]["relevant_turns"] == []
+    assert not [item for item in body(talked.get("context", {}))["items"] if "relevance" in item]
 
 
 REFUSED = [
@@ -175,17 +180,20 @@ REFUSED = [
     ("search", {"q": "?"}, "q"),
     ("search", {"q": "x", "levels": "4"}, "levels"),
     ("search", {"q": "x", "levels": ""}, "levels"),
-    ("search", {"q": "x", "max_results": "0"}, "max_results"),
-    ("search", {"q": "x", "max_results": "51"}, "max_results"),
-    ("search", {"q": "x", "max_results": "many"}, "max_results"),
+    ("search", {"q": "x", "limit": "0"}, "limit"),
+    ("search", {"q": "x", "limit": "101"}, "limit"),
+    ("search", {"q": "x", "limit": "many"}, "limit"),
+    ("search", {"q": "x", "scope": "bank"}, "scope"),
+    ("search", {"q": "x", "cwd": "/shop"}, "conversation_id"),
     ("search", {"q": "x", "min_score": "2"}, "min_score"),
     ("search", {"q": "x", "min_score": "nan"}, "min_score"),
-    ("search", {"q": "x", "levels": "0", "include_turns": "false"}, "include_turns"),
     ("context", {"q": "?"}, "q"),
     ("context", {"max_chars": "499"}, "max_chars"),
     ("context", {"max_turns": "0"}, "max_turns"),
     ("context", {"raw_chars": "1"}, "raw_chars"),
-    ("context", {"max_results": "51"}, "max_results"),
+    ("context", {"limit": "51"}, "limit"),
+    ("context", {"room": "salon"}, "room"),
+    ("context", {"kinds": "turn"}, "kinds"),
 ]
 
 
@@ -193,14 +201,13 @@ def test_what_can_not_be_asked_is_a_422_that_names_the_field(talked):
     for what, query, field in REFUSED:
         answer = talked.get(what, query)
         assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (422, field), query
-    assert "from 1 to 50" in talked.get("search", {"q": "x", "max_results": "51"})["body"]
     assert "0, 1, 2, 3" in talked.get("search", {"q": "x", "levels": "4"})["body"]
 
 
 def test_what_is_not_there_is_a_404(talked):
     for what in ("search", "context"):
-        assert talked.get(what, {"q": "store"}, conversation_id=NOBODY)["statusCode"] == 404
-        assert talked.get(what, {"q": "store"}, conversation_id="x")["statusCode"] == 422
+        assert talked.get(what, {"q": "store", "conversation_id": NOBODY})["statusCode"] == 404
+        assert talked.get(what, {"q": "store", "conversation_id": "x"})["statusCode"] == 422
     removal.delete(process(), "demo", talked.id)
     for what in ("search", "context"):
         assert talked.get(what, {"q": "store"})["statusCode"] == 404

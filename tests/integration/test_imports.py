@@ -270,7 +270,7 @@ def test_notes_and_memories_of_other_tools_come_once_also_from_another_machine(w
     assert len(notes) == 4
     (coffee,) = (one for one in notes if "Coffee" in one["content"])
     assert (coffee["said_at"], coffee["tags"]) == ("2026-01-05T08:30:00Z", ["brewing", "hot-drinks"])
-    memories = client.call("list_recent_memories", {"space_id": space})["items"]
+    memories = client.call("search_memories", {"space_id": space})["items"]
     told = {(one.get("said_at"), one.get("author"), *one["subjects"]) for one in memories}
     assert told == {("2026-02-20T14:00:00Z", "lea", "ines", "lea", "code-style"), (None, None, "ines", "reviewer")}
 
@@ -285,7 +285,7 @@ def test_a_memory_with_an_end_ends_in_the_service_too_and_a_second_machine_adds_
         report = running.place(world, running.items_of(source, now), space, sent)
         assert report.left_out == []
 
-    (memory,) = client.call("list_recent_memories", {"space_id": space})["items"]
+    (memory,) = client.call("search_memories", {"space_id": space})["items"]
     assert memory["expires_at"] > "2099-01-01"
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from livemem.memories.memory import CATEGORIES
-from livemem.memories.reading import FOUND_MOST, RECENT_MOST
+from livemem.memories.reading import FOUND_MOST
 from livemem.memories.storing import BATCH
 from livemem.process import Process
 from livemem_http import environment
@@ -226,7 +226,7 @@ def test_what_has_expired_is_found_nowhere(memories, monkeypatch):
     monkeypatch.setattr(environment, "Process", partial(Process, clock=lambda: later))
     memories.service.cold = True
 
-    assert memories.contents() == memories.contents(f"{ALL}/recent") == ["Ann is in Kiel."]
+    assert memories.contents() == memories.contents(order="recent") == ["Ann is in Kiel."]
     assert memories.contents(q="Ann is away") == ["Ann is in Kiel."]
     assert memories.contents(subject="ann") == []
     assert memories.ask("PATCH", ONE, memory_id=made["memory_id"], body={"ttl": None})[0] == 404
@@ -308,20 +308,20 @@ def test_without_a_question_the_newest_come_first(memories):
         memories.store(f"Fact number {number} is of thing {number}.", subjects=["even" if number % 2 == 0 else "odd"])
 
     found = memories.get()
-    recent = memories.contents(f"{ALL}/recent", limit="20")
+    recent = memories.contents(order="recent", limit="20")
 
     assert found["ranking"] == "newest"
     assert not any("score" in item for item in found["items"])
     assert [item["content"] for item in found["items"]] == recent[:10]
     assert recent == [f"Fact number {number} is of thing {number}." for number in range(24, 4, -1)]
-    first = memories.get(f"{ALL}/recent", limit="20")
-    rest = memories.get(f"{ALL}/recent", limit="20", cursor=first["next_cursor"])
+    first = memories.get(ALL, order="recent", limit="20")
+    rest = memories.get(ALL, order="recent", limit="20", cursor=first["next_cursor"])
     assert [one["content"] for one in rest["items"]] == [f"Fact number {n} is of thing {n}." for n in range(4, -1, -1)]
     assert rest["next_cursor"] is None
     assert memories.contents(subject="even", limit="50") == [
         f"Fact number {number} is of thing {number}." for number in range(24, -1, -2)
     ]
-    assert memories.contents(f"{ALL}/recent", kind="goal") == []
+    assert memories.contents(order="recent", kind="goal") == []
 
 
 @each(
@@ -333,9 +333,11 @@ def test_without_a_question_the_newest_come_first(memories):
         (ALL, {"kind": "facts"}, "kind"),
         (ALL, {"subject": "a/b"}, "subject"),
         (ALL, {"cursor": "x"}, "cursor"),
-        (f"{ALL}/recent", {"limit": str(RECENT_MOST + 1)}, "limit"),
-        (f"{ALL}/recent", {"limit": "many"}, "limit"),
-        (f"{ALL}/recent", {"cursor": "bm9uZQ"}, "cursor"),
+        (ALL, {"limit": "many"}, "limit"),
+        (ALL, {"cursor": "bm9uZQ"}, "cursor"),
+        (ALL, {"order": "best"}, "order"),
+        (ALL, {"q": "x", "order": "recent"}, "q"),
+        (ALL, {"q": "x", "cursor": "x"}, "q"),
         (f"{ALL}/changes", {"memory_id": "none"}, "memory_id"),
         (f"{ALL}/changes", {"limit": "51"}, "limit"),
         (f"{ALL}/changes", {"cursor": "x"}, "cursor"),
@@ -456,7 +458,7 @@ def test_who_only_reads_changes_nothing(memories, method, route, rest):
     ]
 
 
-@pytest.mark.parametrize("route", [ALL, f"{ALL}/recent", f"{ALL}/changes", ONE])
+@pytest.mark.parametrize("route", [ALL, f"{ALL}/changes", ONE])
 def test_who_only_writes_reads_nothing(memories, route):
     path = {"memory_id": NOBODY} if route == ONE else {}
     assert memories.ask("GET", route, token=memories.token("ann", "write"), **path)[0] == 403
@@ -536,7 +538,7 @@ def test_lists_come_as_markdown_in_which_no_text_forges_an_item(memories):
     def markdown(route, **rest):
         return memories.ask("GET", route, headers={"accept": "text/markdown"}, **rest)[1]
 
-    texts = [markdown(ALL, query={"q": "true"}), markdown(f"{ALL}/recent"), markdown(ONE, memory_id=one)]
+    texts = [markdown(ALL, query={"q": "true"}), markdown(ALL), markdown(ONE, memory_id=one)]
     changes = markdown(f"{ALL}/changes", query={"limit": "50"})
 
     for text in texts:
@@ -549,11 +551,11 @@ def test_lists_come_as_markdown_in_which_no_text_forges_an_item(memories):
     assert changes.startswith("- deleted [")
     assert "  Reason: a\n  - b" in changes
     assert "  Before: mended" in changes
-    assert markdown(f"{ALL}/recent", query={"kind": "self"}) == "No memories.\n"
+    assert markdown(ALL, query={"kind": "self"}) == "No memories.\n"
     assert markdown(f"{ALL}/changes", query={"kind": "self"}) == "Nothing was stored.\n"
 
 
-@pytest.mark.parametrize("route", [ALL, f"{ALL}/recent", f"{ALL}/changes", ONE])
+@pytest.mark.parametrize("route", [ALL, f"{ALL}/changes", ONE])
 def test_a_space_that_is_not_there_has_no_memories(service, route):
     path = {"memory_id": NOBODY} if route == ONE else {}
     answer = service.http("memories", "GET", route, space_id="other", **path)

@@ -49,39 +49,37 @@ def body(answer, status=200):
 
 
 def test_what_is_said_in_rooms_is_found(told):
-    answer = body(told("rooms/search", q="who turned the oven off"))
+    answer = body(told("search", scope="rooms", q="who turned the oven off"))
     best, other = answer["items"]
 
     assert best == {
         "kind": "message",
         "id": best["id"],
-        "room": "salon",
-        "message_id": "m-Ann",
         "author": "Ann Smith",
-        "timestamp": "2026-02-20T14:00:00.000Z",
+        "time": "2026-02-20T14:00:00Z",
         "score": best["score"],
         "snippet": "Who turned the oven off?",
         "highlights": best["highlights"],
-        "source": {"href": "/v1/spaces/demo/rooms/salon/messages"},
+        "source": {"href": "/v1/spaces/demo/rooms/salon/messages", "room": "salon", "message_id": "m-Ann"},
     }
     assert best["id"].startswith("salon/20260220T140000_")
-    assert (other["room"], other["message_id"]) == ("kitchen", "m-bob")
+    assert (other["source"]["room"], other["source"]["message_id"]) == ("kitchen", "m-bob")
     assert (answer["ranking"], answer["view"]["documents"]) == ("bm25", 2)
-    assert [hit["room"] for hit in body(told("rooms/search", q="oven", room="kitchen"))["items"]] == ["kitchen"]
-    assert len(body(told("rooms/search", q="oven", limit="1"))["items"]) == 1
+    assert [hit["source"]["room"] for hit in body(told("search", q="oven", room="kitchen"))["items"]] == ["kitchen"]
+    assert len(body(told("search", scope="rooms", q="oven", limit="1"))["items"]) == 1
 
 
 def test_hits_come_as_markdown_for_a_prompt(told):
-    text = told("rooms/search", q="turned", markdown=True)["body"]
+    text = told("search", scope="rooms", q="turned", markdown=True)["body"]
 
     assert text == (
-        "- [salon 2026-02-20T14:00:00.000Z Ann Smith] Who turned the oven off? (/v1/spaces/demo/rooms/salon/messages)\n"
+        "- [message 2026-02-20T14:00:00Z Ann Smith] Who turned the oven off? (/v1/spaces/demo/rooms/salon/messages)\n"
     )
-    assert told("rooms/search", q="violin", markdown=True)["body"] == "Nothing was found.\n"
+    assert told("search", scope="rooms", q="violin", markdown=True)["body"] == "Nothing was found.\n"
 
 
 def test_the_context_is_two_blocks_and_the_same_as_data(told):
-    answer = body(told("memories/context", q="oven", room="salon", lang="fr"))
+    answer = body(told("context", q="oven", room="salon", lang="fr"))
 
     assert answer["markdown"] == (
         "[Contexte live - extraits pertinents du Salon, pas une conversation complète]\n"
@@ -91,43 +89,41 @@ def test_the_context_is_two_blocks_and_the_same_as_data(told):
         "• The oven is a Bosch.\n"
     )
     assert answer["chars"] == len(answer["markdown"])
-    (said,), (fact,) = answer["messages"], answer["facts"]
+    said, fact = answer["items"]
     assert said == {
-        "room": "salon",
-        "message_id": "m-Ann",
-        "author": "Ann Smith",
-        "content": "Who turned the oven off?",
-        "timestamp": "2026-02-20T14:00:00.000Z",
+        "kind": "message",
+        "id": "rooms/salon/messages",
+        "by": "Ann Smith",
+        "text": "Who turned the oven off?",
+        "time": "2026-02-20T14:00:00.000Z",
     }
-    assert fact["content"] == "The oven is a Bosch."
-    assert 0 < fact["score"] <= 1
+    assert (fact["kind"], fact["text"]) == ("memory", "The oven is a Bosch.")
+    assert 0 < fact["relevance"] <= 1
     assert answer["degraded"] == []
 
 
 def test_the_context_comes_as_markdown_in_both_languages_and_without_a_question(told):
-    text = told("memories/context", q="oven", lang="en", markdown=True)["body"]
+    text = told("context", q="oven", room="kitchen", lang="en", markdown=True)["body"]
 
     assert text == (
-        "[Live context - relevant excerpts from Kitchen and Salon, not a complete conversation]\n"
-        "• Ann Smith (20/02 15:00): Who turned the oven off?\n"
+        "[Live context - relevant excerpts from Kitchen, not a complete conversation]\n"
         "• bob (20/02 15:05): The oven is on again.\n"
         "\n"
         "[Memory - facts that you know]\n"
         "• The oven is a Bosch.\n"
     )
-    assert told("memories/context", lang="en", markdown=True)["body"] == text
-    assert told("memories/context", markdown=True)["body"] == text
-    (fact,) = body(told("memories/context"))["facts"]
-    assert "score" not in fact
+    assert told("context", room="kitchen", lang="en", markdown=True)["body"] == text
+    assert told("context", room="kitchen", markdown=True)["body"] == text
+    assert not [item for item in body(told("context", room="kitchen"))["items"] if "relevance" in item]
 
 
 def test_headings_follow_accept_language_where_the_query_names_none_and_caches_know_it(told):
     french = {"accept-language": "de, fr-CH;q=0.8"}
-    for what, begin in (("memories/context", "[Contexte"), ("start", "# Mémoire")):
-        answer = told(what, headers=french, markdown=True)
+    for what, asked, begin in (("context", {"room": "salon"}, "[Contexte"), ("start", {}, "# Mémoire")):
+        answer = told(what, headers=french, markdown=True, **asked)
         assert answer["body"].startswith(begin)
         assert "Accept-Language" in answer["headers"]["Vary"]
-        assert not told(what, headers=french, lang="en", markdown=True)["body"].startswith(begin)
+        assert not told(what, headers=french, lang="en", markdown=True, **asked)["body"].startswith(begin)
 
 
 def test_a_search_of_the_space_finds_memories_and_messages(told):
@@ -151,14 +147,19 @@ def test_a_search_of_the_space_finds_memories_and_messages(told):
 @each(
     ("what", "query", "field"),
     [
-        ("rooms/search", {}, "q"),
-        ("rooms/search", {"q": "?"}, "q"),
-        ("rooms/search", {"q": "oven", "limit": "0"}, "limit"),
-        ("rooms/search", {"q": "oven", "limit": "101"}, "limit"),
-        ("rooms/search", {"q": "oven", "room": "a/b"}, "room"),
-        ("memories/context", {"lang": "de"}, "lang"),
-        ("memories/context", {"limit": "51"}, "limit"),
-        ("memories/context", {"room": ".."}, "room"),
+        ("search", {}, "q"),
+        ("search", {"q": "?"}, "q"),
+        ("search", {"q": "oven", "limit": "0"}, "limit"),
+        ("search", {"q": "oven", "limit": "101"}, "limit"),
+        ("search", {"q": "oven", "room": "a/b"}, "room"),
+        ("search", {"q": "oven", "room": "salon", "kind": "fact"}, "scope"),
+        ("search", {"q": "oven", "kind": "opinion"}, "kind"),
+        ("context", {}, "q"),
+        ("context", {"lang": "de", "room": "salon"}, "lang"),
+        ("context", {"limit": "51", "room": "salon"}, "limit"),
+        ("context", {"room": ".."}, "room"),
+        ("context", {"q": "oven", "limit": "3"}, "limit"),
+        ("context", {"room": "salon", "max_chars": "900"}, "max_chars"),
     ],
 )
 def test_what_can_not_be_asked_is_refused_by_name(told, what, query, field):
@@ -166,7 +167,7 @@ def test_what_can_not_be_asked_is_refused_by_name(told, what, query, field):
     assert [one["field"] for one in answer["errors"]] == [field]
 
 
-@pytest.mark.parametrize("what", ["rooms/search", "memories/context"])
+@pytest.mark.parametrize("what", ["search", "context"])
 def test_a_space_that_is_not_there_is_not_found(told, what):
     assert told(what, q="oven", space_id="nowhere")["statusCode"] == 404
 

@@ -60,7 +60,7 @@ def test_each_read_of_a_space_is_told_to_be_unchanged_until_it_changes(demo, acc
 
 POLLED = {
     "reads": ["/v1/spaces", SPACE, "/v1/whoami", "/v1/about", f"{SPACE}/runs", "/v1/usage"],
-    "memories": [f"{SPACE}/memories/recent"],
+    "memories": [f"{SPACE}/memories"],
     "rooms": [f"{SPACE}/rooms", f"{SPACE}/digests"],
     "conversations": [f"{SPACE}/conversations"],
     "backup": [f"{SPACE}/backups", "/v1/backups", "/v1/jobs"],

@@ -231,12 +231,8 @@ READS: Mapping[str, str] = {
             "/{conversation_id}/jobs",
         )
     },
-    f"GET {SPACE}/conversations/{{conversation_id}}/context": "search",
-    f"GET {SPACE}/conversations/{{conversation_id}}/search": "search",
     f"GET {SPACE}/memories": "memories",
-    f"GET {SPACE}/memories/recent": "memories",
     f"GET {SPACE}/memories/changes": "memories",
-    f"GET {SPACE}/memories/context": "search",
     f"GET {SPACE}/memories/{{memory_id}}": "memories",
     f"GET {SPACE}/rooms": "rooms",
     f"GET {SPACE}/rooms/{{room}}/messages": "rooms",

@@ -146,7 +146,7 @@ OF_EACH_FUNCTION: dict[str, dict[str, str]] = {
     "list_notes": {},
     "list_stale": {},
     "list_conversations": {},
-    "list_recent_memories": {},
+    "search_memories": {},
     "list_rooms": {},
     "list_tokens": {},
     "start_consolidation": {},

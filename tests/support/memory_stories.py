@@ -110,7 +110,7 @@ def a_memory_from_its_storing_to_its_end(account: Account) -> None:
     batch = {"memories": [{"content": "3: I listen.", "kind": "self"}, {"content": "4: Learn.", "kind": "goal"}]}
     assert call(account, "POST", f"{MEMORIES}/batch", 200, body=batch)["failed"] == 0
     assert call(account, "GET", MEMORIES, 200, query={"q": "1: store"})["ranking"] == "vector"
-    assert len(call(account, "GET", f"{MEMORIES}/recent", 200)["items"]) == 3
+    assert len(call(account, "GET", MEMORIES, 200)["items"]) == 3
     call(account, "PATCH", MEMORY, 200, memory_id=one, body={"content": "1: We keep S3 alone."})
     assert call(account, "GET", MEMORY, 200, memory_id=one)["revision"] == 3
     assert searched(account, f"{SPACE}/read", id=one)["kind"] == "memory"
@@ -118,7 +118,7 @@ def a_memory_from_its_storing_to_its_end(account: Account) -> None:
     for _ in range(2):
         call(account, "POST", f"{MEMORY}/restore", 200, memory_id=one)
     assert len(call(account, "GET", f"{MEMORIES}/changes", 200)["items"]) == 7
-    searched(account, f"{MEMORIES}/context", q="1: store")
+    searched(account, f"{SPACE}/context", q="1: store", room="general")
     account.clock.move(2 * DAY)
     assert account.sweep()["memories_expired"] == {"demo": 1}
     call(account, "GET", MEMORY, 404, memory_id=one)
@@ -153,11 +153,11 @@ def so_many_memories_that_they_have_a_snapshot(account: Account) -> None:
     for number in range(7):
         store(account, f"{100 + number}: {number}")
     assert searched(account, f"{SPACE}/search", q="100", scope="memories")["items"]
-    assert searched(account, f"{MEMORIES}/context", q="100: x")["markdown"]
+    assert searched(account, f"{SPACE}/context", q="100: x", room="general")["markdown"]
     with pytest.MonkeyPatch.context() as patch:
         # Who comes first with a new model embeds all anew, and keeps that.
         patch.setenv("EMBEDDINGS_MODEL", "another")
-        assert searched(account, f"{MEMORIES}/context", q="100: x")["markdown"]
+        assert searched(account, f"{SPACE}/context", q="100: x", room="general")["markdown"]
     account.clock.move(2 * DAY)
     assert account.sweep(everything=True)["memory_snapshots_removed"]
     call(account, "GET", MEMORIES, 200, query={"q": "100"})
@@ -203,10 +203,10 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
     queued(account).clear()
     assert account.call("rooms", "GET", f"{SPACE}/rooms", 200)["items"][0]["has_messages"]
     assert len(account.call("rooms", "GET", ROOM, 200, room="general")["items"]) == 3
-    assert searched(account, f"{SPACE}/rooms/search", q="1: ferry")
+    assert searched(account, f"{SPACE}/search", q="1: ferry", room="general")
     assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
     assert searched(account, f"{SPACE}/search", q="ferry", scope="all")["items"]
-    assert searched(account, f"{MEMORIES}/context", q="1: ferry", room="general")["markdown"]
+    assert searched(account, f"{SPACE}/context", q="1: ferry", room="general")["markdown"]
     slot = account.call("rooms", "POST", DIGESTS, 202)["slot"]
     account.call("rooms", "GET", DIGEST, 200, slot=slot)
     assert digested(account) == ["done"]
@@ -214,7 +214,7 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
     listed = account.call("rooms", "GET", DIGESTS, 200)["items"]
     assert [one["status"] for one in listed if one["slot"] == slot] == ["done"], listed
     assert account.call("rooms", "GET", ROOM, 200, room="general")["items"] == []
-    assert len(call(account, "GET", f"{MEMORIES}/recent", 200)["items"]) == 4
+    assert len(call(account, "GET", MEMORIES, 200)["items"]) == 4
     # Late: it was digested.
     assert post(account, "1: The ferry leaves at nine.", 200, message_id="m-1")["digested"]
     account.clock.move(HOUR)

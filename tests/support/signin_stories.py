@@ -30,7 +30,7 @@ OF_EACH_FUNCTION = (
     ("reads", "GET", SPACE, 200),
     ("search", "GET", f"{SPACE}/stale", 200),
     ("conversations", "GET", f"{SPACE}/conversations", 200),
-    ("memories", "GET", f"{SPACE}/memories/recent", 200),
+    ("memories", "GET", f"{SPACE}/memories", 200),
     ("rooms", "GET", f"{SPACE}/rooms", 200),
     # No client of sign-in is an administrator.
     ("admin", "GET", "/v1/tokens", 403),

@@ -9,7 +9,7 @@ import pytest
 from tests.support.functions import sample
 from tests.support.llm_server import answer, completion
 from tests.support.policy import BUCKET, Request
-from tests.support.stories import HOUR, SPACE, Account, Story
+from tests.support.stories import BOOTSTRAP_KEY, HOUR, SPACE, Account, Story
 from tests.support.talk import captures, hears
 
 ALL = f"{SPACE}/conversations"
@@ -343,16 +343,16 @@ def searches_and_the_context(account: Account) -> None:
         say(account, one, f"the store {number} " * 20)
     assert told(account, one, 3) == "done"
     # A summary of one turn is a copy of it, and is found where turns are not asked for.
-    for asked, kind in ({}, "turn"), ({"include_turns": "false"}, "summary"):
-        found = searched(account, f"{ONE}/search", conversation_id=one, **asked)
+    for asked, kind in ({}, "turn"), ({"levels": "1,2,3"}, "summary"):
+        found = searched(account, "search", conversation_id=one, limit="5", **asked)
         assert {hit["kind"] for hit in found["items"]} == {kind}
-    assert searched(account, f"{ALL}/search")["items"]
-    assert searched(account, f"{ALL}/search", cwd=FOLDER["cwd"])["items"]
-    assert searched(account, f"{SPACE}/search", scope="all")["items"]
+    assert searched(account, "search", scope="conversations")["items"]
+    assert searched(account, "search", cwd=FOLDER["cwd"])["items"]
+    assert searched(account, "search", scope="all")["items"]
     for name in ("turns/2", "summaries/1/1"):
         assert account.call("search", "GET", f"{SPACE}/read", 200, query={"id": f"conversations/{one}/{name}"})["text"]
-    context = searched(account, f"{ONE}/context", conversation_id=one)
-    assert context["sections"]["recent_turns"]
+    context = searched(account, "context", conversation_id=one)
+    assert {item["kind"] for item in context["items"]} >= {"turn"}
     assert context["degraded"] == []
     willing(account)
     assert update(account, one, 202, strategy="full", ratio=0.2)["status"] == "queued"
@@ -361,20 +361,19 @@ def searches_and_the_context(account: Account) -> None:
     account.llm.script.extend([_embed(account)] * 20)
     assert account.service.invoke("indexer", {"space_id": "demo"})["embedded"]
     # Of turns that are not shown as they are.
-    context = searched(account, f"{ONE}/context", conversation_id=one, max_turns="1")
-    assert context["sections"]["relevant_turns"]
+    context = searched(account, "context", conversation_id=one, max_turns="1")
+    assert [item for item in context["items"] if item["kind"] == "turn" and "relevance" in item]
     with account.dying("s3:DeleteObject", f"demo/conversations/{one}/turns/"):
         call(account, "DELETE", ONE, 204, conversation_id=one)
     account.service.lambda_api.indexing.clear()
     assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
-    assert not searched(account, f"{ALL}/search")["items"]
+    assert not searched(account, "search", scope="conversations")["items"]
 
 
-def searched(account: Account, route: str, conversation_id: str = "", **query: str) -> Any:
+def searched(account: Account, route: str, **query: str) -> Any:
     account.llm.script.clear()
     account.llm.script.extend([_embed(account)] * 20)
-    path = {"conversation_id": conversation_id} if conversation_id else {}
-    return account.call("search", "GET", route, 200, query={"q": "store", **query}, **path)
+    return account.call("search", "GET", f"{SPACE}/{route}", 200, query={"q": "store", **query})
 
 
 def _embed(account: Account) -> Any:
@@ -396,19 +395,20 @@ def what_was_said_is_found_again(account: Account) -> None:
     assert update(account, one, 202)["status"] == "running"
     assert worked_off(account) == ["done"]
 
-    def search(route: str, status: int = 200, **path: str) -> Any:
-        return account.call("search", "GET", route, status, query={"q": "the store"}, **path)
+    def search(route: str, token: str = BOOTSTRAP_KEY, **query: str) -> Any:
+        query["q"] = "the store"
+        return account.call("search", "GET", f"{SPACE}/{route}", 200, token=token, query=query)
 
     wanted = {"name": "ann", "permissions": ["read"], "space_ids": ["demo"]}
     token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
-    assert search(f"{ONE}/search", conversation_id=one, token=token)["items"]
+    assert search("search", conversation_id=one, token=token)["items"]
     assert account.service.index()["status"] == "done"
-    assert search(f"{ONE}/search", conversation_id=one)["items"]
-    assert search(f"{ALL}/search")["items"]
-    account.call("search", "GET", f"{ALL}/search", 200, query={"q": "the store", "cwd": FOLDER["cwd"]})
-    assert search(f"{ONE}/context", conversation_id=one)["markdown"]
+    assert search("search", conversation_id=one)["items"]
+    assert search("search", scope="conversations")["items"]
+    search("search", cwd=FOLDER["cwd"])
+    assert search("context", conversation_id=one)["markdown"]
     say(account, one, "another store")
-    assert search(f"{ONE}/context", conversation_id=one)["markdown"]
+    assert search("context", conversation_id=one)["markdown"]
     call(account, "DELETE", ONE, 204, conversation_id=one)
     account.service.lambda_api.indexing[:-1] = []
     assert account.service.index()["status"] == "done"

@@ -10,19 +10,13 @@ from livemem_http.views.memories import (
     MemoryChangePage,
     MemoryChangeView,
     MemoryDetail,
-    MemoryList,
     MemoryView,
 )
 from livemem_http.views.rooms import RoomMessagePage, RoomMessageView
 
 
 def found(answer: MemoriesFound) -> str:
-    """The memories that were found, one item each."""
-    return _memories(answer.items)
-
-
-def newest(answer: MemoryList) -> str:
-    """The newest memories, one item each."""
+    """The memories, one item each."""
     return joined(_memories(answer.items), _more(answer.next_cursor))
 
 

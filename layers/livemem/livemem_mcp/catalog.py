@@ -102,8 +102,7 @@ def widened(core: Mapping[str, McpTool]) -> list[McpTool]:
 def _wider(tool: McpTool, told: Mapping[str, Any]) -> McpTool:
     found: dict[str, Mapping[str, Any]] = {}
     for one in told["of"]:
-        for own, field in operations()[one]["fields"].items():
-            name = told["same"].get(own, own)
+        for name, field in operations()[one]["fields"].items():
             # Where the routes differ, as in a default, the schema promises neither.
             schema = found.get(name, field["schema"])
             found[name] = {key: value for key, value in schema.items() if field["schema"].get(key) == value}

@@ -92,8 +92,8 @@ def test_several_are_forgotten_though_a_request_fails_between_them_and_come_back
         confirm.click()
         page.get_by_text("3 memories are forgotten.").wait_for()
         found.troubles[:] = [one for one in found.troubles if not one.startswith("failed: DELETE")]
-        assert service.send("GET", f"/spaces/{space}/memories/recent").body["items"] == []
+        assert service.send("GET", f"/spaces/{space}/memories").body["items"] == []
 
         page.get_by_role("button", name="Undo").click()
         page.get_by_text("Taken back").wait_for()
-        assert len(service.send("GET", f"/spaces/{space}/memories/recent").body["items"]) == 3
+        assert len(service.send("GET", f"/spaces/{space}/memories").body["items"]) == 3

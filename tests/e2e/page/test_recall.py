@@ -246,7 +246,7 @@ def test_the_newest_memories_come_page_by_page_and_one_far_back_shows_its_whole_
             assert service.send("POST", f"/spaces/{space}/memories/batch", {"memories": facts}).status == 200
         stored = {
             memory["memory_id"]
-            for page in pages(service, f"/spaces/{space}/memories/recent?limit=20")
+            for page in pages(service, f"/spaces/{space}/memories?limit=20")
             for memory in page["items"]
         }
         assert first["memory_id"] in stored
@@ -278,7 +278,7 @@ def test_several_memories_are_forgotten_for_one_reason(signed_in, service: Servi
         page.get_by_role("button", name="Forget it").click()
         page.locator("article.memory", has_text="Ole is ill.").wait_for(state="detached")
 
-        left = service.send("GET", f"/spaces/{space}/memories/recent").body["items"]
+        left = service.send("GET", f"/spaces/{space}/memories").body["items"]
         assert [one["content"] for one in left] == ["Bread is sold at six."]
 
 

@@ -107,8 +107,6 @@ def test_nothing_found_is_7_as_for_grep(desk: CliHarness):
         "search_space": ("search", "x"),
         "search_spaces": ("search", "x", "--all"),
         "search_memories": ("api", "memories", "search", "--q", "x"),
-        "search_rooms": ("api", "search", "rooms", "--q", "x"),
-        "search_conversations": ("api", "search", "conversations", "--q", "x"),
     }
     for operation, command in commands.items():
         desk.answers = {operation: {"items": [], "nothing": "below_floor"}}

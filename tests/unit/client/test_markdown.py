@@ -16,13 +16,13 @@ def test_empty_markdown_of_the_service_is_an_answer():
     answer = httpx.Response(200, headers={"Content-Type": "text/markdown; charset=utf-8"})
 
     with _client(answer) as client:
-        assert client.markdown("load_memory_context", {"space_id": "demo", "q": "unknown"}) == ""
+        assert client.markdown("load_context", {"space_id": "demo", "q": "unknown"}) == ""
 
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/html"}, {"Content-Type": "application/json"}])
 def test_an_empty_answer_of_another_kind_is_none(headers: dict[str, str]):
     with _client(httpx.Response(200, headers=headers)) as client, pytest.raises(LiveMemoryError, match="it is empty"):
-        client.markdown("load_memory_context", {"space_id": "demo", "q": "unknown"})
+        client.markdown("load_context", {"space_id": "demo", "q": "unknown"})
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "application/json", "text/plain; charset=utf-8"])

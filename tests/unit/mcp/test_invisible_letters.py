@@ -62,15 +62,14 @@ def test_every_door_shows_what_nobody_sees_and_keeps_what_people_write(agents):
             ("conversations", "/conversations", {}),
             ("conversations", "/conversations/{conversation_id}/turns", talk),
             ("memories", "/memories", {}),
-            ("memories", "/memories/recent", {}),
             ("memories", "/memories/{memory_id}", {"memory_id": memory["memory_id"]}),
             ("rooms", "/rooms/{room}/messages", {"room": "salon"}),
-            ("search", "/memories/context", {}),
-            ("search", "/conversations/{conversation_id}/context", talk),
+            ("search", "/context", {"query": {"room": "salon"}}),
         )
     }
-    for context, rest in (("/memories/context", {}), ("/conversations/{conversation_id}/context", talk)):
-        told["JSON", context] = json.loads(call(agents, "search", "GET", f"{SPACE}{context}", **rest))["markdown"]
+    for query in ({"room": "salon"}, talk):
+        answer = call(agents, "search", "GET", f"{SPACE}/context", query=query)
+        told["JSON", f"context {[*query]}"] = json.loads(answer)["markdown"]
     for tool, arguments in (
         ("start_session", {}),
         ("read", {"id": "bank/log.md"}),

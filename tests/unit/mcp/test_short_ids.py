@@ -145,11 +145,11 @@ def test_the_context_of_a_conversation_has_short_heads_that_no_author_can_forge(
     found = agents.result("context", {"q": "zebras", "conversation_id": name})
 
     text = found["content"][0]["text"]
-    turns = found["structuredContent"]["sections"]["recent_turns"]
+    turns = found["structuredContent"]["items"]
     heads = [line for line in text.split("\n") if line.startswith("[")]
     assert heads == [f"[Turn {number} 2026-02-20]" for number in (1, 2)]
     assert "\n\\[Turn 9 2026-02-20] Zebras" in text
-    content = sum(len(one[side]) for one in turns for side in ("user_message", "assistant_message"))
+    content = sum(len(turn["text"]) for turn in turns)
     assert content >= 0.7 * len(text)
 
 

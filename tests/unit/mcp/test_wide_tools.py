@@ -149,9 +149,9 @@ def test_context_is_of_a_conversation_of_a_room_or_over_all_kinds(agents: Agents
     last = called(agents, "context", conversation_id=one, max_turns=1)
 
     assert {item["kind"] for item in known["items"]} == {"memory"}
-    assert [item["content"] for item in room["messages"]] == ["The ferry is seen from the salon."]
+    assert [item["text"] for item in room["items"]] == ["The ferry is seen from the salon.", "The ferry is blue."]
     assert room["markdown"].startswith("[Contexte live")
-    assert [turn["user_message"] for turn in last["sections"]["recent_turns"]] == ["And the ferry of Kiel?"]
+    assert [turn["text"] for turn in last["items"]] == ["User: And the ferry of Kiel?\nAssistant: It sank."]
 
 
 def test_context_says_which_arguments_do_not_go_together(agents: Agents):
@@ -196,6 +196,6 @@ def test_a_wide_tool_stands_for_all_operations_that_have_no_other_tool():
     core = catalog.words()["core"]
     assert {name: {one for one, tool in core.items() if tool == name} for name in WIDE} == stands_for
     for name, told in WIDE.items():
-        assert {*told["same"].values(), *told["arguments"]} <= CORE[name].schema["properties"].keys() | {
+        assert {*told["arguments"]} <= CORE[name].schema["properties"].keys() | {
             field for one in told["of"] for field in catalog.operations()[one]["fields"]
         }

@@ -50,7 +50,7 @@ def told(found):
 
 def test_the_context_has_raw_turns_what_was_found_and_what_waits():
     talked = long_talk()
-    found = load(talked, "oven bicycle", max_results=4, max_turns=1)
+    found = load(talked, "oven bicycle", limit=4, max_turns=1)
     raw, turns, summaries, waiting = told(found)
 
     assert raw == [11]
@@ -67,7 +67,7 @@ def test_the_context_has_raw_turns_what_was_found_and_what_waits():
         render_context.WAITING,
     ]
     assert "\nUser: bicycle 4?" in found.markdown
-    assert found.markdown == load(talked, "oven bicycle", max_results=4, max_turns=1).markdown
+    assert found.markdown == load(talked, "oven bicycle", limit=4, max_turns=1).markdown
 
 
 def test_nothing_is_there_twice():
@@ -158,8 +158,8 @@ def test_bounds_are_named():
         ("max_turns", 0),
         ("max_turns", 51),
         ("raw_chars", 199),
-        ("max_results", 0),
-        ("max_results", 51),
+        ("limit", 0),
+        ("limit", 51),
     ):
         with pytest.raises(InvalidRequest) as caught:
             TalkContextRequest.of("store", **{field: value})
@@ -301,9 +301,9 @@ def test_a_context_takes_at_most_four_round_trips_and_two_where_the_conversation
 
 def test_a_context_of_a_known_conversation_reads_what_is_new():
     talked = long_talk(30)
-    load(talked, "violin", max_results=2)
+    load(talked, "violin", limit=2)
     talked.world.client.reset()
-    load(talked, "violin", max_results=2)
+    load(talked, "violin", limit=2)
 
     listed = [key for verb, key in talked.world.client.requests if verb == "LIST"]
     # Turns, summaries of three levels, groups, and what may be in none.
@@ -346,7 +346,7 @@ def test_of_single_messages_a_hit_is_the_exchange_and_small_talk_finds_nothing()
         talked.append(Draft.of_message("user", f"Where is crane {number} of the harbour?"))
         talked.append(Draft.of_message("assistant", f"It stands in dock {number}."))
 
-    found = load(talked, "harbour crane", max_results=2, max_turns=1)
+    found = load(talked, "harbour crane", limit=2, max_turns=1)
     (first, second) = found.sections.turns
     none = load(talked, "ok thanks", max_turns=1)
 
@@ -397,7 +397,7 @@ def test_a_summary_that_is_found_and_is_its_own_text_comes_without_a_backslash()
         talked.say(f"Which store holds part {place}?" if place % 4 else "The captain waits.", told)
     talked.update()
 
-    found = load(talked, q="captain", max_turns=1, max_results=50)
+    found = load(talked, q="captain", max_turns=1, limit=50)
 
     assert any(one.summary.verbatim for one in found.sections.summaries)
     assert "[Level 1 Summary - " in found.markdown

@@ -12,21 +12,16 @@ from livemem.errors import StoreUnavailable
 from livemem.memories import forgetting
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
-from livemem.recall import context, memory_context, message_context, search, start
-from livemem.recall.context import TalkContextRequest
+from livemem.recall import context, message_context, search, start
+from livemem.recall.context import ContextRequest
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import view as views
 from livemem.store.bucket import TURN
-from livemem_http.views.recall import (
-    ContextView,
-    MemoryContextView,
-    context_as_markdown,
-    memory_context_as_markdown,
-)
-from livemem_http.views.search import SearchAnswer, TalkContextView, as_markdown, talk_context_as_markdown
+from livemem_http.views.recall import ContextView, context_as_markdown
+from livemem_http.views.search import SearchAnswer, as_markdown
 from livemem_http.views.start import StartView
 from tests.support.bucket import error
 from tests.support.memories import store
@@ -182,8 +177,8 @@ def test_a_context_is_bounded_alike(talked):
 
 def test_a_context_of_a_conversation_and_what_the_tools_of_ask_are_told_say_how_many_are_left(talked):
     process, line = talked.world.process, "new objects. Ask again in a few seconds.\n"
-    found = context.of_conversation(process, "demo", talked.id, TalkContextRequest.of("What of the parser 19?"))
-    assert talk_context_as_markdown(TalkContextView.of(found)).endswith(f"Not read yet: {TURNS - MOST} {line}")
+    found = context.context(process, "demo", ContextRequest("What of the parser 19?", talked.id))
+    assert context_as_markdown(ContextView.of(found)).endswith(f"Not read yet: {TURNS - MOST} {line}")
 
     question = Question(
         job_id="01KHXE5Q2V8R0M4T6W9YBNCD3F",
@@ -213,14 +208,14 @@ def test_a_start_and_the_context_of_rooms_say_how_many_are_left_and_nothing_when
     process = world.with_parts(embed=None)
 
     started = [start.start(process, "demo", StartRequest.of(q="parser")) for _ in range(4)]
-    rooms = [memory_context.context(process, "demo", "parser 4", room="harbour") for _ in range(4)]
+    rooms = [context.context(process, "demo", ContextRequest("parser 4", room="harbour")) for _ in range(4)]
 
     assert [one.unread for one in started] == [3, 1, 0, 0]
     assert "\nNot read yet for the question: 3 new objects. Ask again in a few seconds.\n" in started[0].markdown
     assert "Not read" not in started[2].markdown
     assert [StartView.of(one).model_dump().get("unread") for one in started][1:3] == [1, None]
     assert [one.unread for one in rooms] == [3, 1, 0, 0]
-    told = memory_context_as_markdown(MemoryContextView.of(rooms[0]))
+    told = context_as_markdown(ContextView.of(rooms[0]))
     assert told == f"{rooms[0].markdown}Not read yet: 3 new objects. Ask again in a few seconds.\n"
 
 

@@ -213,27 +213,9 @@ def context(
     json: Json = False,
 ) -> None:
     """Show what an agent should know before it answers, of all kinds; or what a conversation or a room needs."""
-    given = {"--kinds": kinds, "--conversation": conversation, "--room": room, "--lang": lang, "--limit": limit}
-    given |= {"--max-chars": max_chars}
-    operation, takes = _context_of(conversation, room)
-    for name, value in given.items():
-        if value is not None and name not in takes:
-            raise typer.BadParameter(f"{name} does not go with {' or '.join(takes)}")
-    if q is None and operation == "load_context":
-        raise typer.BadParameter("say what it is about, or name a --conversation or a --room")
     with opened(ctx, json=json, space=space) as session:
-        named = {takes[name]: value for name, value in given.items() if name in takes}
-        _markdown(session, operation, {"space_id": session.space, "q": q, **named})
-
-
-def _context_of(conversation: str | None, room: str | None) -> tuple[str, dict[str, str]]:
-    """The operation, and the options that it takes, each with the name of its field."""
-    if conversation is not None:
-        takes = {"--conversation": "conversation_id", "--limit": "max_results", "--max-chars": "max_chars"}
-        return "load_conversation_context", takes
-    if room is not None:
-        return "load_memory_context", {"--room": "room", "--lang": "lang", "--limit": "limit"}
-    return "load_context", {"--kinds": "kinds", "--max-chars": "max_chars"}
+        part = {"kinds": kinds, "conversation_id": conversation, "room": room, "lang": lang, "limit": limit}
+        _markdown(session, "load_context", {"space_id": session.space, "q": q, **part, "max_chars": max_chars})
 
 
 def ask(

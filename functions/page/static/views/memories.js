@@ -72,7 +72,7 @@ function Newest({ space, query }) {
     if (await forgetAll(space, [...chosen], drop)) setChosen(undefined);
     list.refresh();
   };
-  const list = usePages(at('spaces', space, 'memories', 'recent'), { query: { kind: query.kind, subject: query.subject }, every: EVERY, idOf, limit: RECENT });
+  const list = usePages(at('spaces', space, 'memories'), { query: { order: 'recent', kind: query.kind, subject: query.subject }, every: EVERY, idOf, limit: RECENT });
   const none = query.kind || query.subject ? html`<${NoneFound} space=${space} query=${query} />` : html`<${Empty} title=${t('memories.none')}><p>${t('memories.none.what')}</p></${Empty}>`;
   return html`<${Panel} title=${t('memories.now')} side=${may('admin') && list.count > 0 && html`<button class="plain" onClick=${() => setChosen(chosen ? undefined : new Set())}>${chosen ? t('cancel') : t('choose')}</button>`}>
     ${chosen?.size > 0 && html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button onClick=${forget}>${t('memory.forget')}</button><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, [...chosen])}>${t('erase.button')}</button></div>`}

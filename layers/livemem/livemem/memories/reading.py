@@ -26,7 +26,7 @@ from livemem.text.items import folded
 
 QUERY_BYTES = 16_000
 FOUND_DEFAULT, FOUND_MOST = 10, 50
-RECENT_DEFAULT, RECENT_MOST = 10, 20
+RECENT_DEFAULT = 10
 QUERY_SECONDS = 2.0
 """Seconds for the question's vector. Without it memories are compared by their letters."""
 MOST_READ = 50_000

@@ -285,7 +285,7 @@ def _turn(shown_turn: ShownTurn, form: TalkForm) -> str:
 
 
 def turn_text(shown_turn: ShownTurn) -> str:
-    """What was said, a line for each side, and the names of the tools."""
+    """The words of each side on lines of their own, and the names of the tools."""
     turn = shown_turn.turn
     # A message that names its author is that person's or agent's, with any role. Of a turn both are named.
     labels = ("", "") if turn.written_by and turn.role else (f"{_SIDES[turn.role]}: ", "Assistant: ")

@@ -27,7 +27,6 @@ from livemem_http.views.memories import (
     MemoryChange,
     MemoryChangePage,
     MemoryDetail,
-    MemoryList,
     NewMemories,
     NewMemory,
     OfKind,
@@ -66,10 +65,6 @@ Order = Annotated[
 Most = Annotated[
     int,
     Query(ge=1, le=reading.FOUND_MOST, description="Maximum number of memories.", examples=[reading.FOUND_DEFAULT]),
-]
-NewestMost = Annotated[
-    int,
-    Query(ge=1, le=reading.RECENT_MOST, description="Maximum number of memories.", examples=[reading.RECENT_DEFAULT]),
 ]
 ChangesMost = Annotated[
     int,
@@ -161,28 +156,6 @@ def search_memories(
     search = reading.ask if everything or min_score == 0 else reading.answers
     wanted["limit"] = limit
     return MemoriesFound.of(search(process(), space_id, q, **wanted).at_least(min_score), missing)
-
-
-@api.route(
-    "GET", f"{ALL}/recent", needs="read", tag="memories", markdown=remembered.newest, summary="List the newest memories"
-)
-def list_recent_memories(
-    space_id: str,
-    kind: KindOnly = None,
-    subject: About = None,
-    limit: NewestMost = reading.RECENT_DEFAULT,
-    cursor: Cursor = None,
-) -> MemoryList:
-    """The memories that were stored, merged or corrected last, the newest first. A memory that changes between two
-    pages comes first again.
-    """
-    missing: list[str] = []
-    after = cursors.decode_with(reading.parse_place, cursor)
-    found = reading.recent(
-        process(), space_id, kind=kind, subject=subject, limit=limit + 1, after=after, missing=missing
-    )
-    more = reading.place_text(found[limit - 1]) if len(found) > limit else None
-    return MemoryList.of(found[:limit], cursors.encode(more), missing)
 
 
 @api.route(

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem.access import decision
 from livemem.recall import by_id, context, memory_context, message_context, search, search_request, stale, start
 from livemem.recall.by_id import ReadRequest
-from livemem.recall.context import ContextRequest, TalkContextRequest
+from livemem.recall.context import ContextRequest
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem.store import cursors
@@ -22,13 +22,9 @@ from livemem_http.past import TOO_FAR_BACK, At
 from livemem_http.views.read import ReadView, read_as_markdown
 from livemem_http.views.recall import (
     ContextView,
-    MemoryContextView,
-    RoomAnswer,
     context_as_markdown,
-    memory_context_as_markdown,
-    rooms_as_markdown,
 )
-from livemem_http.views.search import SearchAnswer, TalkAnswer, TalkContextView, as_markdown, talk_context_as_markdown
+from livemem_http.views.search import SearchAnswer, as_markdown
 from livemem_http.views.stale import StaleView, stale_as_markdown
 from livemem_http.views.start import StartView, start_as_markdown
 
@@ -108,37 +104,14 @@ Levels = Annotated[
         examples=["0,1,2,3"],
     ),
 ]
-Results = Annotated[
-    int,
-    Query(
-        description=f"Maximum number of results, 1 to {search_request.RESULTS_MOST}.",
-        examples=[search_request.RESULTS_DEFAULT],
-    ),
-]
-WithTurns = Annotated[bool, Query(description="Whether to search turns. False: only summaries.", examples=[True])]
 Folder = Annotated[
     str | None,
     Query(
-        description="Only conversations of this folder. Default: all conversations of the space.",
+        description="Only turns and summaries of conversations of this folder.",
         examples=["/home/ann/shop"],
     ),
 ]
 Host = Annotated[str | None, Query(description="Only conversations of the folder on this host.", examples=["laptop"])]
-About = Annotated[
-    str | None,
-    Query(
-        description="The subject of the next call, usually the user's message. Without it no search takes place.",
-        examples=["which store do we keep"],
-    ),
-]
-Chars = Annotated[
-    int,
-    Query(
-        description=f"Maximum number of characters in the Markdown, {context.CHARS_LEAST} to {context.CHARS_MOST}. "
-        "If there is too much, whole entries are left out, the last section first.",
-        examples=[context.CHARS_DEFAULT],
-    ),
-]
 Turns = Annotated[
     int | None,
     Query(
@@ -159,19 +132,11 @@ RawChars = Annotated[
         examples=[context.RAW_DEFAULT],
     ),
 ]
-FoundMost = Annotated[
-    int,
-    Query(
-        description="Maximum number of turns, and of summaries, that are shown because they match, 1 to "
-        f"{search_request.RESULTS_MOST}.",
-        examples=[search_request.RESULTS_DEFAULT],
-    ),
-]
 
-OfTalk = Annotated[
+ContextConversation = Annotated[
     str | None, Query(description="The conversation to continue.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"])
 ]
-InRoom = Annotated[str | None, Query(description="The room in which the answer is given.", examples=["salon"])]
+ContextRoom = Annotated[str | None, Query(description="The room in which the answer is given.", examples=["salon"])]
 ContextItems = Annotated[
     int | None,
     Query(
@@ -195,24 +160,7 @@ ContextChars = Annotated[
 ]
 OfRoom = Annotated[
     str | None,
-    Query(description="Only messages in this room. Default: all rooms of the space.", examples=["salon"]),
-]
-RoomResults = Annotated[
-    int,
-    Query(
-        ge=1,
-        le=search_request.LIMIT_MOST,
-        description="Maximum number of results.",
-        examples=[search_request.LIMIT_DEFAULT],
-    ),
-]
-Message = Annotated[
-    str | None,
-    Query(
-        description="The subject of the answer, usually the last message, as plain text without search syntax. If it "
-        "has no word, the newest messages and facts are returned.",
-        examples=["Who turned the oven off?"],
-    ),
+    Query(description="Only messages in this room.", examples=["salon"]),
 ]
 Headings = Annotated[
     Lang | None,
@@ -220,15 +168,6 @@ Headings = Annotated[
         description="The language of the headings. Default: `Accept-Language`, then the space's language, then "
         "English.",
         examples=["en"],
-    ),
-]
-Shown = Annotated[
-    int,
-    Query(
-        ge=1,
-        le=memory_context.LIMIT_MOST,
-        description="Maximum number of messages, and of facts.",
-        examples=[memory_context.LIMIT_DEFAULT],
     ),
 ]
 Said = Annotated[
@@ -491,154 +430,6 @@ def search_spaces(
 
 @api.route(
     "GET",
-    "/v1/spaces/{space_id}/conversations/{conversation_id}/search",
-    needs="read",
-    tag="search",
-    markdown=as_markdown,
-    summary="Search a conversation",
-)
-def search_conversation(
-    space_id: str,
-    conversation_id: str,
-    q: Question,
-    levels: Levels = None,
-    max_results: Results = search_request.RESULTS_DEFAULT,
-    min_score: Least = None,
-    everything: Everything = False,
-    include_turns: WithTurns = True,
-    topic: OfTopic = None,
-    entity: OfEntity = None,
-) -> TalkAnswer:
-    """The turns and summaries of a conversation that match a query, the best match first."""
-    wanted = SearchRequest.of(
-        q,
-        conversation_id=conversation_id,
-        levels=levels if include_turns else "1,2,3",
-        limit=max_results,
-        min_score=min_score,
-        everything=everything,
-        topic=topic,
-        entity=entity,
-    )
-    return TalkAnswer.of(search.search(process(), space_id, wanted))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/conversations/search",
-    needs="read",
-    tag="search",
-    markdown=as_markdown,
-    summary="Search conversations",
-)
-def search_conversations(
-    space_id: str,
-    q: Question,
-    cwd: Folder = None,
-    host: Host = None,
-    levels: Levels = None,
-    max_results: Results = search_request.RESULTS_DEFAULT,
-    min_score: Least = None,
-    everything: Everything = False,
-    include_turns: WithTurns = True,
-    topic: OfTopic = None,
-    entity: OfEntity = None,
-) -> TalkAnswer:
-    """The turns and summaries that match a query in all conversations of a folder, or of the space, the best match
-    first.
-    """
-    wanted = SearchRequest.of(
-        q,
-        scope=search_request.OF_CONVERSATION,
-        cwd=cwd,
-        host=host,
-        levels=levels if include_turns else "1,2,3",
-        limit=max_results,
-        min_score=min_score,
-        everything=everything,
-        topic=topic,
-        entity=entity,
-    )
-    return TalkAnswer.of(search.search(process(), space_id, wanted))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/conversations/{conversation_id}/context",
-    needs="read",
-    tag="search",
-    markdown=talk_context_as_markdown,
-    summary="Load a conversation's context",
-)
-def load_conversation_context(
-    space_id: str,
-    conversation_id: str,
-    q: About = None,
-    max_chars: Chars = context.CHARS_DEFAULT,
-    max_turns: Turns = None,
-    raw_chars: RawChars = None,
-    max_results: FoundMost = search_request.RESULTS_DEFAULT,
-) -> TalkContextView:
-    """The context for an agent's next call to the model. It has the newest turns word for word, earlier turns and
-    summaries about the same subject, and the level 1 summaries that no level 2 summary covers yet. Nothing is shown
-    twice. A source that fails or takes too long is named in `degraded`, and the other sources are still used.
-    """
-    wanted = TalkContextRequest.of(
-        q, max_chars=max_chars, max_turns=max_turns or 3, raw_chars=raw_chars or 5_000, limit=max_results
-    )
-    return TalkContextView.of(context.of_conversation(process(), space_id, conversation_id, wanted))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/rooms/search",
-    needs="read",
-    tag="search",
-    markdown=rooms_as_markdown,
-    summary="Search rooms",
-)
-def search_rooms(
-    space_id: str,
-    q: Question,
-    room: OfRoom = None,
-    limit: RoomResults = search_request.LIMIT_DEFAULT,
-    min_score: Least = None,
-    everything: Everything = False,
-) -> RoomAnswer:
-    """The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait for
-    a digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
-    """
-    wanted = SearchRequest.of(
-        q, scope=search_request.OF_ROOMS, room=room, limit=limit, min_score=min_score, everything=everything
-    )
-    return RoomAnswer.of(search.search(process(), space_id, wanted))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/memories/context",
-    needs="read",
-    tag="search",
-    markdown=memory_context_as_markdown,
-    summary="Load facts and messages of rooms",
-)
-def load_memory_context(
-    space_id: str,
-    q: Message = None,
-    lang: Headings = None,
-    room: OfRoom = None,
-    limit: Shown = memory_context.LIMIT_DEFAULT,
-) -> MemoryContextView:
-    """The context for an agent that answers a person in a room: messages about the same subject there, or in all rooms
-    of the space, and the most similar facts. It looks nowhere else: `GET .../context` also knows notes, bank and
-    conversations. A source that fails or takes too long is named in `degraded`, and the other sources are still used.
-    """
-    lang = lang or api.language()
-    return MemoryContextView.of(memory_context.context(process(), space_id, q, room=room, lang=lang, limit=limit))
-
-
-@api.route(
-    "GET",
     "/v1/spaces/{space_id}/context",
     needs="read",
     tag="search",
@@ -649,8 +440,8 @@ def load_context(
     space_id: str,
     q: Said = None,
     kinds: Kinds = None,
-    conversation_id: OfTalk = None,
-    room: InRoom = None,
+    conversation_id: ContextConversation = None,
+    room: ContextRoom = None,
     limit: ContextItems = None,
     max_chars: ContextChars = None,
     max_turns: Turns = None,
@@ -658,10 +449,10 @@ def load_context(
     lang: Headings = None,
 ) -> ContextView:
     """What an agent should know before it answers. Without `conversation_id` and `room`: up to ten items that concern
-    the message, from notes, bank, conversations, memories and rooms, the best match first. Of a conversation: its
+    the message, from notes, bank, conversations, memories and rooms, the best match first. A conversation gives its
     newest turns word for word, earlier turns and summaries on the same subject, and the level 1 summaries that no
-    level 2 summary covers yet. Of a room: its messages on the same subject, and the most similar facts. Items that are
-    not relevant enough are left out, and nothing is shown twice.
+    level 2 summary covers yet. A room gives its messages on the same subject, and the most similar facts. Items that
+    are not relevant enough are left out, and nothing is shown twice.
     """
     wanted = ContextRequest(q, conversation_id, room, kinds, lang, limit, max_chars, max_turns, raw_chars)
     return ContextView.of(context.context(process(), space_id, wanted, lang=api.language()))

@@ -473,17 +473,6 @@ class MemoriesFound(View):
         return cls(items=items, ranking="newest", unreadable=missing or None, next_cursor=cursor)
 
 
-class MemoryList(Gapped):
-    """Memories, the newest first."""
-
-    items: Annotated[list[MemoryView], described("The memories.")]
-    next_cursor: NextCursor = None
-
-    @classmethod
-    def of(cls, memories: list[Memory], cursor: str | None, missing: list[str]) -> "MemoryList":
-        return cls(items=[MemoryView.of(one) for one in memories], next_cursor=cursor, unreadable=missing)
-
-
 class MemoryChangeView(View):
     """One change of a memory. Fields that do not apply are left out."""
 

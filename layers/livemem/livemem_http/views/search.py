@@ -5,18 +5,16 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from livemem import clock
-from livemem.recall import conversation_documents, document_sources, search
-from livemem.recall.context import TalkContext
+from livemem.recall import document_sources, search
 from livemem.recall.relevance import RelevanceFloor
-from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import HitsOfSpaces, SpaceHits
 from livemem.recall.search_request import SKIP_MOST
-from livemem.search.documents import BANK, CONVERSATION_KINDS, MEMORY, MESSAGE, SUMMARY, TURN
+from livemem.search.documents import BANK, CONVERSATION_KINDS, MEMORY, MESSAGE, SUMMARY
 from livemem.search.engine import Hit, Reason, WhyNot
 from livemem.search.evidence import LIKELY
 from livemem.store import cursors
 from livemem.text.speakers import said_by
-from livemem_http.views.fields import Moment, SpaceId, Unread, View, WrittenBy, described
+from livemem_http.views.fields import Moment, SpaceId, View, WrittenBy, described
 
 CONFIRMED = (BANK, MEMORY)
 """Kinds of documents that users confirm."""
@@ -154,91 +152,6 @@ def source_of(space_id: str, hit: Hit) -> dict[str, str]:
     else:
         below = f"bank/{quote(document.group)}" if document.kind == BANK else f"notes/{document.id}"
     return {"href": f"/v1/spaces/{space_id}/{below}", **document.source}
-
-
-class TalkHitView(View):
-    """A turn, or a summary of turns."""
-
-    kind: Annotated[
-        Literal["turn", "summary"],
-        described("`turn`: one side of a turn, or its tools; `summary`: a summary of turns or of summaries.", "turn"),
-    ]
-    id: Annotated[
-        str,
-        described(
-            "The id, unique in the space. For a turn: the conversation, the turn and the side. For a summary: "
-            "the conversation, the level and the number.",
-            "01KHXH9RA0QTF1S3T1Z8A0M0WJ/12/user",
-        ),
-    ]
-    conversation_id: Annotated[str, described("The conversation of the document.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    score: Annotated[
-        float, described("How well the document matches the query. Scores can be compared only within one answer.", 3.2)
-    ]
-    relevance: Annotated[
-        float | None,
-        described(
-            "The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out "
-            "if there is no vector to compare with.",
-            0.71,
-        ),
-    ] = None
-    snippet: Annotated[str, described("The best matching part of the text.", "We keep S3 as the only store.")]
-    highlights: Annotated[
-        list[tuple[int, int]],
-        described(
-            "The positions of the query's words in the snippet: start and end (exclusive), in characters.", [[8, 10]]
-        ),
-    ]
-    title: Annotated[str | None, described("The title. At present, turns and summaries have none.")] = None
-    time: Annotated[
-        Moment,
-        described(
-            "The time when the turn was said, UTC. For a summary: the time of the newest turn that it covers.",
-            "2026-02-20T14:00:00Z",
-        ),
-    ]
-    author: Annotated[str | None, described("Only for a turn: its author.", "cline-dev")] = None
-    written_by: WrittenBy = None
-    role: Annotated[str | None, described("Only for a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
-    turn_index: Annotated[int | None, described("Only for a turn: its number.", 12)] = None
-    level: Annotated[int | None, described("Only for a summary: its level, 1 to 3.")] = None
-    number: Annotated[int | None, described("Only for a summary: its number on its level.")] = None
-    covers: Annotated[
-        tuple[int, int] | None, described("Only for a summary: the first and the last turn that it covers.")
-    ] = None
-    source: Annotated[
-        dict[str, str],
-        described(
-            "`href`: the path for a GET request that returns the whole document.",
-            {"href": "/v1/spaces/demo/conversations/01KHXH9RA0QTF1S3T1Z8A0M0WJ/turns/12"},
-        ),
-    ]
-
-    @classmethod
-    def of(cls, space_id: str, hit: Hit) -> "TalkHitView":
-        document, (start, end) = hit.document, hit.snippet
-        source = document.source
-        turn = document.kind == TURN
-        return cls(
-            kind=document.kind,  # type: ignore[arg-type]
-            id=document.id,
-            conversation_id=source["conversation_id"],
-            score=round(hit.score, 4),
-            relevance=None if hit.relevance is None else round(hit.relevance, 4),
-            snippet=document.text[start:end],
-            highlights=list(hit.highlights),
-            title=document.title or None,
-            time=document.time,
-            author=document.author or None,
-            written_by=document.written_by,
-            role=document.role or None,
-            turn_index=int(source["turn_index"]) if turn else None,
-            level=None if turn else int(source["level"]),
-            number=None if turn else int(source["number"]),
-            covers=conversation_documents.ends(source, "covers"),
-            source=source_of(space_id, hit),
-        )
 
 
 class Seen(View):
@@ -440,16 +353,6 @@ class SearchAnswer(Ranked):
         )
 
 
-class TalkAnswer(Ranked):
-    """The turns and summaries that were found in conversations, the best first."""
-
-    items: Annotated[list[TalkHitView], described("The turns and summaries, the best match first.")]
-
-    @classmethod
-    def of(cls, answer: SpaceHits) -> "TalkAnswer":
-        return cls(items=[TalkHitView.of(answer.space_id, hit) for hit in answer.hits], **ranked([answer]))
-
-
 def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
     """The values about a search, by the names of Ranked's fields."""
     failures = [answer.failure for answer in answers if answer.failure]
@@ -475,160 +378,15 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
     }
 
 
-class ShownTurnView(View):
-    """A turn as the context shows it."""
-
-    turn_index: Annotated[int, described("The number of the turn.", 12)]
-    said_at: Annotated[Moment, described("The time when it was said, UTC.", "2026-02-20T14:00:00Z")]
-    author: Annotated[
-        str, described("The author: the one that the message names, or else the name of the token.", "cline-dev")
-    ]
-    user: Annotated[str | None, described("The person on the user's side.")] = None
-    written_by: WrittenBy = None
-    role: Annotated[
-        str | None, described("Only for a turn with a single message: `user`, `assistant`, `tool` or `system`.")
-    ] = None
-    user_message: Annotated[
-        str, described("The user's message, or the part of it that is shown.", "Which store do we keep?")
-    ]
-    assistant_message: Annotated[
-        str, described("The assistant's answer, or the part of it that is shown.", "S3 alone.")
-    ]
-    tools: Annotated[list[str], described("The names of the tools that were called.", [])]
-    left_out: Annotated[int, described("Number of characters that are left out in the middle of the turn.", 0)]
-    relevance: Annotated[
-        int | None, described("Only for a turn that was found by the query: its relevance in percent.")
-    ] = None
-
-    @classmethod
-    def of(cls, shown: ShownTurn) -> "ShownTurnView":
-        turn = shown.turn
-        return cls(
-            turn_index=turn.turn_index,
-            said_at=clock.iso(turn.said_at()),
-            author=turn.author,
-            user=turn.user,
-            written_by=turn.written_by,
-            role=turn.role,
-            user_message=shown.user,
-            assistant_message=shown.assistant,
-            tools=shown.tools,
-            left_out=shown.left_out,
-            relevance=shown.relevance,
-        )
-
-
-class ShownSummaryView(View):
-    """A summary as the context shows it."""
-
-    level: Annotated[
-        int, described("The level. 1: a summary of turns. 2 and 3: a summary of summaries of the level below.", 1)
-    ]
-    number: Annotated[int, described("The number of the summary on its level.", 4)]
-    covers: Annotated[tuple[int, int], described("The first and the last turn that it covers.", [10, 12])]
-    children: Annotated[
-        tuple[int, int] | None,
-        described("From level 2 on: the first and the last summary of the level below that it covers."),
-    ] = None
-    range_start: Annotated[
-        Moment, described("The time when the first of these turns was said, UTC.", "2026-02-20T14:00:00.120Z")
-    ]
-    range_end: Annotated[
-        Moment, described("The time when the last of these turns was said, UTC.", "2026-02-20T14:20:00.120Z")
-    ]
-    summary: Annotated[str, described("The text of the summary.", "They decided to keep S3 as the only store.")]
-    key_findings: Annotated[list[str], described("The most important facts.", ["S3 is the only store."])]
-    files_mentioned: Annotated[list[str], described("The files that the turns mention.", [])]
-    tools_used: Annotated[list[str], described("The tools that were called.", [])]
-    relevance: Annotated[
-        int | None, described("Only for a summary that was found by the query: its relevance in percent.")
-    ] = None
-
-    @classmethod
-    def of(cls, shown: ShownSummary) -> "ShownSummaryView":
-        one = shown.summary
-        return cls(
-            level=one.level,
-            number=one.number,
-            covers=one.covers.turns,
-            children=one.children,
-            range_start=one.range_start,
-            range_end=one.range_end,
-            summary=one.summary,
-            key_findings=one.key_findings,
-            files_mentioned=one.files_mentioned,
-            tools_used=one.tools_used,
-            relevance=shown.relevance,
-        )
-
-
-class SectionsView(View):
-    """The content of the Markdown as data, as it was written."""
-
-    recent_turns: Annotated[list[ShownTurnView], described("The newest turns, in the order in which they were said.")]
-    relevant_turns: Annotated[
-        list[ShownTurnView],
-        described(
-            "The turns that were found, the best match first. The answer to a single message with a question "
-            "follows it, without a `relevance`."
-        ),
-    ]
-    relevant_summaries: Annotated[
-        list[ShownSummaryView], described("The summaries that were found, the best match first.")
-    ]
-    recent_summaries: Annotated[
-        list[ShownSummaryView], described("The level 1 summaries that no level 2 summary covers yet, the newest first.")
-    ]
-
-
-class TalkContextView(View):
-    """The context for an agent's next call to the model."""
-
-    markdown: Annotated[
-        str, described("The whole context as Markdown for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")
-    ]
-    sections: Annotated[SectionsView, described("The same as data.")]
-    chars: Annotated[int, described("Number of characters in the Markdown.", 1_840)]
-    degraded: Annotated[
-        list[str],
-        described(
-            "The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`.", []
-        ),
-    ]
-    unread: Unread = None
-
-    @classmethod
-    def of(cls, context: TalkContext) -> "TalkContextView":
-        shown = context.sections
-        return cls(
-            markdown=context.markdown,
-            sections=SectionsView(
-                recent_turns=[ShownTurnView.of(one) for one in shown.raw],
-                relevant_turns=[ShownTurnView.of(one) for found in shown.turns for one in (found, *found.others)],
-                relevant_summaries=[ShownSummaryView.of(one) for one in shown.summaries],
-                recent_summaries=[ShownSummaryView.of(one) for one in shown.waiting],
-            ),
-            chars=len(context.markdown),
-            degraded=list(context.degraded),
-            unread=context.unread or None,
-        )
-
-
-def talk_context_as_markdown(answer: TalkContextView) -> str:
-    """The context as it is, and how many objects were left unread."""
-    return answer.markdown + unread_line(answer.unread)
-
-
-def as_markdown(answer: SearchAnswer | TalkAnswer, *, lines: Sequence[str] | None = None) -> str:
+def as_markdown(answer: SearchAnswer, *, lines: Sequence[str] | None = None) -> str:
     """The hits one below the other, ready for a prompt. `lines`: the hits as a caller shows them."""
     others = f" The words stand in the scope {', '.join(answer.elsewhere)}." if answer.elsewhere else ""
-    shown = lines if lines is not None else [_hit(hit, hit.source["href"]) for hit in answer.items]
+    shown = lines if lines is not None else [_hit(hit) for hit in answer.items]
     found = shown or [f"Nothing was found.{others}"]
-    failed = answer.failed_spaces or [] if isinstance(answer, SearchAnswer) else []
-    why = answer.why_not if isinstance(answer, SearchAnswer) else None
+    why = answer.why_not
     told = [f"Why not {why.id}: {_why(why)}."] if why else []
-    failures = [f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed]
-    more = answer.next_spaces if isinstance(answer, SearchAnswer) else None
+    failures = [f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in answer.failed_spaces or ()]
+    more = answer.next_spaces
     further = [f"Not all spaces were searched. The next ones: cursor={more}"] if more else []
     return "\n".join([*found, *told, *failures, *further]) + "\n" + unread_line(answer.view.unread)
 
@@ -648,19 +406,11 @@ def _why(why: WhyNotView) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _hit(hit: HitView | TalkHitView, where: str) -> str:
-    author = said_by(hit.author, hit.written_by or hit.author) if hit.author else None
-    if isinstance(hit, HitView):
-        verified = (hit.verified_at or hit.time)[:10]
-        confirmed = None if verified == hit.time[:10] else f"confirmed {verified}"
-        former = f"superseded by {hit.superseded_by}" if hit.superseded_by else None
-        told = [hit.space_id, hit.kind, former, hit.time, confirmed, author, hit.role, hit.category, hit.title]
-    else:
-        what = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
-        told = [what, hit.time, author, hit.role]
-    return line(told, hit.snippet, where)
-
-
-def line(told: Sequence[str | None], snippet: str, href: str) -> str:
+def _hit(hit: HitView) -> str:
     """A hit as one line of Markdown: its fields, its excerpt, and where the whole document is."""
-    return f"- [{' '.join(part for part in told if part)}] {' '.join(snippet.split())} ({href})"
+    author = said_by(hit.author, hit.written_by or hit.author) if hit.author else None
+    verified = (hit.verified_at or hit.time)[:10]
+    confirmed = None if verified == hit.time[:10] else f"confirmed {verified}"
+    former = f"superseded by {hit.superseded_by}" if hit.superseded_by else None
+    told = [hit.space_id, hit.kind, former, hit.time, confirmed, author, hit.role, hit.category, hit.title]
+    return f"- [{' '.join(filter(None, told))}] {' '.join(hit.snippet.split())} ({hit.source['href']})"
