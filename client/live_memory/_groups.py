@@ -914,29 +914,6 @@ class MemoriesGroup(Group):
         """
         return self._invoke("list_memory_changes", locals())
 
-    def list_recent(
-        self,
-        space_id: str,
-        *,
-        kind: Literal["fact", "self", "goal"] | None = None,
-        subject: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> models.MemoryList:
-        """List the newest memories.
-
-        The memories that were stored, merged or corrected last, the newest first. A memory that changes between two
-        pages comes first again.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            kind: Only memories of this kind. Default: all kinds.
-            subject: Only memories about this subject, in at most 50 characters.
-            limit: Maximum number of memories.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_recent_memories", locals())
-
     def restore(self, space_id: str, memory_id: str) -> models.MemoryDetail:
         """Restore a memory.
 
@@ -956,26 +933,31 @@ class MemoriesGroup(Group):
         q: str | None = None,
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
+        order: str | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         everything: bool | None = None,
+        cursor: str | None = None,
     ) -> models.MemoriesFound:
         """Search memories.
 
         The memories that answer a question, the most similar first, with their scores. Those that share only common
         words with it, are no nearer in meaning than others, or say that they no longer hold are left out, so there
-        may be none (`nothing`). With `everything`, or 0 as `min_score`, there is no such limit. Without a question,
-        the newest memories are returned. Expired memories are never returned.
+        may be none (`nothing`). With `everything`, or 0 as `min_score`, there is no such limit. With `order=recent`,
+        which goes without a question: the memories that were stored, merged or corrected last, in pages. A memory
+        that changes between two pages comes first again. Expired memories are never returned.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: The query: words or a question. Without it, the newest memories are returned.
+            q: The query: words or a question. Without it, the memories that changed last are returned.
             kind: Only memories of this kind. Default: all kinds.
             subject: Only memories about this subject, in at most 50 characters.
+            order: `recent`: the memories that changed last first. It goes without `q`, and is the default then.
             limit: Maximum number of memories.
             min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
                 without a vector. 0: everything, as with `everything`.
             everything: Whether to return what is nearest even if it does not answer the question.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("search_memories", locals())
 
@@ -1446,179 +1428,47 @@ class RunsGroup(Group):
 class SearchGroup(Group):
     """One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one ranking."""
 
-    def conversation(
-        self,
-        space_id: str,
-        conversation_id: str,
-        *,
-        q: str,
-        levels: str | None = None,
-        max_results: int | None = None,
-        min_score: float | None = None,
-        everything: bool | None = None,
-        include_turns: bool | None = None,
-        topic: str | None = None,
-        entity: str | None = None,
-    ) -> models.TalkAnswer:
-        """Search a conversation.
-
-        The turns and summaries of a conversation that match a query, the best match first.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, from the answer that created it, or from any list.
-            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
-                words that begin so. All other characters are plain text.
-            levels: The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.
-            max_results: Maximum number of results, 1 to 50.
-            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
-                without a vector. 0: everything, as with `everything`.
-            everything: Whether to return what is nearest even if it does not answer the question.
-            include_turns: Whether to search turns. False: only summaries.
-            topic: Only summaries that name this topic, as a summary spells it, in any case.
-            entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
-        """
-        return self._invoke("search_conversation", locals())
-
-    def conversations(
-        self,
-        space_id: str,
-        *,
-        q: str,
-        cwd: str | None = None,
-        host: str | None = None,
-        levels: str | None = None,
-        max_results: int | None = None,
-        min_score: float | None = None,
-        everything: bool | None = None,
-        include_turns: bool | None = None,
-        topic: str | None = None,
-        entity: str | None = None,
-    ) -> models.TalkAnswer:
-        """Search conversations.
-
-        The turns and summaries that match a query in all conversations of a folder, or of the space, the best match
-        first.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
-                words that begin so. All other characters are plain text.
-            cwd: Only conversations of this folder. Default: all conversations of the space.
-            host: Only conversations of the folder on this host.
-            levels: The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.
-            max_results: Maximum number of results, 1 to 50.
-            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
-                without a vector. 0: everything, as with `everything`.
-            everything: Whether to return what is nearest even if it does not answer the question.
-            include_turns: Whether to search turns. False: only summaries.
-            topic: Only summaries that name this topic, as a summary spells it, in any case.
-            entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
-        """
-        return self._invoke("search_conversations", locals())
-
     def load_context(
-        self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
-    ) -> models.MessageContextView:
-        """Load the context of a message.
-
-        The items of a space that concern a message, from notes, bank, conversations, memories and rooms: up to ten,
-        the best match first, each with its time. Items that are not relevant enough are left out. No item is shown
-        twice.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: The message, as plain text without search syntax. For small talk, nothing is returned.
-            kinds: The kinds to search, separated by commas: some of `note`, `archive`, `bank`, `turn`, `summary`,
-                `memory`, `message`. Default: all.
-            max_chars: Maximum number of characters in the Markdown, 500 to 100000.
-        """
-        return self._invoke("load_context", locals())
-
-    def load_conversation_context(
         self,
         space_id: str,
-        conversation_id: str,
         *,
         q: str | None = None,
+        kinds: str | None = None,
+        conversation_id: str | None = None,
+        room: str | None = None,
+        limit: int | None = None,
         max_chars: int | None = None,
         max_turns: int | None = None,
         raw_chars: int | None = None,
-        max_results: int | None = None,
-    ) -> models.ContextView:
-        """Load a conversation's context.
-
-        The context for an agent's next call to the model. It has the newest turns word for word, earlier turns and
-        summaries about the same subject, and the level 1 summaries that no level 2 summary covers yet. Nothing is
-        shown twice. A source that fails or takes too long is named in `degraded`, and the other sources are still
-        used.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, from the answer that created it, or from any list.
-            q: The subject of the next call, usually the user's message. Without it no search takes place.
-            max_chars: Maximum number of characters in the Markdown, 500 to 200000. If there is too much, whole
-                entries are left out, the last section first.
-            max_turns: Maximum number of newest turns that are shown word for word, 1 to 50.
-            raw_chars: Maximum number of characters in these turns together, 200 to 200000. The newest turn is always
-                shown. If it is longer, it is cut in the middle.
-            max_results: Maximum number of turns, and of summaries, that are shown because they match, 1 to 50.
-        """
-        return self._invoke("load_conversation_context", locals())
-
-    def load_memory_context(
-        self,
-        space_id: str,
-        *,
-        q: str | None = None,
         lang: Literal["fr", "en"] | None = None,
-        room: str | None = None,
-        limit: int | None = None,
-    ) -> models.MemoryContextView:
-        """Load facts and messages of rooms.
+    ) -> models.ContextView:
+        """Load the context.
 
-        The context for an agent that answers a person in a room: messages about the same subject there, or in all
-        rooms of the space, and the most similar facts. It looks nowhere else: `GET .../context` also knows notes,
-        bank and conversations. A source that fails or takes too long is named in `degraded`, and the other sources
-        are still used.
+        What an agent should know before it answers. Without `conversation_id` and `room`: up to ten items that
+        concern the message, from notes, bank, conversations, memories and rooms, the best match first. A conversation
+        gives its newest turns word for word, earlier turns and summaries on the same subject, and the level 1
+        summaries that no level 2 summary covers yet. A room gives its messages on the same subject, and the most
+        similar facts. Items that are not relevant enough are left out, and nothing is shown twice.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: The subject of the answer, usually the last message, as plain text without search syntax. If it has no
-                word, the newest messages and facts are returned.
+            q: The message, as plain text without search syntax. For small talk, nothing is returned. Only with
+                `conversation_id` or `room` it may be left out: then the newest items are returned.
+            kinds: The kinds to search, separated by commas: some of `note`, `archive`, `bank`, `turn`, `summary`,
+                `memory`, `message`. Default: all. Not with `conversation_id` or `room`.
+            conversation_id: The conversation to continue.
+            room: The room in which the answer is given.
+            limit: With `conversation_id`: maximum number of turns and summaries that match. With `room`: maximum
+                number of messages, and of facts. Default: 5, of a room 10.
+            max_chars: Maximum number of characters in the Markdown. If there is too much, whole items are left out.
+                Default: 8,000, of a conversation 16,000. Not with `room`.
+            max_turns: With `conversation_id`: maximum number of newest turns that are shown word for word. Default:
+                3.
+            raw_chars: With `conversation_id`: maximum number of characters in these turns together. Default: 5,000.
+                The newest turn is always shown. If it is longer, it is cut in the middle.
             lang: The language of the headings. Default: `Accept-Language`, then the space's language, then English.
-            room: Only messages in this room. Default: all rooms of the space.
-            limit: Maximum number of messages, and of facts.
         """
-        return self._invoke("load_memory_context", locals())
-
-    def rooms(
-        self,
-        space_id: str,
-        *,
-        q: str,
-        room: str | None = None,
-        limit: int | None = None,
-        min_score: float | None = None,
-        everything: bool | None = None,
-    ) -> models.RoomAnswer:
-        """Search rooms.
-
-        The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait
-        for a digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a
-        vector.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
-                words that begin so. All other characters are plain text.
-            room: Only messages in this room. Default: all rooms of the space.
-            limit: Maximum number of results.
-            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
-                without a vector. 0: everything, as with `everything`.
-            everything: Whether to return what is nearest even if it does not answer the question.
-        """
-        return self._invoke("search_rooms", locals())
+        return self._invoke("load_context", locals())
 
     def space(
         self,
@@ -1632,10 +1482,15 @@ class SearchGroup(Group):
         tag: str | None = None,
         topic: str | None = None,
         entity: str | None = None,
+        kind: Literal["fact", "self", "goal"] | None = None,
         since: str | None = None,
         until: str | None = None,
         recency: float | None = None,
         conversation_id: str | None = None,
+        cwd: str | None = None,
+        host: str | None = None,
+        levels: str | None = None,
+        room: str | None = None,
         min_score: float | None = None,
         everything: bool | None = None,
         explain: bool | None = None,
@@ -1646,8 +1501,8 @@ class SearchGroup(Group):
 
         The documents that match a query best, by words and, with an embedding model, by meaning: live notes, sections
         of the bank, consolidated notes, parts of conversations, memories and messages of rooms. All filters must
-        match. Only notes and memories have a category or tags (the subjects of a memory). Sections and summaries have
-        no author.
+        match. A conversation, a folder, levels, a room or a kind of memories limits the search to that part. Only
+        notes and memories have a category or tags (the subjects of a memory). Sections and summaries have no author.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1655,20 +1510,25 @@ class SearchGroup(Group):
                 words that begin so. All other characters are plain text.
             scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
                 `memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what
-                `ask` has recorded) are named alone, and are part of no other scope. Default: `all`, or
-                `conversations` if `conversation_id` is given.
+                `ask` has recorded) are named alone, and are part of no other scope. Default: `all`, or the part of
+                the space that another filter names.
             limit: Maximum number of documents.
             author: Only documents of this author: a person or an agent, as hits name it.
             category: Only notes of this category.
             tag: Only notes with this tag.
             topic: Only summaries that name this topic, as a summary spells it, in any case.
             entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
+            kind: Only memories of this kind. Default: all documents.
             since: Only documents of this time or later: ISO 8601, by default UTC, or a day in the space's time zone.
             until: Only documents of this time or earlier: ISO 8601, by default UTC, or a day in the space's time
                 zone, to its end.
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
-            conversation_id: Only documents of this conversation.
+            conversation_id: Only turns and summaries of this conversation.
+            cwd: Only turns and summaries of conversations of this folder.
+            host: Only conversations of the folder on this host.
+            levels: Only turns and summaries of these levels, separated by commas. 0: turns. 1 to 3: summaries.
+            room: Only messages in this room.
             min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
                 without a vector. 0: everything, as with `everything`.
             everything: Whether to return what is nearest even if it does not answer the question.
@@ -1712,8 +1572,8 @@ class SearchGroup(Group):
             spaces: The spaces, up to 20, separated by commas. Default: all that the token may see, 20 in each answer.
             scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
                 `memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what
-                `ask` has recorded) are named alone, and are part of no other scope. Default: `all`, or
-                `conversations` if `conversation_id` is given.
+                `ask` has recorded) are named alone, and are part of no other scope. Default: `all`, or the part of
+                the space that another filter names.
             limit: Maximum number of documents.
             author: Only documents of this author: a person or an agent, as hits name it.
             category: Only notes of this category.
@@ -1725,7 +1585,7 @@ class SearchGroup(Group):
                 zone, to its end.
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
-            conversation_id: Only documents of this conversation.
+            conversation_id: Only turns and summaries of this conversation.
             min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
                 without a vector. 0: everything, as with `everything`.
             everything: Whether to return what is nearest even if it does not answer the question.

@@ -329,19 +329,6 @@ class DigestRetried(Model):
     """Number of messages that are in their rooms again. The next digest takes them."""
 
 
-class FactView(Model):
-    """A fact."""
-
-    memory_id: str
-    """The id of the memory."""
-    content: str
-    """The text of the fact."""
-    score: float | None = None
-    """The similarity to the question: the cosine of the vectors, or the similarity of the letters. Left out without a question."""
-    updated_at: AwareDatetime
-    """The time when it was last stored or corrected, UTC."""
-
-
 class FailedSpaceView(Model):
     """A space that could not be searched."""
 
@@ -772,21 +759,6 @@ class MemoryChangeView(Model):
     """The expiry time, UTC. Absent: the memory never expires."""
     revision: int
     """The revision after the change. For a memory that is gone: its last revision."""
-
-
-class MessageContextView(Model):
-    """The items that the space knows about a message."""
-
-    markdown: str
-    """The whole context as Markdown for a prompt. Empty if nothing is relevant enough."""
-    items: list[KnownView]
-    """The same items as data, the best match first."""
-    chars: int
-    """Number of characters in the Markdown."""
-    failure: str | None = None
-    """The reason why the embedding model was not used."""
-    unread: int | None = None
-    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
 class MessagePosted(Model):
@@ -1343,33 +1315,6 @@ class Restoration(Model):
     """The id of the restored space. No space may have this id."""
 
 
-class RoomHitView(Model):
-    """A message that was found."""
-
-    kind: Literal["message"] = "message"
-    """The kind of document."""
-    id: str
-    """The id of the message, unique in the space: its room and its position."""
-    room: str
-    """The room of the message."""
-    message_id: str
-    """The id of the message in its room."""
-    author: str
-    """The author of the message."""
-    timestamp: AwareDatetime
-    """The time when it was said, UTC."""
-    score: float
-    """How well the message matches the query. Scores can be compared only within one answer."""
-    relevance: float | None = None
-    """The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out if there is no vector to compare with."""
-    snippet: str
-    """The best matching part of the text."""
-    highlights: list[list[Any]]
-    """The positions of the query's words in the snippet: start and end (exclusive), in characters."""
-    source: dict[str, str]
-    """`href`: the path for a GET request that returns the surrounding messages."""
-
-
 class RoomMessageView(Model):
     """A message that waits for a digest."""
 
@@ -1492,23 +1437,6 @@ class RunView(Model):
     """Only for a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`."""
 
 
-class SaidView(Model):
-    """A message of a room."""
-
-    room: str
-    """The room of the message."""
-    message_id: str
-    """The id of the message in its room."""
-    author: str
-    """The author of the message."""
-    content: str
-    """The full text of the message."""
-    timestamp: AwareDatetime
-    """The time when it was said, UTC."""
-    relevance: float | None = None
-    """The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out if there is no vector to compare with."""
-
-
 class SectionEdit(Model):
     """One edit of a section, as the LLM makes them: `after` names the section that a new one follows."""
 
@@ -1593,60 +1521,6 @@ class Seen(Model):
     """The time up to which the environment knows every document but those of `unread`, UTC."""
     unread: int
     """Number of objects that were not read yet, because many are new. The newest are read first. They are found a few seconds later, so send the request again."""
-
-
-class ShownSummaryView(Model):
-    """A summary as the context shows it."""
-
-    level: int
-    """The level. 1: a summary of turns. 2 and 3: a summary of summaries of the level below."""
-    number: int
-    """The number of the summary on its level."""
-    covers: list[Any]
-    """The first and the last turn that it covers."""
-    children: list[Any] | None = None
-    """From level 2 on: the first and the last summary of the level below that it covers."""
-    range_start: AwareDatetime
-    """The time when the first of these turns was said, UTC."""
-    range_end: AwareDatetime
-    """The time when the last of these turns was said, UTC."""
-    summary: str
-    """The text of the summary."""
-    key_findings: list[str]
-    """The most important facts."""
-    files_mentioned: list[str]
-    """The files that the turns mention."""
-    tools_used: list[str]
-    """The tools that were called."""
-    relevance: int | None = None
-    """Only for a summary that was found by the query: its relevance in percent."""
-
-
-class ShownTurnView(Model):
-    """A turn as the context shows it."""
-
-    turn_index: int
-    """The number of the turn."""
-    said_at: AwareDatetime
-    """The time when it was said, UTC."""
-    author: str
-    """The author: the one that the message names, or else the name of the token."""
-    user: str | None = None
-    """The person on the user's side."""
-    written_by: str | None = None
-    """The name of the token that wrote it. Only if it names another author."""
-    role: str | None = None
-    """Only for a turn with a single message: `user`, `assistant`, `tool` or `system`."""
-    user_message: str
-    """The user's message, or the part of it that is shown."""
-    assistant_message: str
-    """The assistant's answer, or the part of it that is shown."""
-    tools: list[str]
-    """The names of the tools that were called."""
-    left_out: int
-    """Number of characters that are left out in the middle of the turn."""
-    relevance: int | None = None
-    """Only for a turn that was found by the query: its relevance in percent."""
 
 
 class SourceView(Model):
@@ -1914,45 +1788,6 @@ class SynthesisView(Model):
     """Number of notes that the consolidation folded."""
     content: str
     """The text, as Markdown."""
-
-
-class TalkHitView(Model):
-    """A turn, or a summary of turns."""
-
-    kind: Literal["turn", "summary"] | str
-    """`turn`: one side of a turn, or its tools; `summary`: a summary of turns or of summaries."""
-    id: str
-    """The id, unique in the space. For a turn: the conversation, the turn and the side. For a summary: the conversation, the level and the number."""
-    conversation_id: str
-    """The conversation of the document."""
-    score: float
-    """How well the document matches the query. Scores can be compared only within one answer."""
-    relevance: float | None = None
-    """The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out if there is no vector to compare with."""
-    snippet: str
-    """The best matching part of the text."""
-    highlights: list[list[Any]]
-    """The positions of the query's words in the snippet: start and end (exclusive), in characters."""
-    title: str | None = None
-    """The title. At present, turns and summaries have none."""
-    time: AwareDatetime
-    """The time when the turn was said, UTC. For a summary: the time of the newest turn that it covers."""
-    author: str | None = None
-    """Only for a turn: its author."""
-    written_by: str | None = None
-    """The name of the token that wrote it. Only if it names another author."""
-    role: str | None = None
-    """Only for a turn: `user`, `assistant`, `tool` or `system`."""
-    turn_index: int | None = None
-    """Only for a turn: its number."""
-    level: int | None = None
-    """Only for a summary: its level, 1 to 3."""
-    number: int | None = None
-    """Only for a summary: its number on its level."""
-    covers: list[Any] | None = None
-    """Only for a summary: the first and the last turn that it covers."""
-    source: dict[str, str]
-    """`href`: the path for a GET request that returns the whole document."""
 
 
 class TidiedView(Model):
@@ -2577,6 +2412,23 @@ class ConnectionPage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
+class ContextView(Model):
+    """What an agent should know before it answers."""
+
+    markdown: str
+    """The whole context as Markdown for a prompt. Empty if nothing is relevant enough."""
+    items: list[KnownView]
+    """The same items as data, in the order of the Markdown."""
+    chars: int
+    """Number of characters in the Markdown."""
+    degraded: list[str]
+    """The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`, `messages`, `facts`."""
+    failure: str | None = None
+    """The reason why the embedding model was not used."""
+    unread: int | None = None
+    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
+
+
 class ConversationDetail(Model):
     """A conversation with the progress of its turns and summaries."""
 
@@ -2926,6 +2778,8 @@ class MemoriesFound(Model):
     """The reason why nothing was found. `no_match`: there is no memory of this kind and subject. `below_floor`: none of them answers the question."""
     unreadable: list[str] | None = None
     """The keys of unreadable objects that are left out. Only if there are any."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class MemoryChangePage(Model):
@@ -2937,23 +2791,6 @@ class MemoryChangePage(Model):
     """The changes, the newest first."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class MemoryContextView(Model):
-    """The context for an agent that answers a person."""
-
-    markdown: str
-    """Messages and facts as Markdown for a prompt."""
-    messages: list[SaidView]
-    """The messages in the order of time."""
-    facts: list[FactView]
-    """The facts, the most similar first; without a question, the newest first."""
-    chars: int
-    """Number of characters in the Markdown."""
-    degraded: list[str]
-    """The sources that failed or were too late, and are left out: some of `messages`, `facts`."""
-    unread: int | None = None
-    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
 class MemoryDetail(Model):
@@ -2989,39 +2826,6 @@ class MemoryDetail(Model):
     """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
     history: list[FormerView]
     """Up to 20 former texts, the latest first."""
-
-
-class MemoryView(Model):
-    """A memory. Fields that do not apply are left out."""
-
-    memory_id: str
-    """The id of the memory, a ULID."""
-    kind: Literal["fact", "self", "goal"] | str
-    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
-    category: str | None = None
-    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
-    content: str
-    """The text of the memory."""
-    subjects: list[str]
-    """The subjects of the memory."""
-    created_at: AwareDatetime
-    """The time when it was first stored, UTC."""
-    updated_at: AwareDatetime
-    """The time when it was last stored, merged or corrected, UTC."""
-    expires_at: AwareDatetime | None = None
-    """The expiry time, UTC. Absent: the memory never expires."""
-    source: Literal["conversation", "chat", "note", "digest", "manual"] | str
-    """The kind of source."""
-    said_at: AwareDatetime | None = None
-    """The time when it was said, UTC. Left out: the time when it was last stored."""
-    author: str | None = None
-    """The speaker. Left out: the `user` of the provenance, else its `author`."""
-    provenance: ProvenanceView
-    """The token that stored the memory, and its sources."""
-    revision: int
-    """The number of times that it was written, from 1."""
-    similar_to: list[str] | None = None
-    """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
 
 
 class NewMemories(Model):
@@ -3160,25 +2964,6 @@ class QuestionResult(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
-class RoomAnswer(Model):
-    """The messages that were found in rooms, the best first."""
-
-    ranking: Literal["bm25", "hybrid"] | str
-    """`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured or it did not answer."""
-    unembedded: int
-    """Number of documents without all their vectors. They are found by words."""
-    failure: str | None = None
-    """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor", "unread", "elsewhere"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was not searched holds these words, see `elsewhere`."""
-    elsewhere: list[str] | None = None
-    """Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as this environment knows them."""
-    view: Seen
-    """The documents that were searched, over all searched spaces."""
-    items: list[RoomHitView]
-    """The messages, the best match first."""
-
-
 class RoomList(Model):
     """The rooms of a space."""
 
@@ -3278,19 +3063,6 @@ class SearchAnswer(Model):
     """The floor, if the query has one. Only with `explain=true`."""
     why_not: WhyNotView | None = None
     """The reason why a document was not found. Only with `why_not`."""
-
-
-class SectionsView(Model):
-    """The content of the Markdown as data, as it was written."""
-
-    recent_turns: list[ShownTurnView]
-    """The newest turns, in the order in which they were said."""
-    relevant_turns: list[ShownTurnView]
-    """The turns that were found, the best match first. The answer to a single message with a question follows it, without a `relevance`."""
-    relevant_summaries: list[ShownSummaryView]
-    """The summaries that were found, the best match first."""
-    recent_summaries: list[ShownSummaryView]
-    """The level 1 summaries that no level 2 summary covers yet, the newest first."""
 
 
 class SpaceChanged(Model):
@@ -3622,25 +3394,6 @@ class SummaryView(Model):
     """Deviations from the request: `too_long`, `language`."""
 
 
-class TalkAnswer(Model):
-    """The turns and summaries that were found in conversations, the best first."""
-
-    ranking: Literal["bm25", "hybrid"] | str
-    """`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured or it did not answer."""
-    unembedded: int
-    """Number of documents without all their vectors. They are found by words."""
-    failure: str | None = None
-    """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor", "unread", "elsewhere"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was not searched holds these words, see `elsewhere`."""
-    elsewhere: list[str] | None = None
-    """Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as this environment knows them."""
-    view: Seen
-    """The documents that were searched, over all searched spaces."""
-    items: list[TalkHitView]
-    """The turns and summaries, the best match first."""
-
-
 class TokenPage(Model):
     """A page of tokens."""
 
@@ -3726,21 +3479,6 @@ class ConsolidationResult(Model):
     """The plan, while it waits for approval. Lists leave it out."""
 
 
-class ContextView(Model):
-    """The context for an agent's next call to the model."""
-
-    markdown: str
-    """The whole context as Markdown for a prompt."""
-    sections: SectionsView
-    """The same as data."""
-    chars: int
-    """Number of characters in the Markdown."""
-    degraded: list[str]
-    """The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`."""
-    unread: int | None = None
-    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
-
-
 class DigestPage(Model):
     """A page of digests."""
 
@@ -3793,17 +3531,6 @@ class JobView(Model):
         None, discriminator="kind"
     )
     """What came of the work so far, by its `kind`."""
-
-
-class MemoryList(Model):
-    """Memories, the newest first."""
-
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
-    items: list[MemoryView]
-    """The memories."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class SummaryPage(Model):

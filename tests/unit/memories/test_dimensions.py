@@ -79,7 +79,7 @@ def test_a_search_of_memories_goes_by_letters_where_the_vectors_changed_their_le
 
         assert found.found[0].memory.content == FACTS[1]
         assert found.by == "vector" or "vectors of" in (found.degraded or "")
-        context = memory_context.context(world.process, "demo", "The harbour crane?")
+        context = memory_context.context(world.process, "demo", "The harbour crane?", room="quay")
         assert FACTS[1] in context.markdown
         assert context.degraded == ()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.memories import forgetting
 from livemem.recall import memory_context
-from livemem.recall.memory_context import MemoryContext, ShownFact, ShownMessage
+from livemem.recall.message_context import Context, KnownItem
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
@@ -38,15 +38,23 @@ def say(world, content, *, room="salon", author="Ann", after=60, **more):
     world.clock.move(after)
 
 
-def load(process, query=None, **asked) -> MemoryContext:
-    return memory_context.context(process, "demo", query, **asked)
+def load(process, query=None, room="salon", **asked) -> Context:
+    return memory_context.context(process, "demo", query, room=room, **asked)
 
 
-def one(content="The oven is on.", author="Ann", room="salon", **more):
-    return ShownMessage(room, "m", author, content, "2026-02-20T14:00:00Z", **more)
+def texts(found: Context, kind: str) -> list[str]:
+    return [item.text for item in found.items if item.kind == kind]
 
 
-def shown(*said, facts=(), lang="fr", room=None):
+def one(content="The oven is on.", author="Ann"):
+    return KnownItem("message", "rooms/salon/messages", "2026-02-20T14:00:00Z", author, "", content, None)
+
+
+def fact(content: str) -> KnownItem:
+    return KnownItem("memory", "memories/1", "", "", "", content, None)
+
+
+def shown(*said, facts=(), lang="fr", room="salon"):
     return memory_context.markdown(said, facts, lang, UTC, room)
 
 
@@ -83,23 +91,12 @@ def test_headings_are_in_the_language_of_the_space_where_none_is_asked_for_else_
     assert load(world.with_parts(), "four").markdown.startswith("[Memory")
 
 
-@each(
-    ("rooms", "french", "english"),
-    [
-        (["salon"], "du Salon", "Salon"),
-        (["Dev-chat"], "du Dev-chat", "Dev-chat"),
-        (["b", "a"], "du A et du B", "A and B"),
-        (["c", "b", "a"], "du A, du B et du C", "A, B and C"),
-        (["d", "c", "b", "a"], "de plusieurs salons", "several rooms"),
-    ],
-)
-def test_the_heading_names_the_rooms(rooms, french, english):
-    said = [one(room=room) for room in rooms]
-
-    assert shown(*said).splitlines()[0] == (
+@each(("room", "french", "english"), [("salon", "du Salon", "Salon"), ("Dev-chat", "du Dev-chat", "Dev-chat")])
+def test_the_heading_names_the_room(room, french, english):
+    assert shown(one(), room=room).splitlines()[0] == (
         f"[Contexte live - extraits pertinents {french}, pas une conversation complète]"
     )
-    assert shown(*said, lang="en").splitlines()[0] == (
+    assert shown(one(), lang="en", room=room).splitlines()[0] == (
         f"[Live context - relevant excerpts from {english}, not a complete conversation]"
     )
 
@@ -107,8 +104,8 @@ def test_the_heading_names_the_rooms(rooms, french, english):
 def test_a_block_of_nothing_is_left_out():
     assert shown() == ""
     assert FRENCH not in shown(one())
-    assert shown(facts=[ShownFact("1", "A fact.")]) == f"{FRENCH}\n• A fact.\n"
-    assert shown(facts=[ShownFact("1", "A fact.")], lang="en") == f"{ENGLISH}\n• A fact.\n"
+    assert shown(facts=[fact("A fact.")]) == f"{FRENCH}\n• A fact.\n"
+    assert shown(facts=[fact("A fact.")], lang="en") == f"{ENGLISH}\n• A fact.\n"
 
 
 def test_messages_are_in_the_order_of_time_and_facts_in_that_of_their_nearness():
@@ -116,16 +113,16 @@ def test_messages_are_in_the_order_of_time_and_facts_in_that_of_their_nearness()
     world.create_space()
     say(world, "oven", timestamp="2026-02-20T13:00:00.500Z")
     say(world, "oven oven on", timestamp="2026-02-20T12:00:00Z")
-    say(world, "the oven", room="a", timestamp="2026-02-20T13:00:00.100Z")
+    say(world, "the oven", timestamp="2026-02-20T13:00:00.100Z")
     store(world.process, "A violin hangs on a wall of gas.")
     store(world.process, "The oven needs gas.")
     found = load(world.process, "oven violin gas")
 
-    assert [said.content for said in found.said] == ["oven oven on", "the oven", "oven"]
-    assert [fact.content for fact in found.facts] == ["The oven needs gas.", "A violin hangs on a wall of gas."]
-    nearest, other = (fact.score or 0.0 for fact in found.facts)
+    assert texts(found, "message") == ["oven oven on", "the oven", "oven"]
+    assert texts(found, "memory") == ["The oven needs gas.", "A violin hangs on a wall of gas."]
+    nearest, other = (item.relevance or 0.0 for item in found.items if item.kind == "memory")
     assert nearest > other
-    assert found.said[0].relevance is not None
+    assert found.items[0].relevance is not None
 
 
 @pytest.mark.parametrize(
@@ -141,13 +138,13 @@ def test_times_are_those_of_the_spaces_time_zone(world, zone, told):
 
 def test_without_a_question_the_newest_come(world):
     for number in range(4):
-        say(world, f"Said {number}", room="ab"[number % 2])
+        say(world, f"Said {number}")
         store(world.process, f"Fact {'abcd'[number] * 30}")
     for query in (None, "", "?!", "… -"):
         found = load(world.process, query, limit=3)
-        assert [said.content for said in found.said] == ["Said 1", "Said 2", "Said 3"]
-        assert [fact.content[5] for fact in found.facts] == ["d", "c", "b"]
-    assert [said.content for said in load(world.process, room="a", limit=1).said] == ["Said 2"]
+        assert texts(found, "message") == ["Said 1", "Said 2", "Said 3"]
+        assert [text[5] for text in texts(found, "memory")] == ["d", "c", "b"]
+    assert texts(load(world.process, limit=1), "message") == ["Said 3"]
 
 
 @pytest.mark.parametrize("query", ['"oven bread"', "oven -oven", '"-oven', "oven \ud800", "oven " * 2_000])
@@ -156,8 +153,8 @@ def test_what_somebody_said_is_text_and_never_syntax(world, query):
     store(world.process, "The oven needs gas.")
     found = load(world.process, query)
 
-    assert [said.content for said in found.said] == ["The oven is on."]
-    assert [fact.content for fact in found.facts] == ["The oven needs gas."]
+    assert texts(found, "message") == ["The oven is on."]
+    assert texts(found, "memory") == ["The oven needs gas."]
     assert found.degraded == ()
 
 
@@ -166,14 +163,14 @@ def test_a_room_that_is_named_is_shown_alone(world):
     say(world, "The oven is off.", room="kitchen")
 
     found = load(world.process, "oven", room="kitchen")
-    assert [said.content for said in found.said] == ["The oven is off."]
-    assert load(world.process, "oven", room="nowhere").said == []
+    assert texts(found, "message") == ["The oven is off."]
+    assert texts(load(world.process, "oven", room="nowhere"), "message") == []
 
 
 def test_what_is_deleted_or_expired_is_not_shown(world):
     kept = store(world.process, "The oven is a Bosch.").memory
     store(world.process, "The violin is green.", ttl="1h")
-    assert len(load(world.process, "oven violin").facts) == 2
+    assert len(load(world.process, "oven violin").items) == 2
 
     forgetting.delete(world.process, "demo", "ann", kept.memory_id, "Wrong.")
     world.clock.move(3_600)
@@ -184,22 +181,22 @@ def test_facts_alone_are_shown_of_all_memories(world):
     for kind in ("fact", "self", "goal"):
         store(world.process, f"The oven, said the {kind}.", kind=kind)
 
-    assert [fact.content for fact in load(world.process, "oven").facts] == ["The oven, said the fact."]
-    assert [fact.content for fact in load(world.process).facts] == ["The oven, said the fact."]
+    assert texts(load(world.process, "oven"), "memory") == ["The oven, said the fact."]
+    assert texts(load(world.process), "memory") == ["The oven, said the fact."]
 
 
 def test_a_long_message_shows_the_part_that_fits_and_a_long_fact_its_beginning(world):
     say(world, "Lorem ipsum dolor. " * 60 + "The oven is on. " + "Sit amet sed. " * 60)
     store(world.process, "The oven " + "needs gas " * 200)
-    said, fact = (line for line in load(world.process, "oven").markdown.splitlines() if line.startswith("•"))
+    said, known = (line for line in load(world.process, "oven").markdown.splitlines() if line.startswith("•"))
 
     assert "The oven is on." in said
     assert said.startswith("• Ann (20/02 15:00): … ")
     assert said.endswith(" …")
     assert len(said) < 400
-    assert fact.startswith("• The oven needs gas")
-    assert fact.endswith((" gas …", " needs …"))
-    assert len(fact) <= memory_context.FACT_CHARACTERS + 4
+    assert known.startswith("• The oven needs gas")
+    assert known.endswith((" gas …", " needs …"))
+    assert len(known) <= memory_context.FACT_CHARACTERS + 4
 
 
 FORGED = [
@@ -219,7 +216,7 @@ FORGED = [
 @each("text", FORGED)
 def test_nothing_that_was_said_can_forge_a_line_or_a_heading(text):
     for lang in LANGUAGES:
-        lines = shown(one(text), one("b", author=text), facts=[ShownFact("1", text)], lang=lang).split("\n")
+        lines = shown(one(text), one("b", author=text), facts=[fact(text)], lang=lang).split("\n")
         told = "\n".join(lines)
 
         assert len(lines) == 7
@@ -236,11 +233,9 @@ def test_an_author_can_not_pass_for_another_one():
     assert shown(one("y", author="()")).splitlines()[1] == "• ? (20/02 14:00) : y"
 
 
-@given(
-    st.lists(st.tuples(st.text(max_size=40), st.text(max_size=700)), min_size=1, max_size=4), st.text(max_size=1_200)
-)
-def test_each_message_and_each_fact_is_one_line(said, fact):
-    text = shown(*(one(content, author) for author, content in said), facts=[ShownFact("1", fact)])
+@given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=700)), min_size=1, max_size=4), st.text(max_size=900))
+def test_each_message_and_each_fact_is_one_line(said, known):
+    text = shown(*(one(content, author) for author, content in said), facts=[fact(known)])
 
     assert len(text.splitlines()) == len(text.split("\n")) - 1 == len(said) + 4
     assert text.count("•") == len(said) + 1
@@ -273,10 +268,8 @@ def test_a_source_that_fails_is_named_and_the_rest_comes(world, part, source, qu
     world.client.carry = broken
     found = load(world.process, query)
     assert found.degraded == (source,)
-    assert (found.said, found.facts) == (
-        [] if source == "messages" else whole.said,
-        [] if source == "facts" else whole.facts,
-    )
+    gone = {"messages": "message", "facts": "memory"}[source]
+    assert found.items == [item for item in whole.items if item.kind != gone]
     assert found.markdown in whole.markdown
 
     world.client.carry = carry
@@ -309,7 +302,7 @@ def test_a_source_that_is_late_is_named_and_nobody_waits_for_it(world, monkeypat
         go_on.set()
 
     assert found.degraded == ("facts",)
-    assert [said.content for said in found.said] == ["The oven is on."]
+    assert texts(found, "message") == ["The oven is on."]
 
 
 def test_a_model_that_fails_leaves_the_words():
@@ -318,12 +311,12 @@ def test_a_model_that_fails_leaves_the_words():
     say(world, "The automobile.")
     store(world.process, "An automobile has wheels.")
     run_indexer(world)
-    assert load(world.process, "car").said
+    assert texts(load(world.process, "car"), "message")
     embedder.fails = refuse()
     found = load(world.with_parts(embed=embedder), "automobile")
 
-    assert [said.content for said in found.said] == ["The automobile."]
-    assert [fact.content for fact in found.facts] == ["An automobile has wheels."]
+    assert texts(found, "message") == ["The automobile."]
+    assert texts(found, "memory") == ["An automobile has wheels."]
     assert found.degraded == ()
 
 
@@ -338,7 +331,7 @@ def test_what_can_not_be_asked_is_refused_by_name(world):
             load(world.process, "oven", **asked)
         assert [one.field for one in caught.value.fields] == [field]
     with pytest.raises(NotFound):
-        memory_context.context(world.process, "nowhere", "oven")
+        memory_context.context(world.process, "nowhere", "oven", room="salon")
 
 
 def test_small_talk_is_given_nothing_and_a_fact_that_shares_nothing_with_a_message_neither(world):
@@ -346,5 +339,5 @@ def test_small_talk_is_given_nothing_and_a_fact_that_shares_nothing_with_a_messa
     say(world, "The oven is on.")
 
     assert load(world.process, "ok thanks").markdown == ""
-    assert load(world.process, "merci, bonne nuit !").facts == []
-    assert load(world.process, "Where is the violin?").facts == []
+    assert load(world.process, "merci, bonne nuit !").items == []
+    assert texts(load(world.process, "Where is the violin?"), "memory") == []

@@ -98,15 +98,13 @@ def context(
     if request.conversation_id is not None:
         values = request.values("conversation_id", "limit", "max_chars", "max_turns", "raw_chars")
         conversation_id = values.pop("conversation_id")
-        wanted = TalkContextRequest.of(request.q, **values)
-        of_talk = of_conversation(process, space_id, conversation_id, wanted, talk_form)
+        checked = TalkContextRequest.of(request.q, **values)
+        of_talk = of_conversation(process, space_id, conversation_id, checked, talk_form)
         items = _items_of_conversation(conversation_id, of_talk.sections)
         return Context(items, of_talk.markdown, None, of_talk.unread, of_talk.degraded)
     if request.room is not None:
         values = {"lang": lang} | request.values("room", "lang", "limit")
-        of_room = memory_context.context(process, space_id, request.q, **values)
-        items = [*map(_item_of_message, of_room.said), *map(_item_of_fact, of_room.facts)]
-        return Context(items, of_room.markdown, None, of_room.unread, of_room.degraded)
+        return memory_context.context(process, space_id, request.q, **values)
     values = request.values("kinds", "max_chars")
     if request.q is None:
         raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
@@ -143,20 +141,11 @@ def _share(percent: int | None) -> float | None:
     return None if percent is None else percent / 100
 
 
-def _item_of_message(said: memory_context.ShownMessage) -> KnownItem:
-    name = f"rooms/{said.room}/messages"
-    return KnownItem("message", name, said.timestamp, said.author, "", said.content, said.relevance)
-
-
-def _item_of_fact(fact: memory_context.ShownFact) -> KnownItem:
-    return KnownItem("memory", f"memories/{fact.memory_id}", fact.updated_at, "", "", fact.content, fact.score)
-
-
 @dataclass(frozen=True)
 class TalkContextRequest:
     """The checked values of a request about a conversation. Without a question nothing is searched."""
 
-    asked: SearchRequest | None
+    question: SearchRequest | None
     max_chars: int
     max_turns: int
     raw_chars: int
@@ -181,8 +170,8 @@ class TalkContextRequest:
         ):
             if not least <= value <= most:
                 raise InvalidRequest.of(name, f"must be from {least} to {most}")
-        asked = SearchRequest.of(q, scope=OF_CONVERSATION) if q is not None else None
-        return cls(asked, max_chars, max_turns, raw_chars, limit)
+        question = SearchRequest.of(q, scope=OF_CONVERSATION) if q is not None else None
+        return cls(question, max_chars, max_turns, raw_chars, limit)
 
 
 @dataclass(frozen=True)
@@ -203,7 +192,7 @@ class _Found:
     turns: list[FoundTurn] = field(default_factory=list)
     summaries: list[FoundSummary] = field(default_factory=list)
     said: Mapping[int, Turn] = field(default_factory=dict)
-    told: Mapping[tuple[int, int], Summary] = field(default_factory=dict)
+    documents: Mapping[tuple[int, int], Summary] = field(default_factory=dict)
     unread: int = 0
 
 
@@ -226,10 +215,10 @@ def of_conversation(
         RECENT: FanOutTask(lambda: _recent(process, looks, request, missing), SECONDS[RECENT]),
         SUMMARIES: FanOutTask(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
     }
-    asked = request.asked
-    if asked:
+    question = request.question
+    if question:
         tasks[SEARCH] = FanOutTask(
-            lambda: _found(process, meta, conversation_id, asked, request, looks), SECONDS[SEARCH]
+            lambda: _found(process, meta, conversation_id, question, request, looks), SECONDS[SEARCH]
         )
     results, failures = fan_out.done(process, tasks)
     if not results:
@@ -237,19 +226,19 @@ def of_conversation(
     raw: list[ShownTurn] = results.get(RECENT, [])
     indexes = {item.turn.turn_index for item in raw if not item.left_out}
     ids = {item.turn.turn_index for item in raw}
-    found: _Found = results.get(SEARCH, _Found())
-    turns, summaries = render_context.chosen(found.turns, found.summaries, ids, indexes, request.limit)
-    told = indexes.union(*(turn.covered for turn in turns))
-    waiting = render_context.waiting(results.get(SUMMARIES, []), told, summaries)[:WAITING]
+    hits: _Found = results.get(SEARCH, _Found())
+    turns, summaries = render_context.chosen(hits.turns, hits.summaries, ids, indexes, request.limit)
+    covered = indexes.union(*(turn.covered for turn in turns))
+    waiting = render_context.waiting(results.get(SUMMARIES, []), covered, summaries)[:WAITING]
     sections = Sections(
         raw,
-        [_exchange(found.said, turn) for turn in turns],
-        [ShownSummary(found.told[summary.level, summary.number], summary.relevance) for summary in summaries],
+        [_exchange(hits.said, turn) for turn in turns],
+        [ShownSummary(hits.documents[summary.level, summary.number], summary.relevance) for summary in summaries],
         waiting,
     )
-    kept, text = render_context.fitting(sections, request.max_chars, form)
+    fitting, text = render_context.fitting(sections, request.max_chars, form)
     failed = {*failures, *([RECENT] if missing else [])}
-    return TalkContext(kept, text, tuple(name for name in SECONDS if name in failed), found.unread)
+    return TalkContext(fitting, text, tuple(name for name in SECONDS if name in failed), hits.unread)
 
 
 def _recent(process: Process, looks: Looks, request: TalkContextRequest, missing: list[str]) -> list[ShownTurn]:
@@ -260,31 +249,31 @@ def _recent(process: Process, looks: Looks, request: TalkContextRequest, missing
     entries = [entry for entry in looks.newest() if TURN.parse(entry.key)]
 
     def turn(entry: Entry) -> Turn | None:
-        known = process.reads.get(Turn, entry.key, entry.etag)
-        if known:
-            return known
+        cached = process.reads.get(Turn, entry.key, entry.etag)
+        if cached:
+            return cached
         item = process.store.get(entry.key)
-        told = unreadable.tolerated(process, Turn, item, missing) if item else None
-        return process.reads.put(item.key, item.etag, told, [item.body]) if item and told else None
+        turn = unreadable.tolerated(process, Turn, item, missing) if item else None
+        return process.reads.put(item.key, item.etag, turn, [item.body]) if item and turn else None
 
     results = process.store.map(turn, entries[: request.max_turns])
     return render_context.newest([result for result in results if result], request.max_turns, request.raw_chars)
 
 
 def _found(
-    process: Process, meta: Meta, conversation_id: str, request: SearchRequest, wanted: TalkContextRequest, looks: Looks
+    process: Process, meta: Meta, conversation_id: str, request: SearchRequest, limits: TalkContextRequest, looks: Looks
 ) -> _Found:
     """Earlier turns and summaries about the question. Both are searched apart, else turns would crowd summaries out.
     More are found than shown, because some are shown already.
     """
-    most = wanted.limit + wanted.max_turns
+    most = limits.limit + limits.max_turns
     floor = RelevanceFloor.of(request.text)
     if floor.small_talk:
         return _Found()
-    limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.limit}
+    counts = {(0,): SIDES * most, keys.LEVELS: 4 * limits.limit}
     questions = [
         replace(request, levels=levels, limit=limit, excerpts=False).within([conversation_id])
-        for levels, limit in limits.items()
+        for levels, limit in counts.items()
     ]
     until = process.clock() + timedelta(seconds=SECONDS[SEARCH])
     with search.answering(process, meta, questions, until=until, looks=looks) as (view, answers):
@@ -292,7 +281,7 @@ def _found(
             raise NotFound("conversation", conversation_id)
         turns, summaries = (answer.hits for answer in answers)
         floor = floor.forgiving(text_of(hit.document) for hit in (*turns, *summaries))
-        told = [
+        documents = [
             (_summary(hit), conversation_documents.summary_of(hit.document))
             for hit in summaries
             if floor.admits_hit(hit)
@@ -311,9 +300,9 @@ def _found(
                 break
     return _Found(
         list(result.values()),
-        [item for item, _ in told],
+        [item for item, _ in documents],
         said,
-        {(item.level, item.number): summary for item, summary in told},
+        {(item.level, item.number): summary for item, summary in documents},
         answers[0].unread,
     )
 

@@ -20,13 +20,13 @@ from livemem.recall import bank_sections, conversation_documents, search
 from livemem.recall.document_sources import reading_id
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.relevance import RelevanceFloor, text_of
+from livemem.recall.render_context import line
 from livemem.recall.search_request import ALL, OF_ROOMS, SearchRequest, message_text
 from livemem.search import words
 from livemem.search.documents import ARCHIVE, BANK, LIVE, MESSAGE, SUMMARY, TURN
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
-from livemem.text.invisible import visible
 from livemem.text.items import names
 from livemem.text.speakers import said_by
 
@@ -173,7 +173,7 @@ def _of_document(hit: Hit) -> KnownItem:
         document.time,
         document.author or document.said_by,
         document.title,
-        _line(_part(document.text, hit.snippet)),
+        line(_part(document.text, hit.snippet)),
         hit.relevance,
         captured_from=document.source.get("conversation_id") if document.kind in (LIVE, ARCHIVE) else None,
         from_space=document.source.get("from_space"),
@@ -195,9 +195,9 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
                 # The head has the day of what was found, and the token that wrote it for another speaker.
                 day = clock.iso(turn.said_at())[:DAY]
                 at = f" ({day})" if day != document.time[:DAY] else ""
-                lines.append(f"{_line(who)}{at}: {_line(_part(side, snippet, ITEM_CHARACTERS // 2))}")
+                lines.append(f"{line(who)}{at}: {line(_part(side, snippet, ITEM_CHARACTERS // 2))}")
     if not any(lines):
-        lines = [_line(_part(document.text, hit.snippet))]
+        lines = [line(_part(document.text, hit.snippet))]
     first = exchange[0]
     return KnownItem(
         TURN,
@@ -219,10 +219,6 @@ def _part(text: str, snippet: tuple[int, int], most: int = ITEM_CHARACTERS) -> s
     return f"{MORE if start else ''}{text[start : start + most]}{MORE if start + most < len(text) else ''}"
 
 
-def _line(text: str) -> str:
-    return visible(" ".join(text.split()))
-
-
 def _told(item: KnownItem) -> str:
     """The item as Markdown: its kind, its time and author, its id, and below its text."""
     when = f"{item.time[:16].replace('T', ' ')} UTC" if item.time else ""
@@ -233,9 +229,9 @@ def _told(item: KnownItem) -> str:
     # As the start says it.
     origin = "captured" if item.captured_from else f"from {item.from_space}" if item.from_space else ""
     parts = (by, item.title, origin)
-    head = ", ".join(filter(None, (f"{item.kind} {when}".strip(), *(_line(part)[:HEAD_CHARACTERS] for part in parts))))
-    lines = "".join(f"  {line}\n" for line in item.text.split("\n"))
-    return f"- [{head}] ({_line(item.id)[:HEAD_CHARACTERS]})\n{lines}"
+    head = ", ".join(filter(None, (f"{item.kind} {when}".strip(), *(line(part)[:HEAD_CHARACTERS] for part in parts))))
+    lines = "".join(f"  {part}\n" for part in item.text.split("\n"))
+    return f"- [{head}] ({line(item.id)[:HEAD_CHARACTERS]})\n{lines}"
 
 
 READING_FOR_QUESTION = timedelta(seconds=4)
