@@ -62,21 +62,19 @@ def _each(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from methods.values()
 
 
-def _body_schema(document: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    content = told.get("requestBody", {}).get("content", {})
-    if _JSON not in content:
-        return {}
-    name = content[_JSON]["schema"]["$ref"].rpartition("/")[2]
-    schema: dict[str, Any] = document["components"]["schemas"][name]
-    return schema
+def _body_fields(document: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the body, in all its forms."""
+    schema = told.get("requestBody", {}).get("content", {}).get(_JSON, {}).get("schema", {})
+    names = [form["$ref"].rpartition("/")[2] for form in schema.get("anyOf", [schema]) if form]
+    forms = [document["components"]["schemas"][name].get("properties", {}) for name in names]
+    return {name: field for form in forms for name, field in form.items()}
 
 
 def _hints(document: Mapping[str, Any]) -> client_methods.Hints:
     found: dict[tuple[str, str], str] = {}
     for told in _each(document):
         schemas = {one["name"]: one["schema"] for one in told.get("parameters", []) if one["in"] != "header"}
-        fields = _body_schema(document, told).get("properties", {})
-        for name, schema in {**schemas, **fields}.items():
+        for name, schema in {**schemas, **_body_fields(document, told)}.items():
             found[told["operationId"], name] = client_methods.hint(schema)
     return found
 

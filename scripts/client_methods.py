@@ -3,6 +3,7 @@
 import keyword
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from live_memory.operations import Field, Operation
@@ -17,7 +18,7 @@ Their local variables are their arguments, and nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from live_memory._group import Group
 from live_memory.operations import UNSET, Unset
@@ -70,12 +71,25 @@ def _group(tag: str) -> str:
 
 def _method(operation: Operation, hints: Hints) -> str:
     answer = f"models.{operation.answer}" if operation.answer else "None"
-    signature = ", ".join(["self", *_taken(operation, hints)])
     call = f'self._invoke("{operation.name}", locals())'
+    overloads = ""
+    if operation.many:
+        alone = replace(operation, body={name: field for name, field in operation.body.items() if name != "items"})
+        several = replace(operation, body={"items": replace(operation.body["items"], required=True)})
+        overloads = _overload(alone, answer, hints) + _overload(several, f"models.{operation.many}", hints)
+        body = {name: replace(field, required=False) for name, field in operation.body.items()}
+        operation, answer = replace(operation, body=body), f"{answer} | models.{operation.many}"
+    signature = ", ".join(["self", *_taken(operation, hints)])
     return (
-        f"\n    def {operation.short}({signature}) -> {answer}:\n"
+        f"{overloads}\n    def {operation.short}({signature}) -> {answer}:\n"
         f'        """{_told(operation)}\n        """\n        {"return " if operation.answer else ""}{call}\n'
     )
+
+
+def _overload(operation: Operation, answer: str, hints: Hints) -> str:
+    """The types of one form of the body."""
+    signature = ", ".join(["self", *_taken(operation, hints)])
+    return f"\n    @overload\n    def {operation.short}({signature}) -> {answer}: ...\n"
 
 
 def hint(schema: Mapping[str, Any]) -> str:

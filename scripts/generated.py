@@ -102,7 +102,9 @@ class _Awaited(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
-        return node if node.decorator_list else ast.AsyncFunctionDef(**dict(ast.iter_fields(node)))
+        # Properties are read without waiting.
+        waits = all(isinstance(part, ast.Name) and part.id == "overload" for part in node.decorator_list)
+        return ast.AsyncFunctionDef(**dict(ast.iter_fields(node))) if waits else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

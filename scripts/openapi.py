@@ -261,8 +261,10 @@ def _used(schemas: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tidy(schema: dict[str, Any]) -> None:
-    """Remove titles made of names, and describe a value in one place."""
+    """Remove titles made of names, describe a value in one place, and give alternatives one form."""
     schema.pop("title", None)
+    if "oneOf" in schema:
+        schema["anyOf"] = schema.pop("oneOf")
     variants = schema.get("anyOf", [])
     for variant in variants:
         known = {name: variant.pop(name) for name in ("description", "examples") if name in variant}
@@ -354,7 +356,7 @@ def _complete_parameter(parameter: dict[str, Any], operation_id: str) -> None:
 def _exemplify(made: dict[str, Any], content: dict[str, Any], answers: bool, operation_id: str) -> None:
     schema = content["schema"]
     # A body that may be missing is null to pydantic, to HTTP it is not there.
-    if variants := schema.get("anyOf"):
+    if {"type": "null"} in (variants := schema.get("anyOf", [])):
         schema = content["schema"] = next(variant for variant in variants if variant != {"type": "null"})
     _tidy(schema)
     example = api_examples.example(made, schema, answers=answers)

@@ -79,7 +79,7 @@ def _operation(document: Mapping[str, Any], route: str, told: Mapping[str, Any],
     method, _, path = route.partition(" ")
     (tag,) = told["tags"]
     content = _answer(told)
-    answer = content.get(_JSON, {}).get("schema", {}).get("$ref", "").rpartition("/")[2]
+    answer, *many = [name.rpartition("/")[2] for name in _forms(content.get(_JSON, {}).get("schema", {}))] or [""]
     properties = document["components"]["schemas"].get(answer, {}).get("properties", {})
     operation = {
         "tag": tag,
@@ -92,6 +92,8 @@ def _operation(document: Mapping[str, Any], route: str, told: Mapping[str, Any],
         "module": module,
         "function": FUNCTIONS[module],
         "answer": answer,
+        # The answer where the body is several things as `items`. They take the place of the fields of the body.
+        "many": "".join(many),
         "markdown": _MARKDOWN in content,
         "paged": {"items", "next_cursor"} <= set(properties),
     }
@@ -126,9 +128,17 @@ def _taken(document: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tup
     content = told.get("requestBody", {}).get("content", {})
     if _LINES in content:
         yield "lines", "lines", True, content[_LINES]["schema"]
-    body = _resolved(document, content.get(_JSON, {}).get("schema", {}))
-    for name, schema in body.get("properties", {}).items():
-        yield name, "body", name in body.get("required", ()), schema
+    schema = content.get(_JSON, {}).get("schema", {})
+    alone, *several = [_resolved(document, {"$ref": name}) for name in _forms(schema)] or [schema]
+    for name, field in alone.get("properties", {}).items():
+        yield name, "body", name in alone.get("required", ()), field
+    for form in several:
+        yield "items", "body", False, form["properties"]["items"]
+
+
+def _forms(schema: Mapping[str, Any]) -> list[str]:
+    """The schemas of a body or an answer: that of one thing, and that of several if there is one."""
+    return [form["$ref"] for form in schema.get("anyOf", [schema]) if "$ref" in form]
 
 
 def _resolved(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:

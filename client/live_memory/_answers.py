@@ -50,14 +50,14 @@ def read(response: Reply, request: Request) -> Any:
 
 def as_model(request: Request, answer: Any) -> Any:
     """The answer as the operation's model; raises LiveMemoryError."""
-    if request.operation.answer is None:
+    if request.answer is None:
         return None
     # A program that needs no models does not load them.
     from pydantic import ValidationError  # noqa: PLC0415
 
     models = importlib.import_module("live_memory.models")
     try:
-        return getattr(models, request.operation.answer).model_validate(answer)
+        return getattr(models, request.answer).model_validate(answer)
     except ValidationError as error:
         # Its own text would show the values.
         where = ", ".join(".".join(map(str, one["loc"])) for one in error.errors(include_input=False)[:3])

@@ -32,6 +32,8 @@ class Request:
     content: bytes | None
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = False
+    answer: str | None = None
+    """The name of the model of its answer."""
 
 
 def find(name: str) -> Operation:
@@ -76,7 +78,8 @@ def build(
     target = _target(operation, given)
     if len(target) > _TARGET_BYTES:
         raise BadArgument(f"{name}: the request is too long for a URL.")
-    return Request(operation, target, content, headers, repeatable)
+    answer = operation.many if "items" in body and operation.many else operation.answer
+    return Request(operation, target, content, headers, repeatable, answer)
 
 
 def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, lines: Any, accept: str) -> None:
@@ -84,7 +87,8 @@ def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, 
     if unknown := sorted(set(arguments) - set(known)):
         raise BadArgument(f"{name} takes no {', '.join(unknown)}.")
     given = [one for one, value in arguments.items() if not _absent(operation, one, value)]
-    missing = [one.name for one in known.values() if one.required and one.name not in given]
+    instead = set(operation.body) if operation.many and "items" in given else set()
+    missing = [one.name for one in known.values() if one.required and one.name not in {*given, *instead}]
     if missing:
         raise BadArgument(f"{name} needs {', '.join(missing)}.")
     if key is not None and not operation.takes_key:

@@ -26,17 +26,15 @@ _SAFE_CHANGES = frozenset(
     }
 )
 _NAMED = frozenset({"append_message", "append_turn", "post_message"})
-_NAMED_LISTS = {"post_messages": "messages"}
 
 
 def named(operation: Operation, body: Mapping[str, Any]) -> dict[str, Any]:
     """The body with a `message_id` for each message that has none, so that it can be repeated."""
-    if operation.name in _NAMED:
-        return _with_id(body)
-    several = _NAMED_LISTS.get(operation.name)
-    if several and isinstance(body.get(several), list):
-        return {**body, several: [_with_id(one) if isinstance(one, dict) else one for one in body[several]]}
-    return dict(body)
+    if operation.name not in _NAMED:
+        return dict(body)
+    if isinstance(items := body.get("items"), list):
+        return {**body, "items": [_with_id(item) if isinstance(item, dict) else item for item in items]}
+    return _with_id(body)
 
 
 def is_repeatable(operation: Operation, body: Mapping[str, Any]) -> bool:
@@ -47,8 +45,8 @@ def is_repeatable(operation: Operation, body: Mapping[str, Any]) -> bool:
     if operation.method in ("GET", "PUT", "DELETE") or operation.takes_key:
         return True
     if operation.name in _NAMED:
-        return bool(body.get("message_id"))
-    return operation.name in _SAFE_CHANGES or operation.name in _NAMED_LISTS
+        return bool(body.get("message_id") or body.get("items"))
+    return operation.name in _SAFE_CHANGES
 
 
 def _with_id(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,10 @@ class Operation:
     body: Mapping[str, Field]
     answer: str | None
     """The name of the model of its answer; None: it has no body."""
+    many: str | None
+    """The name of the model of its answer to several things, which are `items` in the place of the other fields of the
+    body. None: it takes one thing alone.
+    """
     markdown: bool
     """Whether it also answers in Markdown."""
     takes_key: bool
@@ -113,6 +117,7 @@ def _operation(name: str, written: Mapping[str, Any]) -> Operation:
         query=taken.get("query", {}),
         body=taken.get("body", {}),
         answer=written.get("answer"),
+        many=written.get("many"),
         markdown=written.get("markdown", False),
         takes_key="idempotency_key" in taken.get("header", {}),
         lines="lines" in taken,

@@ -17,9 +17,11 @@ from livemem.store.stored_documents import BadShape
 
 BODY_VALUES = 20_000
 """Values in one body, nested ones included. A batch of 100 notes with 20 tags each has about 2,500."""
-BODY_DEPTH = 20
-"""Objects and lists within each other. No body of the API has more than 4, except inputs and results of tools."""
+BODY_DEPTH = 22
+"""Objects and lists within each other. No body of the API has more than 6, except inputs and results of tools."""
 NUMBER_CHARACTERS = 100
+ALONE, SEVERAL, OF_A_ROLE = FORMS = ("<alone>", "<items>", "<message>")
+"""The forms of a body that is one thing or several `items`, and of an item. Errors do not name them as fields."""
 
 
 def read_text(event: Mapping[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, ObjectUnreadable
 from livemem.text.redaction import redact
-from livemem_http import texts
+from livemem_http import bodies, texts
 
 logger = logging.getLogger(__name__)
 
@@ -126,5 +126,6 @@ def _validation(error: RequestValidationError) -> InvalidRequest:
 
 
 def _field(item: dict[str, Any]) -> str:
-    parts = [str(part) for part in item.get("loc", ())]
+    # Which form of a body was sent is no field.
+    parts = [part for part in map(str, item.get("loc", ())) if part not in bodies.FORMS]
     return ".".join(parts[1:] if parts and parts[0] in LOCATIONS and len(parts) > 1 else parts) or "body"

@@ -74,7 +74,9 @@ def _schema(fields: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any
     for name, value in told.get("defaults", {}).items():
         properties[name]["default"] = value
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = sorted(name for name, field in fields.items() if field.get("required"))
+    # A model may give `items` in the place of the other fields of the body.
+    optional = {"body"} if "items" in fields else set()
+    required = sorted(name for name, field in fields.items() if field.get("required") and field["in"] not in optional)
     return {**schema, "required": required} if required else schema
 
 

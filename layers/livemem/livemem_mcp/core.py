@@ -163,7 +163,7 @@ def write_notes(session: McpSession, notes: list[dict[str, Any]], space_id: str 
     """Write several notes; all or none."""
     space = session.enter("write", space_id)
     drafts = [NoteDraft(one["category"], one["content"], tuple(one.get("tags", ()))) for one in notes]
-    written = appending.append_batch(session.process, space, session.principal.name, drafts)
+    written = appending.append_batch(session.process, space, session.principal.name, drafts, "notes")
     view = NoteList(items=[NoteView.of(one) for one in written])
     return ToolAnswer(joined("Noted:", "\n".join(f"- {one.note_id}" for one in view.items)), telling.as_json(view))
 

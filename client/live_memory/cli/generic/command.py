@@ -137,7 +137,8 @@ def _arguments(session: Session, operation: Operation, said: dict[str, Any]) -> 
     arguments = {**body, **{name: _value(fields[name], value) for name, value in given.items()}}
     if "space_id" in operation.path_parameters:
         arguments["space_id"] = session.space
-    missing = [option(name) for name, field in fields.items() if field.required and name not in arguments]
+    instead = operation.body if operation.many and "items" in arguments else {}
+    missing = [option(name) for name, field in fields.items() if field.required and name not in {*arguments, *instead}]
     if missing:
         raise Refused(f"{operation.tag} {operation.short} needs {', '.join(missing)}.")
     return arguments

@@ -25,12 +25,13 @@ Status = Literal["planned", "nothing_to_do", JobStatus]
 
 @dataclass(frozen=True)
 class Wish:
-    """The order. `level` is the highest that is brought up, None for all. `profile` and `changes` of the parameters are
-    for `full` alone.
+    """The order. `level` is the highest that is brought up, None for all; with a `number` it is that of the one summary
+    that is made again. `profile` and `changes` of the parameters are for `full` alone.
     """
 
     strategy: Literal["incremental", "full"] = "incremental"
     level: int | None = None
+    number: int | None = None
     dry_run: bool = False
     profile: Profile | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -46,6 +47,8 @@ class Wish:
             raise InvalidRequest.of(
                 "level", "is allowed only with the strategy `incremental`: a full update makes all levels"
             )
+        if self.number is not None and (self.level is None or self.dry_run):
+            raise InvalidRequest.of("number", "is allowed only with a `level` and without `dry_run`")
         given = [*(["profile"] if self.profile else []), *self.changes]
         if self.strategy == "incremental" and given:
             raise InvalidRequest.of(
@@ -78,6 +81,9 @@ def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish,
     wish.check()
     if wish.dry_run:
         return UpdateOutcome("planned", plan=plan(process, space_id, conversation_id, wish))
+    if wish.number is not None and wish.level is not None:
+        job = redo(process, space_id, conversation_id, wish.level, wish.number)
+        return UpdateOutcome("queued", job.job_id, job)
     if wish.strategy == "full":
         job = rebuild(process, space_id, conversation_id, wish.profile, wish.changes)
         return UpdateOutcome("queued", job.job_id, job)

@@ -16,12 +16,11 @@ from livemem.conversations import log
 from livemem.conversations.turn import Draft, ToolCall, check_message_id
 from livemem.errors import InvalidRequest, StoreUnavailable, TooLarge
 from livemem.process import Process
-from livemem.text.redaction import identifier
 
 MANY = 50
 """New turns of one call for which the indexer is asked."""
-LINES = 2_000
-"""Lines of one call: about 1 MiB of short messages."""
+MOST = LINES = 2_000
+"""Turns of one call: about 1 MiB of short messages."""
 
 
 class _Line(BaseModel):
@@ -141,7 +140,7 @@ def take_in(
     1 round trip for each. Many new ones are indexed at once, so that no search has to read them one by one. Raises
     NotFound, InvalidRequest.
     """
-    drafts = [log.prepare(draft, f"{identifier(draft.message_id or '')}: ") for draft in drafts]
+    drafts = [_prepared(draft, f"items.{place}.") for place, draft in enumerate(drafts)]
     appended = log.append_all(process, space_id, conversation_id, author, drafts, until)
     fresh = sum(item.fresh for item in appended)
     newest = max((item.turn.turn_index for item in appended), default=0)
@@ -151,3 +150,9 @@ def take_in(
             process.enqueue("indexer", {"space_id": space_id})
     redacted = sum((Counter(item.redacted) for item in appended), Counter())
     return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended), dict(sorted(redacted.items())))
+
+
+def _prepared(draft: Draft, where: str) -> Draft:
+    if draft.message_id is None:
+        raise InvalidRequest.of(f"{where}message_id", "is required, so that the import can be repeated")
+    return log.prepare(draft, where)

@@ -91,30 +91,43 @@ def _redact(draft: NoteDraft) -> NoteDraft:
 
 def append(process: Process, space_id: str, agent: str, draft: NoteDraft) -> Note:
     """Append one note: 1 PUT. `new_suffix` makes 8 hex digits. Raises NotFound for an unknown space."""
-    draft = prepare(process, draft)
-    heads.load_recent(process, space_id)
-    require_conditional_writes(process.store)
-    return write(process, new_note(space_id, agent, draft, process.clock(), process.new_suffix()))
+    return append_batch(process, space_id, agent, [draft], None)[0]
 
 
-def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[NoteDraft]) -> list[Note]:
+def append_batch(
+    process: Process, space_id: str, agent: str, drafts: Sequence[NoteDraft], field: str | None = "items"
+) -> list[Note]:
     """Append notes: check all, then write them with one PUT each in parallel.
 
-    If the store fails on the way, some notes are written. The error says so, and the client may list them.
+    If the store fails on the way, some notes are written. The error says so, and the client may list them. `field`: the
+    list's name in errors, None for a note alone.
     """
-    if not drafts:
-        raise InvalidRequest.of("notes", "must have at least one note")
-    if len(drafts) > limits.BATCH_NOTES:
-        raise TooLarge.of("notes", len(drafts), limits.BATCH_NOTES, "notes")
-    drafts = [prepare(process, draft, f"notes.{index}.") for index, draft in enumerate(drafts)]
+    drafts = prepare_all(process, space_id, drafts, field)
+    return process.store.map(lambda note: write(process, note), new_notes(process, space_id, agent, drafts))
+
+
+def prepare_all(process: Process, space_id: str, drafts: Sequence[NoteDraft], field: str | None) -> list[NoteDraft]:
+    """The notes as they are to be stored, for a space that can take them. Raises as `append_batch`."""
+    if field and not drafts:
+        raise InvalidRequest.of(field, "must have at least one note")
+    if field and len(drafts) > limits.BATCH_NOTES:
+        raise TooLarge.of(field, len(drafts), limits.BATCH_NOTES, "notes")
+    places = [f"{field}.{place}." if field else "" for place in range(len(drafts))]
+    prepared = [prepare(process, draft, place) for draft, place in zip(drafts, places, strict=True)]
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    # Names sort by time and then by suffix: counting suffixes keep the batch's order within its second.
-    base = int(process.new_suffix(), 16) & ~0x7F
-    made = [
-        new_note(space_id, agent, draft, process.clock(), f"{base + index:08x}") for index, draft in enumerate(drafts)
+    return prepared
+
+
+def new_notes(process: Process, space_id: str, agent: str, drafts: Sequence[NoteDraft]) -> list[Note]:
+    """The notes of a request, not yet written. Names sort by time and then by suffix: counting suffixes keep the order
+    of several within their second.
+    """
+    first = int(process.new_suffix(), 16)
+    base = first & ~0x7F if len(drafts) > 1 else first
+    return [
+        new_note(space_id, agent, draft, process.clock(), f"{base + place:08x}") for place, draft in enumerate(drafts)
     ]
-    return process.store.map(lambda note: write(process, note), made)
 
 
 def new_note(

@@ -1,8 +1,8 @@
-"""Appending under a client's Idempotency-Key: a repeat gives the first note."""
+"""Appending under a client's Idempotency-Key: a repeat gives the first notes."""
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
@@ -14,10 +14,8 @@ from livemem.notes import appending, pages
 from livemem.notes.appending import NoteDraft
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.spaces import head as heads
 from livemem.store import keys, stored
 from livemem.store.bucket import IDEMPOTENCY
-from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored_documents import Line, Moment, NoteId, StoredDocument
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
@@ -48,36 +46,64 @@ def append_once(
     The key's object names the note before the note is written. So a repeat completes a first try that died in between.
     Raises InvalidRequest if the key came with another note in the last 7 days.
     """
+    return append_batch_once(process, space_id, agent, [draft], idempotency_key, None)[0]
+
+
+def append_batch_once(
+    process: Process,
+    space_id: str,
+    agent: str,
+    drafts: Sequence[NoteDraft],
+    idempotency_key: str,
+    field: str | None = "items",
+) -> list[tuple[Note, bool]]:
+    """Append notes under the client's Idempotency-Key, each as `append_once` does under the key and its place: 2 round
+    trips. All objects of keys are written before the first note. `field` as in `appending.append_batch`.
+    """
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
         raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
-    draft = appending.prepare(process, draft)
-    heads.load_recent(process, space_id)
-    require_conditional_writes(process.store)
-    claim_key = IDEMPOTENCY.key(space_id, _digest([agent, idempotency_key]))
+    drafts = appending.prepare_all(process, space_id, drafts, field)
+    notes = appending.new_notes(process, space_id, agent, drafts)
+    keys_of_places = [[agent, idempotency_key, *([str(place)] if field else [])] for place in range(len(drafts))]
+    claimed = process.store.map(
+        lambda item: _claim(process, *item), list(zip(notes, drafts, keys_of_places, strict=True))
+    )
+    return process.store.map(lambda item: _written(process, *item), list(zip(notes, drafts, claimed, strict=True)))
+
+
+def _claim(process: Process, note: Note, draft: NoteDraft, names: Sequence[str]) -> str | None:
+    """Name the note in the object of its key. Returns the id of the note that an earlier request has named."""
+    claim_key = IDEMPOTENCY.key(note.space_id, _digest(names))
     # No tag has a line break.
     optional = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
     source = ["\n", draft.source.space_id, draft.source.id] if draft.source else []
     body_digest = _digest([draft.category, draft.content, *draft.tags, *optional, *source])
-    note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
     document = KeyedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
     claim = document.to_bytes()
     written = stored.write_once(process.store, claim_key, claim)
     if written.says_so:
-        return appending.write(process, note), True
+        return None
     earlier = _read_claim(written.other.body) if written.other else None
     if not earlier or process.clock() - clock.parse(earlier.created_at) > IDEMPOTENCY_LIFE:
         # Gone meanwhile: the sweep removed it, or a caller deletes the space. Of two requests that try now one must win
         # too.
         if not stored.write_once(process.store, claim_key, claim, over=written.etag or None).says_so:
             raise PreconditionLost("Another request with the same Idempotency-Key is in progress. Try again.")
-        return appending.write(process, note), True
+        return None
     if earlier.body != body_digest:
         raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days: choose another key")
+    return earlier.note_id
+
+
+def _written(process: Process, note: Note, draft: NoteDraft, earlier: str | None) -> tuple[Note, bool]:
+    if earlier is None:
+        return appending.write(process, note), True
     try:
-        return replace(pages.get(process, space_id, earlier.note_id), redacted=draft.redacted), False
+        return replace(pages.get(process, note.space_id, earlier), redacted=draft.redacted), False
     except NotFound:
-        first = keys.parse_note_id(earlier.note_id)
-        return appending.write(process, appending.new_note(space_id, agent, draft, first.timestamp, first.suffix)), True
+        first = keys.parse_note_id(earlier)
+        again = appending.new_note(note.space_id, note.agent, draft, first.timestamp, first.suffix)
+        return appending.write(process, again), True
 
 
 def drop_expired_claims(process: Process, space_id: str) -> int:

@@ -21,6 +21,7 @@ RULES_PATH = "_rules.md"
 """The rules' path in a record. No path of a bank file begins with an underscore."""
 
 LAST_TURN = 9_999_999_999
+LAST_SUMMARY = 999_999_999
 """Turns count down from this number in their keys: S3 lists upwards only, and readers want the newest turns first."""
 MemoryKind = Literal["fact", "self", "goal"]
 MEMORY_KINDS: tuple[MemoryKind, ...] = ("fact", "self", "goal")
@@ -165,7 +166,7 @@ def check_hash(digest: str) -> str:
 
 def check_number(text: str) -> int:
     """The number of a boundary and of its summary, from a path. Raises InvalidName."""
-    return _number("number", text, 999_999_999)
+    return _number("number", text, LAST_SUMMARY)
 
 
 def check_index(text: str) -> int:

@@ -1,12 +1,13 @@
 """Conversations: their turns are appended, read and removed, and their summaries are read and updated."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Query
+from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 
 from livemem import clock, limits
+from livemem.access import decision
 from livemem.conversations import conversation as conversations
 from livemem.conversations import log, orders, reading, removal, summaries_job, turn_import
 from livemem.conversations.log import Appended, Closed
@@ -38,6 +39,7 @@ from livemem_http.views.turns import (
     ImportedView,
     NewMessage,
     NewTurn,
+    TurnOrTurns,
     TurnPage,
     TurnView,
     TurnWritten,
@@ -154,13 +156,21 @@ def delete_conversation(space_id: str, conversation_id: str) -> Response[None]:
     tag="conversations",
     summary="Append a turn",
 )
-def append_turn(space_id: str, conversation_id: str, body: NewTurn) -> Response[TurnWritten]:
-    """Append a turn, which is never changed afterwards; its author is the name of the token. The service makes
-    summaries by itself. With a `message_id` the request can be repeated safely: 201 is a new turn, 200 one that exists
-    already.
+def append_turn(
+    space_id: str, conversation_id: str, body: Annotated[TurnOrTurns, Body()]
+) -> Response[TurnWritten | ImportedView]:
+    """Append a turn, or up to 2,000 as `items` (200), which are never changed afterwards; their author is the name of
+    the token. The service makes summaries by itself. With a `message_id` the request can be repeated safely: 201 is a
+    new turn, 200 one that exists already.
     """
     author = api.principal().name
-    return _written(log.append(process(), space_id, conversation_id, author, body.draft()))
+    if isinstance(body, NewTurn):
+        return _written(log.append(process(), space_id, conversation_id, author, body.draft()))
+    api.count_batch(space_id, len(body.items))
+    drafts = [item.draft() for item in body.items]
+    until = clock.now() + timing.REQUEST
+    done = turn_import.take_in(process(), space_id, conversation_id, author, drafts, until)
+    return api.json(HTTPStatus.OK, ImportedView.of(done))
 
 
 @api.route(
@@ -178,7 +188,7 @@ def append_message(space_id: str, conversation_id: str, body: NewMessage) -> Res
     return _written(log.append(process(), space_id, conversation_id, author, body.draft()))
 
 
-def _written(appended: Appended) -> Response[TurnWritten]:
+def _written(appended: Appended) -> Response[Any]:
     return api.json(_fresh(appended), TurnWritten.of(appended))
 
 
@@ -315,11 +325,13 @@ def list_summaries(
     summary="Update summaries",
 )
 def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate | None = None) -> Response[UpdateView]:
-    """Make the missing summaries now, or make all again with other parameters (`full`). The service also makes missing
-    summaries by itself after new turns. 200: they are up to date, or it was a dry run. 202: the work continues, see
-    `Location`.
+    """Make the missing summaries now, make all again with other parameters (`full`), or make one again (`level` and
+    `number`, admin). The service also makes missing summaries by itself after new turns. 200: they are up to date, or
+    it was a dry run. 202: the work continues, see `Location`.
     """
     wish = (body or SummariesUpdate()).wish()
+    if wish.number is not None:
+        decision.check_permission(api.principal(), "admin")
     answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + timing.REQUEST)
     if answer.worked:
         metrics.report_summaries("conversations", [answer.worked])

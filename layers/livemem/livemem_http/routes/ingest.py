@@ -5,13 +5,13 @@ from http import HTTPStatus
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Header
+from aws_lambda_powertools.event_handler.openapi.params import Body, Header
 
 from livemem.access import decision
 from livemem.notes import appending, idempotency
 from livemem_http.api import Api
 from livemem_http.environment import process
-from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteView
+from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteOrNotes, NotesBatch, NoteView
 
 api = Api()
 
@@ -27,20 +27,37 @@ api = Api()
 )
 def append_note(
     space_id: str,
-    body: NewNote,
+    body: Annotated[NoteOrNotes, Body()],
     idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
-) -> Response[NoteView]:
-    """Write one note, which is never changed afterwards. Its agent is the name of the token. When the live notes reach
-    the space's threshold, a consolidation starts by itself. With an `Idempotency-Key` the request can be repeated
-    safely: 201 is a new note, 200 one that exists already.
+) -> Response[NoteView | NoteList]:
+    """Write a note, or up to 100 as `items`, which are never changed afterwards. All `items` are checked before the
+    first is written. The agent is the name of the token. When the live notes reach the space's threshold, a
+    consolidation starts by itself. With an `Idempotency-Key` the request can be repeated safely: 201 has a new note,
+    200 only such that exist already.
     """
     agent = api.principal().name
+    if isinstance(body, NewNotes):
+        return _append_all(space_id, agent, body.items, idempotency_key)
     _check_sources([body])
     if idempotency_key is None:
         note = appending.append(process(), space_id, agent, body.draft())
         return api.json(HTTPStatus.CREATED, NoteView.of(note))
     note, is_new = idempotency.append_once(process(), space_id, agent, body.draft(), idempotency_key)
     return api.json(HTTPStatus.CREATED if is_new else HTTPStatus.OK, NoteView.of(note))
+
+
+def _append_all(
+    space_id: str, agent: str, notes: Sequence[NewNote], idempotency_key: str | None
+) -> Response[NoteView | NoteList]:
+    api.count_batch(space_id, len(notes))
+    _check_sources(notes)
+    drafts = [note.draft() for note in notes]
+    if idempotency_key is None:
+        written = [(note, True) for note in appending.append_batch(process(), space_id, agent, drafts)]
+    else:
+        written = idempotency.append_batch_once(process(), space_id, agent, drafts, idempotency_key)
+    status = HTTPStatus.CREATED if any(is_new for _, is_new in written) else HTTPStatus.OK
+    return api.json(status, NoteList(items=[NoteView.of(note) for note, _ in written]))
 
 
 @api.route(
@@ -51,14 +68,14 @@ def append_note(
     tag="notes",
     summary="Append notes",
 )
-def append_notes(space_id: str, body: NewNotes) -> NoteList:
+def append_notes(space_id: str, body: NotesBatch) -> NoteList:
     """Write up to 100 notes in one request. All are checked before the first is written. This route takes no
     `Idempotency-Key`: a repeat writes the notes again.
     """
     api.count_batch(space_id, len(body.notes))
     _check_sources(body.notes)
     drafts = [note.draft() for note in body.notes]
-    written = appending.append_batch(process(), space_id, api.principal().name, drafts)
+    written = appending.append_batch(process(), space_id, api.principal().name, drafts, "notes")
     return NoteList(items=[NoteView.of(note) for note in written])
 
 

@@ -1,11 +1,12 @@
 """Memories: single durable facts are stored, found, corrected, and deleted so that they can be brought back."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Header, Query
+from aws_lambda_powertools.event_handler.openapi.params import Body, Header, Query
 
 from livemem import clock
 from livemem.errors import InvalidRequest
@@ -23,10 +24,12 @@ from livemem_http.views.memories import (
     BatchItem,
     BatchView,
     IdempotencyKey,
+    MemoriesBatch,
     MemoriesFound,
     MemoryChange,
     MemoryChangePage,
     MemoryDetail,
+    MemoryOrMemories,
     NewMemories,
     NewMemory,
     OfKind,
@@ -94,13 +97,19 @@ def _soon() -> datetime:
     tag="memories",
     summary="Store a memory",
 )
-def store_memory(space_id: str, body: NewMemory, idempotency_key: Key = None) -> Response[Written]:
-    """Store one durable fact. If a memory of its kind says the same in the same words, or the LLM finds that it does,
-    both are merged (200, `merged_into`). The merged memory keeps the content that says more and the longer validity;
-    the other content goes to its history. If the LLM finds that the new memory contradicts another one, the new one
-    replaces it. 201: a memory of its own. With an `Idempotency-Key` the request can be repeated safely.
+def store_memory(
+    space_id: str, body: Annotated[MemoryOrMemories, Body()], idempotency_key: Key = None
+) -> Response[Written | BatchView]:
+    """Store one durable fact, or up to 50 as `items`, one after the other. All `items` are checked before the first is
+    stored. Each has its own result (200), so check `failed`. If a memory of its kind says the same in the same words,
+    or the LLM finds that it does, both are merged (200, `merged_into`). The merged memory keeps the content that says
+    more and the longer validity; the other content goes to its history. If the LLM finds that the new memory
+    contradicts another one, the new one replaces it. 201: a memory of its own. With an `Idempotency-Key` the request
+    can be repeated safely.
     """
     author = api.principal().name
+    if isinstance(body, NewMemories):
+        return api.json(HTTPStatus.OK, _store_all(space_id, author, body.items, idempotency_key, "items"))
     cause = operation.of_key(author, idempotency_key)
     stored = storing.store(process(), space_id, author, body.draft(), op_id=cause, until=_soon())
     return api.json(_status(stored), Written.of_stored(stored))
@@ -112,18 +121,21 @@ def _status(done: StoredMemory | Failed) -> int:
     return HTTPStatus.CREATED if done.fresh and not done.repeated else HTTPStatus.OK
 
 
-@api.route("POST", f"{ALL}/batch", needs="write", tag="memories", summary="Store memories")
-def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None) -> BatchView:
-    """Store up to 50 memories one after the other, as in single requests. All are checked before the first is stored.
-    Each has its own result, so check `failed`. With an `Idempotency-Key` a repeat stores only the memories that were
-    not stored.
-    """
-    author, drafts = api.principal().name, body.drafts()
-    api.count_batch(space_id, len(drafts))
-    causes = [operation.of_key(author, idempotency_key, place) for place in range(len(drafts))]
-    done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon())
+def _store_all(
+    space_id: str, author: str, memories: Sequence[NewMemory], idempotency_key: str | None, field: str
+) -> BatchView:
+    api.count_batch(space_id, len(memories))
+    causes = [operation.of_key(author, idempotency_key, place) for place in range(len(memories))]
+    drafts = [memory.draft() for memory in memories]
+    done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon(), field=field)
     items = [BatchItem.of(place, _status(one), one) for place, one in enumerate(done)]
     return BatchView(items=items, failed=len([one for one in done if isinstance(one, Failed)]))
+
+
+@api.route("POST", f"{ALL}/batch", needs="write", tag="memories", summary="Store memories")
+def store_memories(space_id: str, body: MemoriesBatch, idempotency_key: Key = None) -> BatchView:
+    """Store up to 50 memories."""
+    return _store_all(space_id, api.principal().name, body.memories, idempotency_key, "memories")
 
 
 @api.route("GET", ALL, needs="read", tag="memories", markdown=remembered.found, summary="Search memories")

@@ -1,12 +1,14 @@
 """Rooms: their messages are stored and read. Digests, which make memories of the messages, are started and shown."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Query
+from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 
 from livemem import limits
+from livemem.access import decision
 from livemem.jobs.describable import job_id
 from livemem.rooms import digest_reading as digests
 from livemem.rooms import digest_retrying, due_digests, posting, reading
@@ -20,8 +22,11 @@ from livemem_http.views.rooms import (
     DigestQueued,
     DigestRetried,
     DigestView,
+    MessageOrMessages,
     MessagePosted,
+    MessagesBatch,
     MessagesPosted,
+    NewDigest,
     NewRoomMessage,
     NewRoomMessages,
     RoomList,
@@ -48,31 +53,33 @@ MessageOrder = Annotated[
     tag="rooms",
     summary="Post a message",
 )
-def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[MessagePosted]:
-    """Keep a message in a room until the next digest makes memories of it. With a `message_id` the request can be
-    repeated safely: 201 is a new message, 200 one that exists already or was digested since.
+def post_message(
+    space_id: str, room: str, body: Annotated[MessageOrMessages, Body()]
+) -> Response[MessagePosted | MessagesPosted]:
+    """Keep a message in a room, or up to 100 as `items`, until the next digest makes memories of it. With a
+    `message_id` the request can be repeated safely: 201 is a new message, 200 one that exists already or was digested
+    since. All `items` are checked before the first is stored, and each has its own result (200). One whose `message_id`
+    was used before with another text has an `error`.
     """
+    if isinstance(body, NewRoomMessages):
+        return api.json(HTTPStatus.OK, _post_all(space_id, room, body.items, "items"))
     posted = posting.post(process(), space_id, room, body.draft())
     due_digests.catch_up(process(), space_id)
     return api.json(HTTPStatus.CREATED if posted.fresh else HTTPStatus.OK, MessagePosted.of(posted))
 
 
-@api.route(
-    "POST",
-    f"{MESSAGES}/batch",
-    needs="write",
-    tag="rooms",
-    summary="Post messages",
-)
-def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPosted:
-    """Post up to 100 messages. All are checked before the first is stored. Each has its own result. A message whose
-    `message_id` was used before with another text has an `error`.
-    """
-    api.count_batch(space_id, len(body.messages))
-    done = posting.post_all(process(), space_id, room, body.drafts())
+def _post_all(space_id: str, room: str, messages: Sequence[NewRoomMessage], field: str) -> MessagesPosted:
+    api.count_batch(space_id, len(messages))
+    done = posting.post_all(process(), space_id, room, [message.draft() for message in messages], field)
     due_digests.catch_up(process(), space_id)
-    sent = zip(done, body.messages, strict=True)
-    return MessagesPosted(items=[MessagePosted.of(one, message.message_id) for one, message in sent])
+    sent = zip(done, messages, strict=True)
+    return MessagesPosted(items=[MessagePosted.of(result, message.message_id) for result, message in sent])
+
+
+@api.route("POST", f"{MESSAGES}/batch", needs="write", tag="rooms", summary="Post messages")
+def post_messages(space_id: str, room: str, body: MessagesBatch) -> MessagesPosted:
+    """Post up to 100 messages."""
+    return _post_all(space_id, room, body.messages, "messages")
 
 
 @api.route("GET", f"{SPACE}/rooms", needs="read", tag="rooms", summary="List rooms")
@@ -95,13 +102,19 @@ def list_messages(
 
 
 @api.route("POST", DIGESTS, needs="write", status=HTTPStatus.ACCEPTED, tag="digests", summary="Start a digest")
-def start_digest(space_id: str) -> Response[DigestQueued]:
+def start_digest(space_id: str, body: NewDigest | None = None) -> Response[DigestQueued]:
     """Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
-    continues after the answer: get it (`Location`) until its `status` is `done`.
+    continues after the answer: get it (`Location`) until its `status` is `done`. With a `slot` the messages of that
+    digest's dead letters are put back into their rooms before (admin). This is possible from 30 minutes after its end.
     """
+    messages = None
+    if body and body.slot:
+        decision.check_permission(api.principal(), "admin")
+        messages = digest_retrying.retry(process(), space_id, body.slot)
     slot = due_digests.start(process(), space_id)
     headers = {"Location": f"/v1/spaces/{space_id}/digests/{slot}"}
-    return api.json(HTTPStatus.ACCEPTED, DigestQueued(slot=slot, job=job_id(space_id, "digest", slot)), headers=headers)
+    queued = DigestQueued(slot=slot, job=job_id(space_id, "digest", slot), messages=messages)
+    return api.json(HTTPStatus.ACCEPTED, queued, headers=headers)
 
 
 @api.route("GET", DIGESTS, needs="read", tag="digests", summary="List digests")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from livemem_http.views.fields import Agent, Category, IdempotencyKey, Moment, Reason, SpaceId
     from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
-    from livemem_http.views.notes import NewNote, NewNotes, NoteList, NotePage, NoteView
+    from livemem_http.views.notes import NewNote, NewNotes, NoteList, NoteOrNotes, NotePage, NotesBatch, NoteView
     from livemem_http.views.plans import Approval, Refusal, RunPlan
     from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
     from livemem_http.views.service import About, HealthView, WhoAmI
@@ -69,7 +69,7 @@ _MODULES = {
     ),
     "fields": ("Agent", "Category", "IdempotencyKey", "Moment", "Reason", "SpaceId"),
     "history": ("ChangeDetail", "ChangePage", "ChangeSummary"),
-    "notes": ("NewNote", "NewNotes", "NoteList", "NotePage", "NoteView"),
+    "notes": ("NewNote", "NewNotes", "NoteList", "NoteOrNotes", "NotePage", "NoteView", "NotesBatch"),
     "plans": ("Approval", "Refusal", "RunPlan"),
     "runs": ("NewConsolidation", "RunPage", "RunQueued", "RunView"),
     "service": ("About", "HealthView", "WhoAmI"),
@@ -138,8 +138,10 @@ __all__ = [
     "NewToken",
     "NewUpload",
     "NoteList",
+    "NoteOrNotes",
     "NotePage",
     "NoteView",
+    "NotesBatch",
     "ProvisioningView",
     "Reason",
     "Refusal",

@@ -5,22 +5,27 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
+from pydantic import Tag as FormTag
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from livemem import clock, limits
+from livemem.errors import TooLarge
 from livemem.jobs.describable import KindName, job_id
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
 from livemem.text.redaction import KINDS
+from livemem_http import bodies
 
 
 def described(description: str, *examples: Any, **schema: Any) -> Any:
@@ -32,6 +37,28 @@ def described(description: str, *examples: Any, **schema: Any) -> Any:
         return Field(description=description, examples=list(examples) or None, json_schema_extra=schema)
     # What is not given here must not take the place of what the type says.
     return Field(description=description, examples=list(examples)) if examples else Field(description=description)
+
+
+ALONE, SEVERAL = FormTag(bodies.ALONE), FormTag(bodies.SEVERAL)
+"""The forms of a body that is one thing, or several as `items`."""
+
+
+def _form(body: Any) -> str:
+    return bodies.SEVERAL if isinstance(body, dict) and "items" in body else bodies.ALONE
+
+
+BY_ITEMS = Discriminator(_form)
+
+
+def at_most(most: int, unit: str) -> BeforeValidator:
+    """A bound of `items` that is checked before the first one: each one that is wrong costs errors of its own."""
+
+    def check(items: Any) -> Any:
+        if isinstance(items, list) and len(items) > most:
+            raise TooLarge.of("items", len(items), most, unit)
+        return items
+
+    return BeforeValidator(check)
 
 
 Redacted = Annotated[
@@ -134,8 +161,8 @@ Tag = Annotated[
 IdempotencyKey = Annotated[
     str,
     described(
-        "A name of your own for this note. A repeat with the same name within 7 days returns the first "
-        "note (200) and writes nothing. The same name with another note is refused (422).",
+        "A name of your own for this request. A repeat with the same name within 7 days returns the first "
+        "notes (200) and writes only those that are missing. The same name with another note is refused (422).",
         "job-17-step-3",
         minLength=1,
         maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,

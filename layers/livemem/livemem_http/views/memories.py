@@ -3,10 +3,10 @@
 from types import EllipsisType
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from livemem import limits
-from livemem.errors import InvalidName, TooLarge
+from livemem.errors import InvalidName
 from livemem.memories.changes import Change, What
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import (
@@ -28,6 +28,9 @@ from livemem.memories.storing_outcome import StoredMemory
 from livemem.store import keys
 from livemem.store.keys import MemoryKind
 from livemem_http.views.fields import (
+    ALONE,
+    BY_ITEMS,
+    SEVERAL,
     Agent,
     Body,
     Gapped,
@@ -36,6 +39,7 @@ from livemem_http.views.fields import (
     Redacted,
     Unreadable,
     View,
+    at_most,
     described,
 )
 
@@ -152,8 +156,8 @@ Subjects = Annotated[
 IdempotencyKey = Annotated[
     str,
     described(
-        "A name of your own for the stored memory. A repeat with the same name within 30 days returns the "
-        "first answer (200) and changes nothing. The same name with another memory is refused (422).",
+        "A name of your own for the request. A repeat with the same name within 30 days returns the first answer (200) "
+        "and stores only the `items` that were not stored. The same name with another memory is refused (422).",
         "job-17-step-3",
         minLength=1,
         maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
@@ -193,18 +197,12 @@ class NewMemory(Body):
         return MemoryDraft(**{**self.model_dump(), "subjects": tuple(self.subjects)})
 
 
-def _check_batch(memories: Any) -> Any:
-    if isinstance(memories, list) and len(memories) > BATCH:
-        raise TooLarge.of("memories", len(memories), BATCH, "memories")
-    return memories
-
-
 class NewMemories(Body):
     """Memories to store in one request, one after the other."""
 
-    memories: Annotated[
+    items: Annotated[
         list[NewMemory],
-        BeforeValidator(_check_batch),
+        at_most(BATCH, "memories"),
         described(
             "The memories, stored in this order.",
             [
@@ -216,9 +214,14 @@ class NewMemories(Body):
         ),
     ]
 
-    def drafts(self) -> list[MemoryDraft]:
-        """The memories for the domain."""
-        return [one.draft() for one in self.memories]
+
+class MemoriesBatch(Body):
+    """Memories to store in one request."""
+
+    memories: Annotated[list[NewMemory], described("The memories.", minItems=1, maxItems=BATCH)]
+
+
+MemoryOrMemories = Annotated[Annotated[NewMemory, ALONE] | Annotated[NewMemories, SEVERAL], BY_ITEMS]
 
 
 class MemoryChange(Body):

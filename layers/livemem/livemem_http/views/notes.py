@@ -2,17 +2,16 @@
 
 from collections.abc import Collection
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-)
+from pydantic import Field
 
 from livemem import limits
-from livemem.errors import TooLarge
 from livemem.notes.note import CapturedFrom, CopiedFrom, Note
 from livemem_http.views.fields import (
+    ALONE,
+    BY_ITEMS,
+    SEVERAL,
     Body,
     Category,
     Moment,
@@ -23,6 +22,7 @@ from livemem_http.views.fields import (
     SpaceId,
     Tag,
     View,
+    at_most,
     described,
 )
 
@@ -89,19 +89,12 @@ class NewNote(Body):
         return NoteDraft(self.category, self.content, tuple(self.tags), self.said_at, self.author, source)
 
 
-def _check_batch(notes: Any) -> Any:
-    # Before the first note is looked at: each one that is wrong costs errors of its own.
-    if isinstance(notes, list) and len(notes) > limits.BATCH_NOTES:
-        raise TooLarge.of("notes", len(notes), limits.BATCH_NOTES, "notes")
-    return notes
-
-
 class NewNotes(Body):
     """Notes to write in one request. If one of them is refused, none is written."""
 
-    notes: Annotated[
+    items: Annotated[
         list[NewNote],
-        BeforeValidator(_check_batch),
+        at_most(limits.BATCH_NOTES, "notes"),
         described(
             "The notes, written in this order.",
             [
@@ -112,6 +105,15 @@ class NewNotes(Body):
             maxItems=limits.BATCH_NOTES,
         ),
     ]
+
+
+class NotesBatch(Body):
+    """Notes to write in one request."""
+
+    notes: Annotated[list[NewNote], described("The notes.", minItems=1, maxItems=limits.BATCH_NOTES)]
+
+
+NoteOrNotes = Annotated[Annotated[NewNote, ALONE] | Annotated[NewNotes, SEVERAL], BY_ITEMS]
 
 
 class NoteOriginView(View):

@@ -13,6 +13,9 @@ from livemem.rooms.posting import BATCH, Posted, RefusedMessage
 from livemem.rooms.reading import MessagesPage, RoomInfo
 from livemem.store import keys
 from livemem_http.views.fields import (
+    ALONE,
+    BY_ITEMS,
+    SEVERAL,
     Body,
     LlmUsage,
     Moment,
@@ -20,6 +23,7 @@ from livemem_http.views.fields import (
     Redacted,
     Unreadable,
     View,
+    at_most,
     described,
     job_described,
 )
@@ -89,11 +93,20 @@ class NewRoomMessage(Body):
 class NewRoomMessages(Body):
     """Messages to post in one request."""
 
+    items: Annotated[
+        list[NewRoomMessage],
+        at_most(BATCH, "messages"),
+        described("The messages, from 1 to 100.", minItems=1, maxItems=BATCH),
+    ]
+
+
+class MessagesBatch(Body):
+    """Messages to post in one request."""
+
     messages: Annotated[list[NewRoomMessage], described("The messages, from 1 to 100.", minItems=1, maxItems=BATCH)]
 
-    def drafts(self) -> list[MessageDraft]:
-        """The messages for the domain."""
-        return [message.draft() for message in self.messages]
+
+MessageOrMessages = Annotated[Annotated[NewRoomMessage, ALONE] | Annotated[NewRoomMessages, SEVERAL], BY_ITEMS]
 
 
 class RoomMessageView(View):
@@ -196,6 +209,14 @@ class RoomMessagePage(View):
 DigestJob = Annotated[str, job_described("digest", "20260220T170000")]
 
 
+class NewDigest(Body):
+    """The digest to start."""
+
+    slot: Annotated[
+        Slot | None, described("A digest whose dead letters are put back into their rooms before (admin).")
+    ] = None
+
+
 class DigestQueued(View):
     """A digest that was requested."""
 
@@ -204,6 +225,9 @@ class DigestQueued(View):
         str, described("The status at this moment. To follow the digest, get it by its `slot`.", "queued")
     ] = "queued"
     job: DigestJob
+    messages: Annotated[
+        int | None, described("Number of messages of dead letters that are in their rooms again. Only with a `slot`.")
+    ] = None
 
 
 class DigestCounts(View):
@@ -245,7 +269,8 @@ class DigestView(View):
     settled: Annotated[int, described("Number of chunks that need no more work.", 1)]
     counts: Annotated[DigestCounts | None, described("The results, once the digest has ended.")] = None
     given_up: Annotated[
-        list[ChunkGivenUp] | None, described("The chunks that can be tried again (`POST .../retry`). Absent in a list.")
+        list[ChunkGivenUp] | None,
+        described("The chunks that can be tried again (`POST .../digests` with `slot`). Absent in a list."),
     ] = None
     unreadable: Unreadable = None
 

@@ -11,6 +11,7 @@ from livemem.conversations.summaries import ENTITIES, Summary
 from livemem.conversations.summaries_job import Strategy, SummariesJob
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
+from livemem.store import keys
 from livemem_http.views.conversations import Tunables
 from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, View, described, job_described
 
@@ -35,12 +36,16 @@ class SummariesUpdate(Tunables):
         Annotated[int, Field(ge=1, le=3)] | None,
         described("Only for an incremental update: the highest level to update. Default: all levels."),
     ] = None
+    number: Annotated[
+        Annotated[int, Field(ge=1, le=keys.LAST_SUMMARY)] | None,
+        described("With `level`: only the summary with this number is made again, then those above it (admin)."),
+    ] = None
     dry_run: Annotated[bool, described("Returns the plan and its cost. Nothing is written.", False)] = False
     profile: Annotated[Profile | None, described("The new profile. Default: the present profile.")] = None
 
     def wish(self) -> orders.Wish:
         """The update for the domain."""
-        return orders.Wish(self.strategy, self.level, self.dry_run, self.profile, self.changes())
+        return orders.Wish(self.strategy, self.level, self.number, self.dry_run, self.profile, self.changes())
 
 
 class CoversView(View):

@@ -4,10 +4,10 @@ import json
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Discriminator, Tag
 
 from livemem import clock
-from livemem.conversations import reading
+from livemem.conversations import reading, turn_import
 from livemem.conversations.log import Appended, Closed
 from livemem.conversations.turn import (
     MESSAGE_ID_CHARACTERS,
@@ -20,8 +20,22 @@ from livemem.conversations.turn import (
 )
 from livemem.conversations.turn_import import Imported
 from livemem.limits import BODY_BYTES, SPEAKER_BYTES
+from livemem_http import bodies
 from livemem_http.views.conversations import TurnIndex
-from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, Redacted, View, WrittenBy, described
+from livemem_http.views.fields import (
+    ALONE,
+    BY_ITEMS,
+    SEVERAL,
+    Body,
+    Gapped,
+    Moment,
+    NextCursor,
+    Redacted,
+    View,
+    WrittenBy,
+    at_most,
+    described,
+)
 
 MessageId = Annotated[
     str,
@@ -80,6 +94,14 @@ def _check_storable(value: Any) -> Any:
     return value
 
 
+OF_A_ROLE = Tag(bodies.OF_A_ROLE)
+
+
+def _form(item: Any) -> str:
+    return bodies.OF_A_ROLE if isinstance(item, dict) and "role" in item else bodies.ALONE
+
+
+BY_ROLE = Discriminator(_form)
 Json = Annotated[Any, AfterValidator(_check_storable)]
 
 
@@ -160,6 +182,35 @@ class NewMessage(Body):
         )
 
 
+class NewTurns(Body):
+    """Turns to append in one request, such as those of another source. All are checked before the first is written. If
+    some are `left` for lack of time, or there is no answer, send the same request again: those that exist already stay
+    as they are.
+    """
+
+    items: Annotated[
+        list[Annotated[Annotated[NewTurn, ALONE] | Annotated[NewMessage, OF_A_ROLE], BY_ROLE]],
+        at_most(turn_import.MOST, "turns"),
+        described(
+            "Turns (`user_message`, `assistant_message`) and single messages (`role`, `content`) in their order, each "
+            "with a `message_id`.",
+            [
+                {"message_id": "m-1", "role": "user", "content": "Why does the import fail at night?"},
+                {
+                    "message_id": "m-2",
+                    "role": "assistant",
+                    "content": "Port Kiel answers 503 between 2 and 3 a.m.",
+                },
+            ],
+            minItems=1,
+            maxItems=turn_import.MOST,
+        ),
+    ]
+
+
+TurnOrTurns = Annotated[Annotated[NewTurn, ALONE] | Annotated[NewTurns, SEVERAL], BY_ITEMS]
+
+
 class TurnWritten(View):
     """A turn that is in the log now."""
 
@@ -195,13 +246,13 @@ class ClosingView(View):
 class ImportedView(View):
     """The result of an import."""
 
-    imported: Annotated[int, described("Number of lines that became turns.", 2)]
-    repeated: Annotated[int, described("Number of lines whose message existed already.", 0)]
+    imported: Annotated[int, described("Number of `items` that became turns.", 2)]
+    repeated: Annotated[int, described("Number of `items` whose message existed already.", 0)]
     last_turn: Annotated[int, described("The highest number of these turns.", 2)]
     left: Annotated[
         int,
         described(
-            "Number of lines that were not processed for lack of time. Send the same request again to continue.", 0
+            "Number of `items` that were not processed for lack of time. Send the same request again to continue.", 0
         ),
     ]
     redacted: Redacted = None
