@@ -10,7 +10,6 @@ the store, and the seconds in the function, which do not hold what a request wai
 """
 
 import argparse
-import json
 import re
 import statistics
 import threading
@@ -60,20 +59,20 @@ class Asked:
         )
 
 
-def turns(count: int) -> Sequence[str]:
-    """The lines of an import. Only the first one answers the question."""
+def turns(count: int) -> Sequence[dict[str, str]]:
+    """The turns of an import. Only the first one answers the question."""
     first = {"message_id": "m0", "user_message": QUESTION, "assistant_message": "Zebulon keeps the marmalade in a hat."}
     return [
-        json.dumps(first),
+        first,
         *(
-            json.dumps({
+            {
                 "message_id": f"m{number}",
                 "user_message": f"What about the {SUBJECTS[number % 10]} number {number}? " + "It matters to us. " * 8,
                 "assistant_message": f"The {SUBJECTS[number % 7]} {number} was seen to. " + "All went as planned. " * 8,
-            })
+            }
             for number in range(1, count)
         ),
-    ]  # fmt: skip
+    ]
 
 
 def prepare(bench: Bench, path: str) -> None:
@@ -93,8 +92,7 @@ def bring_in(bench: Bench, count: int) -> None:
     talk = bench.ok("POST", f"/spaces/{SPACE}/conversations", {})["conversation_id"]
     lines = turns(count)
     for start in range(0, count, LINES):
-        text = "\n".join(lines[start : start + LINES])
-        repeat_import(bench, f"/spaces/{SPACE}/conversations/{talk}/import", text)
+        repeat_import(bench, f"/spaces/{SPACE}/conversations/{talk}/turns", lines[start : start + LINES])
 
 
 def wait_for_all(bench: Bench, seconds: float, search: Asked, context: Asked) -> tuple[float | None, float | None]:

@@ -12,7 +12,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log, reading, turn_import, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters
+from tests.support import items as turn_items
 from tests.support.talk import Summariser, captures
 from tests.support.world import World
 
@@ -51,10 +52,9 @@ class Memory:
         """Carry out an operation."""
         return getattr(self, name)(arguments)
 
-    def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Iterable[Any]) -> Any:
+    def append_turn(self, arguments: Mapping[str, Any]) -> Any:
         """Take turns in."""
-        assert name == "import_turns"
-        drafts = turn_import.parse("\n".join(map(json.dumps, lines)))
+        drafts = turn_items.drafts(arguments["items"])
         turn_import.take_in(self.world.process, SPACE, arguments["conversation_id"], "ann", drafts)
         return {"left": 0}
 

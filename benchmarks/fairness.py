@@ -92,7 +92,7 @@ def _play(world: World, ideal: float, every: float) -> int:
 
 def _write(world: World, space: Space, count: int) -> bool:
     notes = [{"category": "progress", "content": f"note {number}"} for number in range(count)]
-    return world.work.admin.ask("POST", f"/spaces/{space.space_id}/notes/batch", {"notes": notes}).ok
+    return world.work.admin.ask("POST", f"/spaces/{space.space_id}/notes", {"items": notes}).ok
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def fill(bench: Bench, count: int) -> int:
             {"category": row["category"], "content": row["content"], "tags": row.get("tags") or []}
             for row in rows[start : start + AT_ONCE]
         ]
-        bench.ok("POST", f"/spaces/{SPACE}/notes/batch", {"notes": some})
+        bench.ok("POST", f"/spaces/{SPACE}/notes", {"items": some})
         # What the last agents have noted is in no file yet.
         if len(some) == AT_ONCE:
             consolidate(bench, SPACE)
@@ -130,7 +130,8 @@ def recorded(bench: Bench, file: Path, space: str) -> dict[str, list[str]]:
     talk = (
         f"/spaces/{space}/conversations/{bench.ok('POST', f'/spaces/{space}/conversations', wanted)['conversation_id']}"
     )
-    repeat_import(bench, f"{talk}/import", file.read_text(encoding="utf-8"))
+    items = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    repeat_import(bench, f"{talk}/turns", items)
     summarise(bench, talk)
     notes = bench.ok("GET", f"/spaces/{space}/notes?limit=200")["items"]
     return {one: [note["content"] for note in notes if note["category"] == one] for one in CAPTURED}

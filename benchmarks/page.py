@@ -103,7 +103,7 @@ def fill(service: Service, count: int) -> None:
     for first in range(0, count, BATCH):
         some = range(first, min(first + BATCH, count))
         notes = [{"category": "progress", "content": f"Step {one}: the store keeps part {one}."} for one in some]
-        service.admin.notes.append_batch(SPACE, notes=notes)
+        service.admin.notes.append(SPACE, items=notes)
 
 
 def signed_in(browser: Browser, service: Service, link: str) -> Visit:

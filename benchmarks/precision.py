@@ -151,7 +151,7 @@ def store(bench: Bench, memories: dict[str, dict[str, Any]]) -> dict[str, str]:
     ids: dict[str, str] = {}
     for start in range(0, len(names), BATCH):
         some = names[start : start + BATCH]
-        told = bench.ok("POST", f"/spaces/{SPACE}/memories/batch", {"memories": [memories[name] for name in some]})
+        told = bench.ok("POST", f"/spaces/{SPACE}/memories", {"items": [memories[name] for name in some]})
         assert not told["failed"], told
         ids |= {one["memory"]["memory_id"]: name for one, name in zip(told["items"], some, strict=True)}
     return ids
@@ -197,8 +197,8 @@ def of_own(bench: Bench, lines: Sequence[dict[str, Any]], vectors: str) -> Itera
             told = {"content": memories[name]["says"]}
             bench.ok("PATCH", f"/spaces/{SPACE}/memories/{memory_id}", told)
     notes = {one["keep"]: one for one in lines if one.get("as") == "note"}
-    sent = {"notes": [{"category": one["category"], "content": one["says"]} for one in notes.values()]}
-    written = bench.ok("POST", f"/spaces/{SPACE}/notes/batch", sent)["items"]
+    sent = {"items": [{"category": one["category"], "content": one["says"]} for one in notes.values()]}
+    written = bench.ok("POST", f"/spaces/{SPACE}/notes", sent)["items"]
     ids |= {one["note_id"]: name for one, name in zip(written, notes, strict=True)}
     below = f"/spaces/{SPACE}"
     for scope in ("memories", "live"):

@@ -201,7 +201,7 @@ def lines_of_turns(conversation: Conversation) -> Iterator[tuple[dict[str, Any],
 
 def _line(number: int, moment: float, **more: str) -> dict[str, Any]:
     line = {"message_id": f"d{number}", **{name: value for name, value in more.items() if value}}
-    return line if np.isnan(moment) else line | {"timestamp": _iso(moment)}
+    return line if np.isnan(moment) else line | {"client_timestamp": _iso(moment)}
 
 
 def _iso(moment: float) -> str:
@@ -216,8 +216,8 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
     made = list((lines_of_turns if way == "turns" else lines_of_messages)(conversation))
     talk = bench.ok("POST", f"/spaces/{space}/conversations", {"parameters": WITHOUT_PAUSES})["conversation_id"]
     for start in range(0, len(made), LINES):
-        text = "\n".join(json.dumps(line) for line, _ in made[start : start + LINES])
-        repeat_import(bench, f"/spaces/{space}/conversations/{talk}/import", text)
+        items = [line for line, _ in made[start : start + LINES]]
+        repeat_import(bench, f"/spaces/{space}/conversations/{talk}/turns", items)
     summarise(bench, f"/spaces/{space}/conversations/{talk}")
     turns = {number: (index, side) for index, (_, some) in enumerate(made, 1) for number, side in some}
     placed = [turns[number] for number in range(len(conversation.documents))]
@@ -241,10 +241,10 @@ def summarise(bench: Bench, talk: str) -> None:
     raise TimeoutError(f"the summaries of {talk} were not done after {PATIENCE} s")
 
 
-def repeat_import(bench: Bench, path: str, text: str) -> None:
-    """Send lines until all are there: a repeat writes none twice. On a busy machine the store may be late."""
+def repeat_import(bench: Bench, path: str, items: Sequence[Mapping[str, Any]]) -> None:
+    """Send turns until all are there: a repeat writes none twice. On a busy machine the store may be late."""
     for _ in range(TRIES):
-        status, answer, _ = bench.api.call("POST", path, text, Content_Type="application/x-ndjson")
+        status, answer, _ = bench.api.call("POST", path, {"items": items})
         if status == HTTPStatus.OK and not answer.get("left"):
             return
         assert status == HTTPStatus.OK or status >= HTTPStatus.INTERNAL_SERVER_ERROR, (status, answer)
@@ -262,7 +262,7 @@ def _as_notes(bench: Bench, conversation: Conversation, space: str) -> Taken:
     ]
     for start in range(0, len(notes), limits.BATCH_NOTES):
         some = notes[start : start + limits.BATCH_NOTES]
-        ids += [one["note_id"] for one in bench.ok("POST", f"/spaces/{space}/notes/batch", {"notes": some})["items"]]
+        ids += [one["note_id"] for one in bench.ok("POST", f"/spaces/{space}/notes", {"items": some})["items"]]
     return Taken(space, "live", ids, [f"notes/{one}" for one in ids])
 
 

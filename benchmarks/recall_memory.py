@@ -198,10 +198,10 @@ def add_others(bench: Bench, memory: Memory, rows: Sequence[Mapping[str, Any]]) 
             for number, (who, said) in enumerate(row["turns"], 1):
                 role = "assistant" if who == "bot" else "user"
                 at = (moment + timedelta(minutes=number)).isoformat()
-                line = {"message_id": f"m{number}", "role": role, "content": said, "timestamp": at}
-                lines.append(json.dumps(line if who == "bot" else line | {"author": who}))
+                line = {"message_id": f"m{number}", "role": role, "content": said, "client_timestamp": at}
+                lines.append(line if who == "bot" else line | {"author": who})
                 memory.ids[f"{row['talk']}.{number}"] = f"{talk}/{number}/{role}"
-            repeat_import(bench, f"{below}/conversations/{talk}/import", "\n".join(lines))
+            repeat_import(bench, f"{below}/conversations/{talk}/turns", lines)
 
 
 def search(bench: Bench, memory: Memory, question: str, limit: int, scope: str = "all") -> list[dict[str, Any]]:

@@ -44,7 +44,6 @@ ONE = '''
         return {group}(self._invoke)
 '''
 _KEY = "A name of your own for this request. By default the client makes one, so that it can repeat the request."
-_LINES = "Lines of JSON: objects, strings of one line each, or all lines together as bytes."
 _SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _TIMES = {"date-time": "datetime | str", "date": "date | str"}
 Hints = Mapping[tuple[str, str], str]
@@ -72,14 +71,15 @@ def _group(tag: str) -> str:
 def _method(operation: Operation, hints: Hints) -> str:
     answer = f"models.{operation.answer}" if operation.answer else "None"
     call = f'self._invoke("{operation.name}", locals())'
-    overloads = ""
+    overloads, signature = "", ", ".join(["self", *_taken(operation, hints)])
     if operation.many:
         alone = replace(operation, body={name: field for name, field in operation.body.items() if name != "items"})
         several = replace(operation, body={"items": replace(operation.body["items"], required=True)})
         overloads = _overload(alone, answer, hints) + _overload(several, f"models.{operation.many}", hints)
-        body = {name: replace(field, required=False) for name, field in operation.body.items()}
-        operation, answer = replace(operation, body=body), f"{answer} | models.{operation.many}"
-    signature = ", ".join(["self", *_taken(operation, hints)])
+        places = list(operation.path_parameters)
+        signature = ", ".join(["self", *(f"{name}: str" for name in places), "**fields: Any"])
+        given = ", ".join(f'"{name}": {name}' for name in places)
+        answer, call = "Any", f'self._invoke("{operation.name}", {{{given}, **fields}})'
     return (
         f"{overloads}\n    def {operation.short}({signature}) -> {answer}:\n"
         f'        """{_told(operation)}\n        """\n        {"return " if operation.answer else ""}{call}\n'
@@ -112,8 +112,6 @@ def _taken(operation: Operation, hints: Hints) -> Iterator[str]:
     """The parameters after `self`: those of the path by position, the others by keyword, required ones first."""
     for name in operation.path_parameters:
         yield f"{name}: {hints[operation.name, name]}"
-    if operation.lines:
-        yield "lines: Sequence[Mapping[str, Any] | str] | bytes"
     others = [*operation.query.values(), *operation.body.values()]
     if others or operation.takes_key:
         yield "*"
@@ -137,7 +135,6 @@ def _told(operation: Operation) -> str:
     if operation.description:
         lines += [*_wrapped(operation.description, "", "        "), ""]
     arguments = {name: field.description for name, field in operation.fields.items()}
-    arguments |= {"lines": _LINES} if operation.lines else {}
     arguments |= {"idempotency_key": _KEY} if operation.takes_key else {}
     if arguments:
         lines.append("        Args:")

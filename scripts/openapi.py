@@ -81,16 +81,6 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "1",
         "schema": {"pattern": "^[0-9]{1,10}$"},
     },
-    "level": {
-        "description": "The level of the summary, from 1 to 3.",
-        "example": "1",
-        "schema": {"pattern": "^[1-3]$"},
-    },
-    "n": {
-        "description": "The number of the summary on its level, from 1.",
-        "example": "1",
-        "schema": {"pattern": "^[0-9]{1,9}$"},
-    },
     "job": {
         "description": "The id of the job, from the answer that started the work.",
         "example": "demo.backup.2026-02-20T02-00-00",
@@ -288,11 +278,6 @@ def _complete(made: dict[str, Any], operation: dict[str, Any], path: str, method
         _complete_parameter(parameter, operation["operationId"])
     route = f"{method.upper()} {path.replace('{path}', '{path+}')}"
     operation["x-needs"] = "any" if api.needs[route] == "rotation" else api.needs[route]
-    if route in api.lines:
-        told = api.lines[route]
-        schema = {"type": "string", "description": told.description}
-        content = {negotiation.LINES: {"schema": schema, "example": told.example}}
-        operation["requestBody"] = {"required": True, "content": content}
     if api.needs[route] == "nothing":
         operation["security"] = []
     _complete_responses(made, operation, api, route)

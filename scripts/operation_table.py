@@ -16,9 +16,6 @@ FUNCTIONS = {
 }
 """The modules of routes, and the function that answers theirs."""
 SHORT = {
-    # The rule would give them the name of another one.
-    "append_notes": "append_batch",
-    "store_memories": "store_batch",
     # They name what the group is about by another word than its own.
     "get_about": "about",
     "get_health": "health",
@@ -31,7 +28,6 @@ METHODS = ("get", "post", "put", "patch", "delete")
 DROPPED = {"title", "example", "examples", "pattern", "writeOnly"}
 """Fields of a schema that cost a model tokens and say little. The service checks the patterns."""
 _JSON = "application/json"
-_LINES = "application/x-ndjson"
 _MARKDOWN = "text/markdown"
 
 
@@ -48,7 +44,7 @@ def _as_json(value: Any) -> str:
 def build(document: Mapping[str, Any], modules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """All operations by name, in the order of the document; `modules` says which module of the routes has each.
 
-    False and empty values are left out. Of a field: `in` (path, query, header, body or lines), whether it is
+    False and empty values are left out. Of a field: `in` (path, query, header or body), whether it is
     `required`, and its JSON Schema, with references resolved.
 
     Raises ValueError if two operations of a group have one name, or one has a name that no method can have.
@@ -126,8 +122,6 @@ def _taken(document: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tup
             schema = {**one["schema"], "description": one.get("description", "")}
             yield one["name"].lower().replace("-", "_"), one["in"], one["required"], schema
     content = told.get("requestBody", {}).get("content", {})
-    if _LINES in content:
-        yield "lines", "lines", True, content[_LINES]["schema"]
     schema = content.get(_JSON, {}).get("schema", {})
     alone, *several = [_resolved(document, {"$ref": name}) for name in _forms(schema)] or [schema]
     for name, field in alone.get("properties", {}).items():

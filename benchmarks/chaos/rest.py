@@ -105,7 +105,7 @@ class Rest:
             self._admin.ask("PATCH", f"/spaces/{space.space_id}", {"auto_paused": False})
             markers = [self._work.ledger.marker("n") for _ in range(THRESHOLD)]
             notes = [{"category": "progress", "content": f"{marker} at rest"} for marker in markers]
-            reply = self._admin.ask("POST", f"/spaces/{space.space_id}/notes/batch", {"notes": notes})
+            reply = self._admin.ask("POST", f"/spaces/{space.space_id}/notes", {"items": notes})
             if space.life:
                 self._work.take(reply, markers, space.life, "batches at rest")
             if not reply.ok:

@@ -146,8 +146,8 @@ class Work:
 
     def _batch(self, chance: random.Random, client: Client, space: Space, life: Life) -> None:
         drafts = [self._draft(chance) for _ in range(chance.randrange(2, 7))]
-        body = {"notes": [draft for _, draft in drafts]}
-        reply = client.ask("POST", f"/spaces/{space.space_id}/notes/batch", body)
+        body = {"items": [draft for _, draft in drafts]}
+        reply = client.ask("POST", f"/spaces/{space.space_id}/notes", body)
         self.take(reply, [marker for marker, _ in drafts], life, "batches")
 
     def take(self, reply: Reply, markers: list[str], life: Life, what: str) -> None:

@@ -1,7 +1,7 @@
 """The asynchronous client, for programs that do other work while they wait."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -80,12 +80,6 @@ class AsyncClient(AsyncGroups):
         """The answer as Markdown, of an operation that has such a form."""
         text: str = await self._send(_building.build(name, arguments, accept=_building.MARKDOWN))
         return text
-
-    async def send_lines(
-        self, name: str, arguments: Mapping[str, Any], lines: Iterable[Mapping[str, Any] | str] | bytes
-    ) -> Any:
-        """Carry out an operation whose body are lines of JSON: objects, texts of one line each, or bytes."""
-        return await self._send(_building.build(name, arguments, lines=lines))
 
     async def pages(self, name: str, arguments: Mapping[str, Any]) -> AsyncIterator[Any]:
         """The items of all pages of a list, read as the caller asks for them."""

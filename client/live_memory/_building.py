@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -15,11 +15,10 @@ from live_memory.operations import OPERATIONS, UNSET, Operation
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
-LINES = "application/x-ndjson"
 _TARGET_BYTES = 60_000
 """httpx makes no address longer than 65,536 bytes, and the service refuses far shorter ones."""
 _PLACE = re.compile(r"\{(\w+)(\+?)\}")
-_OF_METHODS = {"self", "lines", "idempotency_key"}
+_OF_METHODS = {"self", "idempotency_key"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def find(name: str) -> Operation:
 def build_given(name: str, given: Mapping[str, Any]) -> Request:
     """The request of a method, made of its local variables; raises BadArgument."""
     arguments = {one: value for one, value in given.items() if one not in _OF_METHODS}
-    return build(name, arguments, key=given.get("idempotency_key"), lines=given.get("lines"))
+    return build(name, arguments, key=given.get("idempotency_key"))
 
 
 def build(
@@ -54,7 +53,6 @@ def build(
     arguments: Mapping[str, Any],
     *,
     key: str | None = None,
-    lines: Iterable[Mapping[str, Any] | str] | bytes | None = None,
     accept: str = JSON,
 ) -> Request:
     """The request for an operation; raises BadArgument if the arguments make none.
@@ -63,17 +61,16 @@ def build(
         name: the name of the operation.
         arguments: those of path, query and body by name; None is left out where it says nothing.
         key: the Idempotency-Key; without one one is made, where the operation takes one.
-        lines: the body of an operation that takes lines of JSON.
         accept: the form of the answer.
     """
     operation = find(name)
-    _check(operation, arguments, key, lines, accept)
+    _check(operation, arguments, key, accept)
     given = {one: _plain(value) for one, value in arguments.items() if not _absent(operation, one, value)}
     body = _repeating.named(operation, {one: given[one] for one in operation.body if one in given})
     headers = {"Accept": accept} | ({"Idempotency-Key": key or os.urandom(16).hex()} if operation.takes_key else {})
-    content = _lines(lines) if lines is not None else _json(body) if operation.body else None
+    content = _json(body) if operation.body else None
     if content is not None:
-        headers["Content-Type"] = LINES if operation.lines else JSON
+        headers["Content-Type"] = JSON
     repeatable = _repeating.is_repeatable(operation, body)
     target = _target(operation, given)
     if len(target) > _TARGET_BYTES:
@@ -82,7 +79,7 @@ def build(
     return Request(operation, target, content, headers, repeatable, answer)
 
 
-def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, lines: Any, accept: str) -> None:
+def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, accept: str) -> None:
     name, known = operation.name, operation.fields
     if unknown := sorted(set(arguments) - set(known)):
         raise BadArgument(f"{name} takes no {', '.join(unknown)}.")
@@ -96,8 +93,6 @@ def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, 
     # Only the transport would refuse others.
     if key is not None and not (1 <= len(key) <= 200 and key.isascii() and key.isprintable()):
         raise BadArgument("idempotency_key: must be 1 to 200 printable characters of ASCII.")
-    if operation.lines != (lines is not None):
-        raise BadArgument(f"{name} takes {'lines' if operation.lines else 'no lines'}.")
     if accept == MARKDOWN and not operation.markdown:
         raise BadArgument(f"{name} has no answer in Markdown.")
 
@@ -154,15 +149,6 @@ def _json(body: Any) -> bytes:
         # The text of a UnicodeEncodeError would hold the body.
         reason = "half of a surrogate pair" if isinstance(error, UnicodeError) else str(error)
         raise BadArgument(f"The body can't be written as JSON: {reason}.") from None
-
-
-def _lines(lines: Iterable[Mapping[str, Any] | str] | bytes) -> bytes:
-    if isinstance(lines, bytes):
-        return lines
-    made = [_text(line.strip("\r\n")).encode() if isinstance(line, str) else _json(_plain(line)) for line in lines]
-    if any(b"\n" in line for line in made):
-        raise BadArgument("lines: a text of more than one line.")
-    return b"".join(line + b"\n" for line in made)
 
 
 def _encodable(text: str) -> bool:

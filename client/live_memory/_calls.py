@@ -1,6 +1,6 @@
 """Calls of operations by their names, for clients that wait for each answer. A client adds how one request is sent."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from live_memory import _building, _exchange
@@ -25,12 +25,6 @@ class Calls:
         """The answer as Markdown, of an operation that has such a form."""
         text: str = self._send(_building.build(name, arguments, accept=_building.MARKDOWN))
         return text
-
-    def send_lines(
-        self, name: str, arguments: Mapping[str, Any], lines: Iterable[Mapping[str, Any] | str] | bytes
-    ) -> Any:
-        """Carry out an operation whose body are lines of JSON: objects, texts of one line each, or bytes."""
-        return self._send(_building.build(name, arguments, lines=lines))
 
     def _send(self, request: _building.Request) -> Any:
         steps = _exchange.steps(request, self._policy)

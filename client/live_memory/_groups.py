@@ -8,7 +8,7 @@ Their local variables are their arguments, and nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from live_memory._group import Group
 from live_memory.operations import UNSET, Unset
@@ -401,6 +401,7 @@ class ConversationsGroup(Group):
         """
         return self._invoke("append_message", locals())
 
+    @overload
     def append_turn(
         self,
         space_id: str,
@@ -413,12 +414,23 @@ class ConversationsGroup(Group):
         client_timestamp: datetime | str | None = None,
         user: str | None = None,
         author: str | None = None,
-    ) -> models.TurnWritten:
+    ) -> models.TurnWritten: ...
+
+    @overload
+    def append_turn(
+        self,
+        space_id: str,
+        conversation_id: str,
+        *,
+        items: Sequence[models.NewTurn | Mapping[str, Any] | models.NewMessage | Mapping[str, Any]],
+    ) -> models.ImportedView: ...
+
+    def append_turn(self, space_id: str, conversation_id: str, **fields: Any) -> Any:
         """Append a turn.
 
-        Append a turn, which is never changed afterwards; its author is the name of the token. The service makes
-        summaries by itself. With a `message_id` the request can be repeated safely: 201 is a new turn, 200 one that
-        exists already.
+        Append a turn, or up to 2,000 as `items` (200), which are never changed afterwards; their author is the name
+        of the token. The service makes summaries by itself. With a `message_id` the request can be repeated safely:
+        201 is a new turn, 200 one that exists already.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -433,8 +445,10 @@ class ConversationsGroup(Group):
             user: The person who speaks on the user's side.
             author: The person who speaks on the assistant's side, where two people talk and no agent does. Without it
                 that side is the token's.
+            items: Turns (`user_message`, `assistant_message`) and single messages (`role`, `content`) in their order,
+                each with a `message_id`.
         """
-        return self._invoke("append_turn", locals())
+        return self._invoke("append_turn", {"space_id": space_id, "conversation_id": conversation_id, **fields})
 
     def close(self, space_id: str, conversation_id: str) -> models.ClosingView:
         """Close a conversation.
@@ -527,22 +541,6 @@ class ConversationsGroup(Group):
             turn_index: The number of the turn in the conversation, from 1.
         """
         return self._invoke("get_turn", locals())
-
-    def import_turns(
-        self, space_id: str, conversation_id: str, lines: Sequence[Mapping[str, Any] | str] | bytes
-    ) -> models.ImportedView:
-        """Import turns.
-
-        Append turns from another source, in the order of the lines. All lines are checked before the first is
-        written. If the import is interrupted, or some lines are `left` for lack of time, send the same request again:
-        messages that exist already stay as they are.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, from the answer that created it, or from any list.
-            lines: Lines of JSON: objects, strings of one line each, or all lines together as bytes.
-        """
-        return self._invoke("import_turns", locals())
 
     def list(
         self,
@@ -640,19 +638,6 @@ class ConversationsGroup(Group):
         """
         return self._invoke("list_turns", locals())
 
-    def redo_summary(self, space_id: str, conversation_id: str, level: str, n: str) -> models.SummariesJobView:
-        """Redo a summary.
-
-        Make one summary again, then those above it. The work continues after the answer, see `Location`.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, from the answer that created it, or from any list.
-            level: The level of the summary, from 1 to 3.
-            n: The number of the summary on its level, from 1.
-        """
-        return self._invoke("redo_summary", locals())
-
     def update_summaries(
         self,
         space_id: str,
@@ -674,14 +659,15 @@ class ConversationsGroup(Group):
         batch_delay_ms: int | None = None,
         strategy: Literal["incremental", "full"] | None = None,
         level: int | None = None,
+        number: int | None = None,
         dry_run: bool | None = None,
         profile: Literal["turns", "windows"] | None = None,
     ) -> models.UpdateView:
         """Update summaries.
 
-        Make the missing summaries now, or make all again with other parameters (`full`). The service also makes
-        missing summaries by itself after new turns. 200: they are up to date, or it was a dry run. 202: the work
-        continues, see `Location`.
+        Make the missing summaries now, make all again with other parameters (`full`), or make one again (`level` and
+        `number`, admin). The service also makes missing summaries by itself after new turns. 200: they are up to
+        date, or it was a dry run. 202: the work continues, see `Location`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -706,6 +692,7 @@ class ConversationsGroup(Group):
             strategy: `incremental`: makes the missing summaries. `full`: makes all again with other parameters, as a
                 new summary version, which is used once it is complete.
             level: Only for an incremental update: the highest level to update. Default: all levels.
+            number: With `level`: only the summary with this number is made again, then those above it (admin).
             dry_run: Returns the plan and its cost. Nothing is written.
             profile: The new profile. Default: the present profile.
         """
@@ -738,26 +725,17 @@ class DigestsGroup(Group):
         """
         return self._invoke("list_digests", locals())
 
-    def retry(self, space_id: str, slot: str) -> models.DigestRetried:
-        """Retry dead letters.
-
-        Put the messages of a digest's dead letters back into their rooms. The next digest takes them. This is
-        possible from 30 minutes after the end of the digest.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            slot: The time (UTC) at which the digest was due or requested, from any list.
-        """
-        return self._invoke("retry_digest", locals())
-
-    def start(self, space_id: str) -> models.DigestQueued:
+    def start(self, space_id: str, *, slot: str | None = None) -> models.DigestQueued:
         """Start a digest.
 
         Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
-        continues after the answer: get it (`Location`) until its `status` is `done`.
+        continues after the answer: get it (`Location`) until its `status` is `done`. With a `slot` the messages of
+        that digest's dead letters are put back into their rooms before (admin). This is possible from 30 minutes
+        after its end.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            slot: A digest whose dead letters are put back into their rooms before (admin).
         """
         return self._invoke("start_digest", locals())
 
@@ -976,6 +954,7 @@ class MemoriesGroup(Group):
         """
         return self._invoke("split_memory", locals())
 
+    @overload
     def store(
         self,
         space_id: str,
@@ -992,14 +971,26 @@ class MemoriesGroup(Group):
         conversation_id: str | None = None,
         note_id: str | None = None,
         idempotency_key: str | None = None,
-    ) -> models.Written:
+    ) -> models.Written: ...
+
+    @overload
+    def store(
+        self,
+        space_id: str,
+        *,
+        items: Sequence[models.NewMemory | Mapping[str, Any]],
+        idempotency_key: str | None = None,
+    ) -> models.BatchView: ...
+
+    def store(self, space_id: str, **fields: Any) -> Any:
         """Store a memory.
 
-        Store one durable fact. If a memory of its kind says the same in the same words, or the LLM finds that it
-        does, both are merged (200, `merged_into`). The merged memory keeps the content that says more and the longer
-        validity; the other content goes to its history. If the LLM finds that the new memory contradicts another one,
-        the new one replaces it. 201: a memory of its own. With an `Idempotency-Key` the request can be repeated
-        safely.
+        Store one durable fact, or up to 50 as `items`, one after the other. All `items` are checked before the first
+        is stored. Each has its own result (200), so check `failed`. If a memory of its kind says the same in the same
+        words, or the LLM finds that it does, both are merged (200, `merged_into`). The merged memory keeps the
+        content that says more and the longer validity; the other content goes to its history. If the LLM finds that
+        the new memory contradicts another one, the new one replaces it. 201: a memory of its own. With an
+        `Idempotency-Key` the request can be repeated safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1020,36 +1011,17 @@ class MemoriesGroup(Group):
                 by its id.
             conversation_id: The conversation that is the source.
             note_id: The note that is the source.
+            items: The memories, stored in this order.
             idempotency_key: A name of your own for this request. By default the client makes one, so that it can
                 repeat the request.
         """
-        return self._invoke("store_memory", locals())
-
-    def store_batch(
-        self,
-        space_id: str,
-        *,
-        memories: Sequence[models.NewMemory | Mapping[str, Any]],
-        idempotency_key: str | None = None,
-    ) -> models.BatchView:
-        """Store memories.
-
-        Store up to 50 memories one after the other, as in single requests. All are checked before the first is
-        stored. Each has its own result, so check `failed`. With an `Idempotency-Key` a repeat stores only the
-        memories that were not stored.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memories: The memories, stored in this order.
-            idempotency_key: A name of your own for this request. By default the client makes one, so that it can
-                repeat the request.
-        """
-        return self._invoke("store_memories", locals())
+        return self._invoke("store_memory", {"space_id": space_id, **fields})
 
 
 class NotesGroup(Group):
     """Agents append notes. They are live until a consolidation folds them into the bank."""
 
+    @overload
     def append(
         self,
         space_id: str,
@@ -1059,14 +1031,22 @@ class NotesGroup(Group):
         tags: Sequence[str] | None = None,
         said_at: datetime | str | None = None,
         author: str | None = None,
-        source: models.NewNoteSource | Mapping[str, Any] | None = None,
+        source: models.NoteSource | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
-    ) -> models.NoteView:
+    ) -> models.NoteView: ...
+
+    @overload
+    def append(
+        self, space_id: str, *, items: Sequence[models.NewNote | Mapping[str, Any]], idempotency_key: str | None = None
+    ) -> models.NoteList: ...
+
+    def append(self, space_id: str, **fields: Any) -> Any:
         """Append a note.
 
-        Write one note, which is never changed afterwards. Its agent is the name of the token. When the live notes
-        reach the space's threshold, a consolidation starts by itself. With an `Idempotency-Key` the request can be
-        repeated safely: 201 is a new note, 200 one that exists already.
+        Write a note, or up to 100 as `items`, which are never changed afterwards. All `items` are checked before the
+        first is written. The agent is the name of the token. When the live notes reach the space's threshold, a
+        consolidation starts by itself. With an `Idempotency-Key` the request can be repeated safely: 201 has a new
+        note, 200 only such that exist already.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1077,22 +1057,11 @@ class NotesGroup(Group):
                 the service's clock counts as now.
             author: The speaker, a person or an agent. Default: the agent of the token.
             source: The note or memory of another space that this note passes on.
+            items: The notes, written in this order.
             idempotency_key: A name of your own for this request. By default the client makes one, so that it can
                 repeat the request.
         """
-        return self._invoke("append_note", locals())
-
-    def append_batch(self, space_id: str, *, notes: Sequence[models.NewNote | Mapping[str, Any]]) -> models.NoteList:
-        """Append notes.
-
-        Write up to 100 notes in one request. All are checked before the first is written. This route takes no
-        `Idempotency-Key`: a repeat writes the notes again.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            notes: The notes, written in this order.
-        """
-        return self._invoke("append_notes", locals())
+        return self._invoke("append_note", {"space_id": space_id, **fields})
 
     def get(self, space_id: str, note_id: str) -> models.NoteView:
         """Get a note.
@@ -1245,6 +1214,7 @@ class RoomsGroup(Group):
         """
         return self._invoke("list_messages", locals())
 
+    @overload
     def post_message(
         self,
         space_id: str,
@@ -1254,11 +1224,20 @@ class RoomsGroup(Group):
         content: str,
         message_id: str | None = None,
         timestamp: datetime | str | None = None,
-    ) -> models.MessagePosted:
+    ) -> models.MessagePosted: ...
+
+    @overload
+    def post_message(
+        self, space_id: str, room: str, *, items: Sequence[models.NewRoomMessage | Mapping[str, Any]]
+    ) -> models.MessagesPosted: ...
+
+    def post_message(self, space_id: str, room: str, **fields: Any) -> Any:
         """Post a message.
 
-        Keep a message in a room until the next digest makes memories of it. With a `message_id` the request can be
-        repeated safely: 201 is a new message, 200 one that exists already or was digested since.
+        Keep a message in a room, or up to 100 as `items`, until the next digest makes memories of it. With a
+        `message_id` the request can be repeated safely: 201 is a new message, 200 one that exists already or was
+        digested since. All `items` are checked before the first is stored, and each has its own result (200). One
+        whose `message_id` was used before with another text has an `error`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1269,23 +1248,9 @@ class RoomsGroup(Group):
                 waiting or was digested, and writes nothing. The same name with another text is refused (422).
             timestamp: The time when it was said: in the past, or at most 5 minutes ahead of the service's clock.
                 Default: now.
+            items: The messages, from 1 to 100.
         """
-        return self._invoke("post_message", locals())
-
-    def post_messages(
-        self, space_id: str, room: str, *, messages: Sequence[models.NewRoomMessage | Mapping[str, Any]]
-    ) -> models.MessagesPosted:
-        """Post messages.
-
-        Post up to 100 messages. All are checked before the first is stored. Each has its own result. A message whose
-        `message_id` was used before with another text has an `error`.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            room: The name of the room: 1 to 64 letters, digits, `_` and `-`. The first message creates it.
-            messages: The messages, from 1 to 100.
-        """
-        return self._invoke("post_messages", locals())
+        return self._invoke("post_message", {"space_id": space_id, "room": room, **fields})
 
 
 class RunsGroup(Group):

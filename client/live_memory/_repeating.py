@@ -21,8 +21,6 @@ _SAFE_CHANGES = frozenset(
         # The second request finds the work done, or makes something that nobody will use.
         "close_conversation",
         "create_upload",
-        # Each line has an id of its own.
-        "import_turns",
     }
 )
 _NAMED = frozenset({"append_message", "append_turn", "post_message"})

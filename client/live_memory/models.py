@@ -292,10 +292,10 @@ class DigestQueued(Model):
 
     slot: str
     """The id of the digest: the time (UTC) at which it was due or requested."""
-    status: str | None = "queued"
-    """The status at this moment. To follow the digest, get it by its `slot`."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
+    messages: int | None = None
+    """Number of messages of dead letters that are in their rooms again. Only with a `slot`."""
 
 
 class DigestResult(Model):
@@ -320,13 +320,6 @@ class DigestResult(Model):
     """The chunks that can be tried again. Lists leave them out."""
     unreadable: list[str] | None = None
     """The keys of unreadable objects that are left out. Only if there are any."""
-
-
-class DigestRetried(Model):
-    """The messages that were put back."""
-
-    messages: int
-    """Number of messages that are in their rooms again. The next digest takes them."""
 
 
 class FailedSpaceView(Model):
@@ -524,13 +517,13 @@ class ImportedView(Model):
     """The result of an import."""
 
     imported: int
-    """Number of lines that became turns."""
+    """Number of `items` that became turns."""
     repeated: int
-    """Number of lines whose message existed already."""
+    """Number of `items` whose message existed already."""
     last_turn: int
     """The highest number of these turns."""
     left: int
-    """Number of lines that were not processed for lack of time. Send the same request again to continue."""
+    """Number of `items` that were not processed for lack of time. Send the same request again to continue."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
@@ -822,6 +815,16 @@ class NewConsolidation(Model):
     """Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, and the bank as it stood before it, so that the plan can be compared with that change."""
 
 
+class NewDigest(Model):
+    """The digest to start."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    slot: str | None = None
+    """A digest whose dead letters are put back into their rooms before (admin)."""
+
+
 class NewErasure(Model):
     """Notes, memories and turns to erase for ever, at most 100 together; or all notes of an agent."""
 
@@ -886,21 +889,6 @@ class NewMessage(Model):
     """The author: a person or an agent. Default: the name of the token."""
 
 
-class NewNoteSource(Model):
-    """
-    The note or memory of another space that a note passes on. The token must be able to read that space. Whether the
-    source exists is not checked.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    space_id: str
-    """The id of the space."""
-    id: str
-    """The id of the note or the memory."""
-
-
 class NewQuestion(Model):
     """A question to the agent that answers from the memory of the space."""
 
@@ -941,7 +929,7 @@ class NewRoomMessages(Model):
     model_config = ConfigDict(
         extra="forbid",
     )
-    messages: list[NewRoomMessage]
+    items: list[NewRoomMessage]
     """The messages, from 1 to 100."""
 
 
@@ -1018,6 +1006,19 @@ class NewTurn(Model):
     """The person who speaks on the assistant's side, where two people talk and no agent does. Without it that side is the token's."""
 
 
+class NewTurns(Model):
+    """
+    Turns to append in one request. All are checked before the first is written. If some are `left`, or there is no
+    answer, send the same request again: those that exist already stay as they are.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    items: list[NewTurn | NewMessage]
+    """Turns (`user_message`, `assistant_message`) and single messages (`role`, `content`) in their order, each with a `message_id`."""
+
+
 class NewUpload(Model):
     """An archive that the caller will upload to the store."""
 
@@ -1045,22 +1046,30 @@ class NextRunView(Model):
     """The reason of a pause, the code of the failure, or the kind of work that holds the space."""
 
 
-class NoteOriginView(Model):
-    """
-    The source of a note that nobody wrote here: turns of a conversation from which it was captured, or the note or
-    memory of another space that it passes on.
-    """
+class NoteCapture(Model):
+    """The source of a note that nobody wrote: turns of a conversation from which it was captured."""
 
-    conversation_id: str | None = None
-    """Only for a captured note: the id of the conversation."""
-    turns: list[Any] | None = None
+    conversation_id: str
+    """The id of the conversation."""
+    turns: list[Any]
     """The first and the last turn that the note rests on."""
     gone: bool | None = None
     """True if the conversation has been deleted."""
-    space_id: str | None = None
-    """Only for a note that was passed on: the space of the source."""
-    id: str | None = None
-    """The id of the note or memory there."""
+
+
+class NoteSource(Model):
+    """
+    The note or memory of another space that a note passes on. The token must be able to read that space. Whether the
+    source exists is not checked.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    space_id: str
+    """The id of the space."""
+    id: str
+    """The id of the note or the memory."""
 
 
 class NoteSourceView(Model):
@@ -1097,7 +1106,7 @@ class NoteView(Model):
     """The number of the consolidation that folded the note. Only if it is consolidated."""
     malformed: bool | None = None
     """True if the stored object does not have the usual form of a note. The content is then its whole text."""
-    source: NoteOriginView | None = None
+    source: NoteCapture | NoteSource | None = None
     """The source, of a note that was captured from a conversation or passes on one of another space."""
     said_at: AwareDatetime | None = None
     """The time when it was said, UTC. Left out: the time when it was written."""
@@ -1762,6 +1771,8 @@ class SummariesUpdate(Model):
     """`incremental`: makes the missing summaries. `full`: makes all again with other parameters, as a new summary version, which is used once it is complete."""
     level: int | None = None
     """Only for an incremental update: the highest level to update. Default: all levels."""
+    number: int | None = None
+    """With `level`: only the summary with this number is made again, then those above it (admin)."""
     dry_run: bool | None = False
     """Returns the plan and its cost. Nothing is written."""
     profile: Literal["turns", "windows"] | None = None
@@ -2526,7 +2537,7 @@ class DigestView(Model):
     counts: DigestCounts | None = None
     """The results, once the digest has ended."""
     given_up: list[ChunkGivenUp] | None = None
-    """The chunks that can be tried again (`POST .../retry`). Absent in a list."""
+    """The chunks that can be tried again (`POST .../digests` with `slot`). Absent in a list."""
     unreadable: list[str] | None = None
     """The keys of unreadable objects that are left out. Only if there are any."""
 
@@ -2834,7 +2845,7 @@ class NewMemories(Model):
     model_config = ConfigDict(
         extra="forbid",
     )
-    memories: list[NewMemory]
+    items: list[NewMemory]
     """The memories, stored in this order."""
 
 
@@ -2854,7 +2865,7 @@ class NewNote(Model):
     """The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of the service's clock counts as now."""
     author: str | None = None
     """The speaker, a person or an agent. Default: the agent of the token."""
-    source: NewNoteSource | None = None
+    source: NoteSource | None = None
     """The note or memory of another space that this note passes on."""
 
 
@@ -2864,7 +2875,7 @@ class NewNotes(Model):
     model_config = ConfigDict(
         extra="forbid",
     )
-    notes: list[NewNote]
+    items: list[NewNote]
     """The notes, written in this order."""
 
 

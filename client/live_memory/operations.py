@@ -67,8 +67,6 @@ class Operation:
     """Whether it also answers in Markdown."""
     takes_key: bool
     """Whether it takes an Idempotency-Key."""
-    lines: bool
-    """Whether its body are lines of JSON."""
     paged: bool
     """Whether its answer is a page with `items` and `next_cursor`."""
 
@@ -120,7 +118,6 @@ def _operation(name: str, written: Mapping[str, Any]) -> Operation:
         many=written.get("many"),
         markdown=written.get("markdown", False),
         takes_key="idempotency_key" in taken.get("header", {}),
-        lines="lines" in taken,
         paged=written.get("paged", False),
     )
 

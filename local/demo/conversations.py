@@ -118,7 +118,7 @@ def _import(api: Client, talk: str, lines: Sequence[str]) -> None:
         while count < len(left) and size + len(left[count].encode()) < _IMPORT_BYTES:
             size += len(left[count].encode()) + 1
             count += 1
-        answer = api.conversations.import_turns(SPACE, talk, left[:count])
+        answer = api.conversations.append_turn(SPACE, talk, items=[json.loads(line) for line in left[:count]])
         done = answer.imported + answer.repeated
         if not done:
             raise DemoError("The import does not go on.")

@@ -64,7 +64,7 @@ def _run(service: Service) -> None:
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.spaces.create(space_id=SPACE, description="A team", rules_template="standard")
-    api.memories.store_batch(SPACE, memories=SELF)
+    api.memories.store(SPACE, items=SELF)
     began = time.monotonic()
     patience = 30.0 if service.offline_llm else 600.0
 
@@ -112,7 +112,7 @@ def _messages() -> list[dict[str, str]]:
 
 
 def _post(api: Client, messages: Sequence[dict[str, str]]) -> Sequence[models.MessagePosted]:
-    return api.rooms.post_messages(SPACE, ROOM, messages=messages).items
+    return api.rooms.post_message(SPACE, ROOM, items=messages).items
 
 
 def _waiting(api: Client) -> bool:

@@ -1,6 +1,5 @@
 """A conversation from its first turn to its deletion: summaries come by the store's put events alone."""
 
-import json
 import uuid
 
 import pytest
@@ -72,14 +71,13 @@ def test_turns_are_summarised_by_events_read_in_layers_and_deleted(service, talk
 def test_an_import_is_repeated_and_rebuilt_with_other_parameters(service, talk):
     talk, _ = talk
     path = path_of(talk)
-    lines = [
+    items = [
         {"message_id": f"i-{number}", "role": ("user", "assistant")[number % 2], "content": TOPICS[number % 4]}
         for number in range(6)
     ]
-    assert service.send_lines("import_turns", talk, lines) == {"imported": 6, "repeated": 0, "last_turn": 6, "left": 0}
-    # As another program would send it.
-    raw = "\r\n".join(json.dumps(line) for line in lines).encode()
-    assert service.send("POST", f"{path}/import", raw=raw).body["repeated"] == 6
+    done = service.send("POST", f"{path}/turns", {"items": items}).body
+    assert done == {"imported": 6, "repeated": 0, "last_turn": 6, "left": 0}
+    assert service.send("POST", f"{path}/turns", {"items": items}).body["repeated"] == 6
     service.wait_until(lambda: sealed(service, talk, 1), bool)
 
     ordered = service.send("POST", f"{path}/summaries/update", {"strategy": "full", "ratio": 0.3})

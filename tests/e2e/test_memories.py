@@ -87,12 +87,10 @@ def test_what_is_said_in_a_room_is_found_and_then_remembered(service, space):
     first = post(service, space, 0)
     again = post(service, space, 0, 200)
     assert again == {**first, "repeated": True}
-    batch = {
-        "messages": [{"author": "Ann", "content": text, "message_id": f"m-{n}"} for n, text in enumerate(SAID)][1:]
-    }
-    sent = service.send("POST", f"/spaces/{space}/rooms/salon/messages/batch", batch)
+    batch = {"items": [{"author": "Ann", "content": text, "message_id": f"m-{n}"} for n, text in enumerate(SAID)][1:]}
+    sent = service.send("POST", f"/spaces/{space}/rooms/salon/messages", batch)
     assert (sent.status, [one["repeated"] for one in sent.body["items"]]) == (200, [False, False])
-    repeated = service.send("POST", f"/spaces/{space}/rooms/salon/messages/batch", batch).body["items"]
+    repeated = service.send("POST", f"/spaces/{space}/rooms/salon/messages", batch).body["items"]
     assert [(one["repeated"], one["timestamp"]) for one in repeated] == [
         (True, one["timestamp"]) for one in sent.body["items"]
     ]

@@ -212,7 +212,7 @@ def test_7_a_note_beyond_its_bounds_is_refused_alone_and_in_a_batch(
 ):
     for event in (
         good(f"POST {NOTES}", TOKEN) | {"body": json.dumps(NOTE | changes)},
-        good(f"POST {NOTES}/batch", TOKEN) | {"body": json.dumps({"notes": [NOTE, NOTE | changes]})},
+        good(f"POST {NOTES}", TOKEN) | {"body": json.dumps({"items": [NOTE, NOTE | changes]})},
     ):
         found, _, keys = asked(guarded, "ingest", event)
         assert (found, keys) == (status, set())

@@ -119,7 +119,7 @@ def test_numbers_that_no_json_can_hold_again_are_refused(talk):
     assert talk.fields("POST", f"{ONE}/turns", body=body) == ["tool_calls.0.result"]
     assert talk.ask("POST", f"{ONE}/turns", body=body.replace("1e999", "NaN"))[0] == 400
     line = '{"message_id": "a", "role": "user", "content": "x", "tool_calls": [{"name": "t", "result": 1e999}]}'
-    assert talk.fields("POST", f"{ONE}/import", body=line) == ["line 1"]
+    assert talk.fields("POST", f"{ONE}/turns", body=f'{{"items": [{line}]}}') == ["items.0.tool_calls.0.result"]
 
 
 def test_more_calls_than_a_turn_may_have_are_too_large(talk):
@@ -152,53 +152,50 @@ def test_closing_says_whether_there_was_anything_to_close(talk):
     assert talk.ask("POST", f"{ONE}/close")[0] == 201
 
 
-def line(number, **more):
-    return json.dumps({"message_id": f"m-{number}", "role": "user", "content": "x", **more})
+def item(number, **more):
+    return {"message_id": f"m-{number}", "role": "user", "content": "x", **more}
 
 
 @pytest.mark.parametrize(
-    ("body", "answer"),
+    ("items", "answer"),
     [
-        (line(1) + "\n" + line(2) + "\n", (2, 0)),
-        ("\ufeff" + line(1) + "\r\n\r\n" + line(2) + "\r\n", (2, 0)),
-        (line(1) + "\n" + line(1), (1, 1)),
-        (line(1, extra={"is": "left out"}, timestamp="2026-02-20T14:00:00Z"), (1, 0)),
-        ('{"message_id": "w", "user_message": "a", "assistant_message": "b"}', (1, 0)),
+        ([item(1), item(2)], (2, 0)),
+        ([item(1), item(1)], (1, 1)),
+        ([item(1, client_timestamp="2026-02-20T14:00:00Z")], (1, 0)),
+        ([{"message_id": "w", "user_message": "a", "assistant_message": "b"}], (1, 0)),
     ],
 )
-def test_lines_are_imported_and_a_repeat_of_them_writes_nothing(talk, body, answer):
-    headers = {"content-type": "text/plain"}
-    status, done = talk.ask("POST", f"{ONE}/import", body=body, headers=headers)
+def test_items_are_imported_and_a_repeat_of_them_writes_nothing(talk, items, answer):
+    status, done = talk.ask("POST", f"{ONE}/turns", body={"items": items})
     assert (status, (done["imported"], done["repeated"])) == (200, answer)
-    again = talk.ask("POST", f"{ONE}/import", body=body)[1]
+    again = talk.ask("POST", f"{ONE}/turns", body={"items": items})[1]
     assert (again["imported"], again["repeated"], again["left"]) == (0, sum(answer), 0)
 
 
 @each(
-    ("body", "status", "field"),
+    ("items", "status", "field"),
     [
-        (None, 422, "body"),
-        ("\n \r\n", 422, "body"),
-        ("no json", 422, "line 1"),
-        ("\x1e" + line(1), 422, "line 1"),
-        (f"{line(1)}\n[1]", 422, "line 2"),
-        (f"{line(1)}\n{{", 422, "line 2"),
-        (line(1).replace('"m-1"', "null"), 422, "line 1: message_id"),
-        (line(1, role="robot"), 422, "line 1: role"),
-        (line(1, content=""), 422, "m-1: content"),
-        (line(1, timestamp="yesterday"), 422, "line 1: timestamp"),
-        (line(1, tool_calls=[1]), 422, "line 1: tool_calls.0"),
-        (line(1, tool_calls=[{}]), 422, "line 1: name"),
-        (line(1).replace('"x"', '"\\ud800"'), 422, "line 1"),
-        ("[" * 5_000, 400, None),
-        ("\n".join(line(number) for number in range(2_001)), 413, "body"),
-        (line(1, tool_calls=[{"name": "t"}] * 1_001), 413, "m-1: tool_calls"),
+        (None, 422, "items"),
+        ([], 422, "items"),
+        ("text", 422, "items"),
+        ([item(1), [1]], 422, "items.1"),
+        ([item(1) | {"message_id": None}], 422, "items.0.message_id"),
+        ([item(1) | {"message_id": 3}], 422, "items.0.message_id"),
+        ([item(1, role="robot")], 422, "items.0.role"),
+        ([item(1, content="")], 422, "items.0.content"),
+        ([item(1, client_timestamp="yesterday")], 422, "items.0.client_timestamp"),
+        ([item(1, timestamp="2026-02-20T14:00:00Z")], 422, "items.0.timestamp"),
+        ([item(1, tool_calls=[1])], 422, "items.0.tool_calls.0"),
+        ([item(1, tool_calls=[{}])], 422, "items.0.tool_calls.0.name"),
+        ([item(1, tool_calls=[{"name": "t", "result_size": 5}])], 422, "items.0.tool_calls.0.result_size"),
+        ([item(number) for number in range(2_001)], 413, "items"),
+        ([item(1, tool_calls=[{"name": "t"}] * 1_001)], 413, "items.0.tool_calls"),
     ],
 )
-def test_lines_that_can_not_be_imported_are_named_and_nothing_is_written(talk, body, status, field):
-    got, problem = talk.ask("POST", f"{ONE}/import", body=body)
+def test_items_that_can_not_be_imported_are_named_and_nothing_is_written(talk, items, status, field):
+    got, problem = talk.ask("POST", f"{ONE}/turns", body={"items": items})
 
-    assert (got, [item["field"] for item in problem.get("errors", [])]) == (status, [field] if field else []), problem
+    assert (got, [item["field"] for item in problem.get("errors", [])]) == (status, [field]), problem
     assert not [key for key in talk.service.written() if "/turns/" in key]
 
 
@@ -292,7 +289,7 @@ def test_what_there_is_not_has_its_code(talk):
     for method, route, path, code in (
         ("GET", f"{ONE}/turns/{{turn_index}}", {"turn_index": "1"}, "turn_not_found"),
         ("GET", f"{ONE}/jobs/{{job_id}}", {"job_id": ghost}, "job_not_found"),
-        ("POST", f"{ONE}/summaries/{{level}}/{{n}}/redo", {"level": "1", "n": "1"}, "summary_not_found"),
+        ("POST", f"{ONE}/summaries/update", {"body": {"level": 1, "number": 1}}, "summary_not_found"),
     ):
         status, problem = talk.ask(method, route, **path)
         assert (status, problem["code"]) == (404, code)
@@ -300,8 +297,8 @@ def test_what_there_is_not_has_its_code(talk):
     for method, route in (("GET", ONE), ("DELETE", ONE), ("GET", f"{ONE}/turns"), ("GET", f"{ONE}/jobs")):
         status, problem = talk.ask(method, route)
         assert (status, problem["code"]) == (404, "conversation_not_found")
-    for route in ("turns", "messages", "import", "close", "summaries/update"):
-        body = {"turns": {"user_message": "x"}, "messages": {"role": "user", "content": "x"}, "import": line(1)}
+    for route in ("turns", "messages", "close", "summaries/update"):
+        body = {"turns": {"user_message": "x"}, "messages": {"role": "user", "content": "x"}}
         status, problem = talk.ask("POST", f"{ONE}/{route}", body=body.get(route))
         assert (status, problem["code"]) == (404, "conversation_not_found"), route
 

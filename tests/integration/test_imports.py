@@ -127,9 +127,6 @@ def test_an_import_that_dies_after_any_request_is_finished_by_a_repeat(world, cl
             assert idempotency_key is None, "conversations are known by their folders"
             return self._do(client.call, name, arguments)
 
-        def send_lines(self, name, arguments, lines):
-            return self._do(client.send_lines, name, arguments, lines)
-
         def _do(self, operation, *arguments):
             answer = operation(*arguments)
             if not left[0]:
@@ -147,12 +144,12 @@ def test_lines_that_there_was_no_time_for_are_sent_again(world, client, space, t
     sent = []
 
     class Slow:
-        call = staticmethod(client.call)
-
-        def send_lines(self, name, arguments, lines):
-            sent.append(len(lines))
-            answer = client.send_lines(name, arguments, lines[:1])
-            return {**answer, "left": len(lines) - 1}
+        def call(self, name, arguments, **rest):
+            if name != "append_turn":
+                return client.call(name, arguments, **rest)
+            sent.append(len(arguments["items"]))
+            answer = client.call(name, {**arguments, "items": arguments["items"][:1]})
+            return {**answer, "left": len(arguments["items"]) - 1}
 
     report = bring(running.World(Slow(), world.web, world.sleep), chat_zip(tmp_path / "e.zip", [claude_chat()]), space)
     assert (sent, report.imported, [len(said) for said in turns(client)]) == ([2, 1], 2, [2])
@@ -304,7 +301,6 @@ class Forgetful:
 
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, name
-        self.send_lines = client.send_lines
 
     def call(self, name, arguments, *, idempotency_key=None):
         answer = self.client.call(name, arguments, idempotency_key=idempotency_key)
@@ -359,16 +355,15 @@ def test_a_long_import_is_waited_for_and_a_failed_one_is_told(client, world, tmp
 
 def test_requests_stay_below_what_the_service_takes(monkeypatch, world, client, space, tmp_path):
     monkeypatch.setattr(talks, "BODY_BYTES", 300)
-    monkeypatch.setattr(talks, "BODY_LINES", 2)
+    monkeypatch.setattr(talks, "BODY_ITEMS", 2)
     bodies = []
 
     class Watched:
-        call = staticmethod(client.call)
-
-        def send_lines(self, name, arguments, lines):
-            bodies.append(lines)
-            return client.send_lines(name, arguments, lines)
+        def call(self, name, arguments, **rest):
+            if name == "append_turn":
+                bodies.append(arguments["items"])
+            return client.call(name, arguments, **rest)
 
     bring(running.World(Watched(), world.web, world.sleep), chat_zip(tmp_path / "e.zip", [claude_chat()]), space)
     assert len(bodies) == 2
-    assert json.loads(bodies[0][0])["message_id"] == "m-1:m-2"
+    assert bodies[0][0]["message_id"] == "m-1:m-2"

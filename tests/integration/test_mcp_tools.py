@@ -21,7 +21,6 @@ from tests.support.world import BOOTSTRAP_KEY, World
 FULL = {"toolset": "full"}
 ANN = "lm_ann"
 CATALOG = {name: catalog.operations()[name] for name in catalog.tools()}
-LINES = '{"role": "user", "content": "Who looks after it?", "message_id": "m-1"}\n'
 CHANGING = ("token", "hash", "url", "upload_id", "expires_at", "fields", "token_hash", "checked_at")
 """What is made anew for each who asks."""
 DAMAGED = "mine/_runs/01ARZ3NDEKTSV4RRFFQ69G5AAA.json"
@@ -31,17 +30,13 @@ SENT: dict[str, dict[str, Any]] = {
     "patch_bank_file": {"edits": [{"op": "delete_section", "heading": "## Log"}], "reason": "x"},
     "create_space": {"space_id": "another"},
     "erase_items": {"ids": [], "agent": "ann"},
-    "import_turns": {"lines": LINES},
-    "redo_summary": {"level": "1", "n": "1"},
     "delete_bank_file": {"reason": "x"},
 }
 REFUSED = {
     "get_digest": "there was none",
-    "retry_digest": "there was none",
     "get_plan": "no plan was made",
     "approve_plan": "no plan waits",
     "refuse_plan": "no plan waits",
-    "redo_summary": "there is none",
     "import_space": "nothing was uploaded",
     "rotate_token": "the bootstrap key is rotated where it was set",
     "split_memory": "nothing was merged into it",

@@ -130,7 +130,7 @@ def test_a_key_of_one_memory_is_none_of_a_batch(memories):
     memories.store("One.", key="0/k")
     memories.store("Two.", key="k/0")
 
-    _, done = memories.ask("POST", f"{ALL}/batch", body={"memories": [{"content": "Three."}]}, headers=headers)
+    _, done = memories.ask("POST", ALL, body={"items": [{"content": "Three."}]}, headers=headers)
 
     assert [item["status"] for item in done["items"]] == [201]
 
@@ -235,11 +235,11 @@ def test_what_has_expired_is_found_nowhere(memories, monkeypatch):
 
 def test_a_batch_tells_of_each_what_became_of_it(memories):
     memories.store("Two.")
-    body = {"memories": [{"content": "One."}, {"content": "Two."}, {"content": "Three.", "kind": "goal"}]}
+    body = {"items": [{"content": "One."}, {"content": "Two."}, {"content": "Three.", "kind": "goal"}]}
     headers = {"idempotency-key": "b"}
 
-    status, done = memories.ask("POST", f"{ALL}/batch", body=body, headers=headers)
-    _, again = memories.ask("POST", f"{ALL}/batch", body=body, headers=headers)
+    status, done = memories.ask("POST", ALL, body=body, headers=headers)
+    _, again = memories.ask("POST", ALL, body=body, headers=headers)
 
     assert (status, done["failed"]) == (200, 0)
     assert [(item["index"], item["status"]) for item in done["items"]] == [(0, 201), (1, 200), (2, 201)]
@@ -247,23 +247,23 @@ def test_a_batch_tells_of_each_what_became_of_it(memories):
     assert done["items"][1]["memory"]["merged_into"]
     assert [(item["status"], item["memory"]["repeated"]) for item in again["items"]] == [(200, True)] * 3
     assert len(memories.contents()) == 3
-    body["memories"][2]["content"] = "Four."
-    _, other = memories.ask("POST", f"{ALL}/batch", body=body, headers=headers)
+    body["items"][2]["content"] = "Four."
+    _, other = memories.ask("POST", ALL, body=body, headers=headers)
     assert (other["failed"], other["items"][2]["status"], other["items"][2]["code"]) == (1, 422, "invalid_request")
 
 
 def test_a_batch_is_checked_whole_before_the_first_is_stored(memories):
     good = {"content": "x"}
     for wrong, field in (
-        ({"content": ""}, "memories.1.content"),
-        ({"content": "x", "ttl": "soon"}, "memories.1.ttl"),
-        ({"content": "x", "subjects": ["a", "b,c"]}, "memories.1.subjects.1"),
-        ({"content": "x", "kind": "self", "category": "x"}, "memories.1.category"),
-        ({"content": "x", "kind": "dream"}, "memories.1.kind"),
+        ({"content": ""}, "items.1.content"),
+        ({"content": "x", "ttl": "soon"}, "items.1.ttl"),
+        ({"content": "x", "subjects": ["a", "b,c"]}, "items.1.subjects.1"),
+        ({"content": "x", "kind": "self", "category": "x"}, "items.1.category"),
+        ({"content": "x", "kind": "dream"}, "items.1.kind"),
     ):
-        assert memories.fields("POST", f"{ALL}/batch", body={"memories": [good, wrong]}) == [field]
-    assert memories.fields("POST", f"{ALL}/batch", body={"memories": []}) == ["memories"]
-    assert memories.ask("POST", f"{ALL}/batch", body={"memories": [good] * (BATCH + 1)})[0] == 413
+        assert memories.fields("POST", ALL, body={"items": [good, wrong]}) == [field]
+    assert memories.fields("POST", ALL, body={"items": []}) == ["items"]
+    assert memories.ask("POST", ALL, body={"items": [good] * (BATCH + 1)})[0] == 413
     assert not [key for key in memories.service.written() if "/memories/" in key]
 
 
@@ -440,7 +440,7 @@ def test_who_stored_it_or_an_admin_deletes_and_restores_a_memory(memories):
     ("method", "route", "rest"),
     [
         ("POST", ALL, {"body": {"content": "x"}}),
-        ("POST", f"{ALL}/batch", {"body": {"memories": [{"content": "x"}]}}),
+        ("POST", ALL, {"body": {"items": [{"content": "x"}]}}),
         ("PATCH", ONE, {"body": {"content": "x"}}),
         ("DELETE", ONE, {"query": {"reason": "x"}}),
         ("POST", f"{ONE}/restore", {}),

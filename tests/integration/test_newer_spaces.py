@@ -14,15 +14,11 @@ EDIT = {"op": "append_to_section", "heading": "## A", "content": "x"}
 MEMORY = {"content": "The store is S3."}
 BODIES: dict[str, Any] = {
     f"POST {CONVERSATION}/turns": {"user_message": "x"},
-    f"POST {CONVERSATION}/import": {"message_id": "m-1", "role": "user", "content": "x"},
     f"POST {CONVERSATION}/messages": {"role": "user", "content": "x"},
     f"POST {SPACE}/notes": {"category": "todo", "content": "x"},
-    f"POST {SPACE}/notes/batch": {"notes": [{"category": "todo", "content": "x"}]},
     f"POST {SPACE}/memories": MEMORY,
-    f"POST {SPACE}/memories/batch": {"memories": [MEMORY]},
     f"PATCH {SPACE}/memories/{{memory_id}}": MEMORY,
     f"POST {SPACE}/rooms/{{room}}/messages": {"author": "ann", "content": "x"},
-    f"POST {SPACE}/rooms/{{room}}/messages/batch": {"messages": [{"author": "ann", "content": "x"}]},
     f"POST {SPACE}/ask": {"message": "Who?"},
     f"PATCH {SPACE}/bank/{{path+}}": {"edits": [EDIT], "reason": "x"},
     f"PUT {SPACE}/bank/{{path+}}": {"content": "# A\n"},

@@ -19,7 +19,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from livemem_http import negotiation
 from tests.support import damaged, front
 from tests.support.damaged import Whole
 from tests.support.world import BOOTSTRAP_KEY
@@ -34,12 +33,6 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-
-
-@schemathesis.serializer(negotiation.LINES)
-def as_lines(_, value):
-    """A body of lines as it is: what is generated is a text."""
-    return value if isinstance(value, bytes) else str(value).encode()
 
 
 # Thousands of requests are made up for it: where they are sent, and not in each process that collects tests.

@@ -48,10 +48,10 @@ def test_21_who_asks_too_fast_is_refused_on_every_way_in_and_others_are_answered
 
 TURNS = [{"message_id": f"m-{number}", "user_message": "a", "assistant_message": "b"} for number in range(30)]
 BATCHES = {
-    "ingest": ("notes/batch", {"notes": [{"category": "progress", "content": "x"}] * 30}),
-    "memories": ("memories/batch", {"memories": [{"content": f"Fact {number}."} for number in range(30)]}),
-    "rooms": ("rooms/{room}/messages/batch", {"messages": [{"author": "a", "content": "x"}] * 30}),
-    "conversations": ("conversations/{conversation_id}/import", "\n".join(json.dumps(turn) for turn in TURNS)),
+    "ingest": ("notes", {"items": [{"category": "progress", "content": "x"}] * 30}),
+    "memories": ("memories", {"items": [{"content": f"Fact {number}."} for number in range(30)]}),
+    "rooms": ("rooms/{room}/messages", {"items": [{"author": "a", "content": "x"}] * 30}),
+    "conversations": ("conversations/{conversation_id}/turns", {"items": TURNS}),
 }
 """A batch of thirty for each function that takes some."""
 

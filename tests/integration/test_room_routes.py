@@ -12,7 +12,7 @@ from livemem.rooms.posting import BATCH
 from tests.support.cases import each
 from tests.support.chatter import fact, fails_on
 from tests.support.policy import BUCKET
-from tests.support.room_api import ASK, ASKED, DIGEST, DIGESTS, MESSAGES, POSTED, RETRY, ROOMS, SPACE, Rooms
+from tests.support.room_api import ASK, ASKED, DIGEST, DIGESTS, MESSAGES, ROOMS, SPACE, Rooms
 
 GOOD = {"author": "Ann", "content": "Hello!"}
 NEVER = "20200101T000000"
@@ -44,7 +44,7 @@ def test_of_a_batch_each_message_is_told_of(rooms):
     batch = [("One.", "m-1"), ("Other.", "m-1"), ("Two.", "m-2"), ("Three.", None), ("Two.", "m-2")]
     messages = [{"author": "Ann", "content": text} | ({"message_id": name} if name else {}) for text, name in batch]
 
-    items = rooms.good("POST", POSTED, body={"messages": messages})["items"]
+    items = rooms.good("POST", MESSAGES, body={"items": messages})["items"]
 
     assert [one.get("repeated") for one in items] == [True, None, False, False, True]
     assert (items[1]["message_id"], items[1]["error"]["code"]) == ("m-1", "invalid_request")
@@ -57,7 +57,7 @@ def test_messages_are_read_page_by_page_and_rooms_are_listed(rooms):
         GOOD | {"content": f"Message {number}.", "timestamp": clocks.iso(minute + number * timedelta(seconds=1))}
         for number in range(BATCH)
     ]
-    rooms.good("POST", POSTED, body={"messages": batch})
+    rooms.good("POST", MESSAGES, body={"items": batch})
     rooms.post("Hello!", room="kitchen")
 
     page = rooms.good("GET", MESSAGES, query={"limit": "60"})
@@ -91,7 +91,7 @@ def test_messages_are_read_page_by_page_and_rooms_are_listed(rooms):
 )
 def test_a_message_that_is_none_is_refused_by_field_and_nothing_is_kept(rooms, change, field):
     assert rooms.fields("POST", MESSAGES, body=GOOD | change) == [field]
-    assert rooms.fields("POST", POSTED, body={"messages": [GOOD, GOOD | change]}) == [f"messages.1.{field}"]
+    assert rooms.fields("POST", MESSAGES, body={"items": [GOOD, GOOD | change]}) == [f"items.1.{field}"]
     assert rooms.written("/rooms/", "/_room_ids/") == []
 
 
@@ -101,16 +101,15 @@ def test_a_clock_that_is_a_little_ahead_is_taken_for_right(rooms):
 
 
 @each("room", ["-x", "a b", "a.b", "é", "x" * 65, ".."])
-@each(("method", "route"), [("POST", MESSAGES), ("GET", MESSAGES), ("POST", POSTED)])
-def test_a_name_that_no_room_has_is_refused(rooms, room, method, route):
-    body = {"POST": {"messages": [GOOD]} if route == POSTED else GOOD}.get(method)
-    assert rooms.fields(method, route, room=room, body=body) == ["room"]
+@each(("method", "body"), [("POST", GOOD), ("GET", None), ("POST", {"items": [GOOD]})])
+def test_a_name_that_no_room_has_is_refused(rooms, room, method, body):
+    assert rooms.fields(method, MESSAGES, room=room, body=body) == ["room"]
 
 
 def test_too_much_at_once_is_refused_and_nothing_of_it_is_kept(rooms):
-    status, problem = rooms.ask("POST", POSTED, body={"messages": [GOOD] * (BATCH + 1)})
-    assert (status, [item["field"] for item in problem["errors"]]) == (413, ["messages"])
-    assert rooms.fields("POST", POSTED, body={"messages": []}) == ["messages"]
+    status, problem = rooms.ask("POST", MESSAGES, body={"items": [GOOD] * (BATCH + 1)})
+    assert (status, [item["field"] for item in problem["errors"]]) == (413, ["items"])
+    assert rooms.fields("POST", MESSAGES, body={"items": []}) == ["items"]
     body = GOOD | {"content": "é" * (CONTENT_BYTES // 2) + "x"}
     assert rooms.ask("POST", MESSAGES, body=body)[0] == 413
     assert rooms.written("/rooms/", "/_room_ids/") == []
@@ -150,7 +149,7 @@ def test_a_digest_by_hand_makes_memories_of_what_was_said_and_takes_it_away(room
     slot = json.loads(started["body"])["slot"]
     assert (started["statusCode"], started["headers"]["Location"]) == (202, f"/v1/spaces/mine/digests/{slot}")
     # As long as it has not begun, who asks again gets the same one.
-    assert rooms.good("POST", DIGESTS, 202) == {"slot": slot, "status": "queued", "job": f"mine.digest.{slot}"}
+    assert rooms.good("POST", DIGESTS, 202) == {"slot": slot, "job": f"mine.digest.{slot}"}
     assert rooms.good("GET", DIGEST, slot=slot)["status"] == "queued"
     rooms.work()
 
@@ -178,7 +177,7 @@ def test_what_a_digest_gave_up_is_told_and_can_be_tried_anew_but_not_at_once(roo
     (given_up,) = shown["given_up"]
     assert (given_up["room"], given_up["messages"], given_up["code"]) == ("salon", 1, "llm_contract")
     assert (shown["counts"]["dead_letters"], shown["counts"]["new"]) == ([given_up["chunk"]], 1)
-    answer = rooms.call("POST", RETRY, slot=shown["slot"])
+    answer = rooms.call("POST", DIGESTS, body={"slot": shown["slot"]})
     assert (answer["statusCode"], json.loads(answer["body"])["code"]) == (409, "conflict")
     assert 0 < int(answer["headers"]["Retry-After"]) <= 30 * 60
 
@@ -186,7 +185,7 @@ def test_what_a_digest_gave_up_is_told_and_can_be_tried_anew_but_not_at_once(roo
 def test_a_retry_where_nothing_was_given_up_puts_nothing_back(rooms):
     rooms.post("Hello!")
     slot = rooms.digest()["slot"]
-    assert rooms.good("POST", RETRY, slot=slot) == {"messages": 0}
+    assert rooms.good("POST", DIGESTS, 202, body={"slot": slot})["messages"] == 0
     assert rooms.said() == []
 
 
@@ -201,17 +200,22 @@ def test_a_digest_that_waits_after_a_failure_is_told_with_its_code(rooms):
     assert (shown["error"], "counts" in shown, rooms.said()) == ("llm_unavailable", False, [fact(1)])
 
 
-@pytest.mark.parametrize(("method", "route"), [("GET", DIGEST), ("POST", RETRY)])
-def test_a_slot_that_no_digest_has_is_refused(rooms, method, route):
-    status, problem = rooms.ask(method, route, slot=NEVER)
-    assert (status, problem["code"]) == (404, "digest_not_found")
+def test_a_slot_that_no_digest_has_is_refused(rooms):
+    def asked(slot):
+        return {"path": ("GET", DIGEST, {"slot": slot}), "body": ("POST", DIGESTS, {"body": {"slot": slot}})}.values()
+
+    for method, route, rest in asked(NEVER):
+        status, problem = rooms.ask(method, route, **rest)
+        assert (status, problem["code"]) == (404, "digest_not_found")
     for slot in ("now", "20201301T000000", "20200101T0000000"):
-        assert rooms.fields(method, route, slot=slot) == ["slot"]
+        for method, route, rest in asked(slot):
+            assert rooms.fields(method, route, **rest) == ["slot"]
+    assert rooms.service.lambda_api.invoked == []
 
 
 @pytest.mark.parametrize(
     ("method", "route", "rest"),
-    [("POST", MESSAGES, {"body": GOOD}), ("POST", POSTED, {"body": {"messages": [GOOD]}}), ("POST", DIGESTS, {})],
+    [("POST", MESSAGES, {"body": GOOD}), ("POST", MESSAGES, {"body": {"items": [GOOD]}}), ("POST", DIGESTS, {})],
 )
 def test_who_only_reads_posts_nothing_and_starts_nothing(rooms, method, route, rest):
     ann = rooms.token("ann", "read")
@@ -230,8 +234,10 @@ def test_who_only_writes_reads_nothing(rooms, route, path):
 def test_only_an_admin_of_the_space_tries_anew_what_was_given_up(rooms):
     rooms.post("Hello!")
     slot = rooms.digest()["slot"]
-    assert rooms.ask("POST", RETRY, slot=slot, token=rooms.token("ann", "read", "write"))[0] == 403
-    assert rooms.good("POST", RETRY, slot=slot, token=rooms.token("chief", "admin")) == {"messages": 0}
+    again = {"slot": slot}
+    assert rooms.ask("POST", DIGESTS, body=again, token=rooms.token("ann", "read", "write"))[0] == 403
+    chief = rooms.token("chief", "write", "admin")
+    assert rooms.good("POST", DIGESTS, 202, body=again, token=chief)["messages"] == 0
 
 
 @each(
@@ -243,7 +249,7 @@ def test_only_an_admin_of_the_space_tries_anew_what_was_given_up(rooms):
         ("POST", DIGESTS, {}),
         ("GET", DIGESTS, {}),
         ("GET", DIGEST, {"slot": NEVER}),
-        ("POST", RETRY, {"slot": NEVER}),
+        ("POST", DIGESTS, {"body": {"slot": NEVER}}),
         ("POST", ASK, {"body": {"message": "x"}}),
         ("GET", ASKED, {"request_id": NOBODY}),
     ],

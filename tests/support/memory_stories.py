@@ -107,8 +107,8 @@ def a_memory_from_its_storing_to_its_end(account: Account) -> None:
     made = call(account, "POST", MEMORIES, 201, body={"content": "1: We keep S3.", "ttl": "1d"}, token=ann)
     one = made["memory_id"]
     store(account, "1: We keep S3 as the only store.", 200, ttl="1d")
-    batch = {"memories": [{"content": "3: I listen.", "kind": "self"}, {"content": "4: Learn.", "kind": "goal"}]}
-    assert call(account, "POST", f"{MEMORIES}/batch", 200, body=batch)["failed"] == 0
+    batch = {"items": [{"content": "3: I listen.", "kind": "self"}, {"content": "4: Learn.", "kind": "goal"}]}
+    assert call(account, "POST", MEMORIES, 200, body=batch)["failed"] == 0
     assert call(account, "GET", MEMORIES, 200, query={"q": "1: store"})["ranking"] == "vector"
     assert len(call(account, "GET", MEMORIES, 200)["items"]) == 3
     call(account, "PATCH", MEMORY, 200, memory_id=one, body={"content": "1: We keep S3 alone."})
@@ -198,8 +198,8 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
     store(account, "9: I listen.")
     post(account, "1: The ferry leaves at nine.", message_id="m-1", token=ann)
     post(account, "1: The ferry leaves at nine.", 200, message_id="m-1")
-    several = {"messages": [{"author": "Tom", "content": "5: Tom is away."}, {"author": "Tom", "content": "ok"}]}
-    account.call("rooms", "POST", f"{ROOM}/batch", 200, room="general", body=several)
+    several = {"items": [{"author": "Tom", "content": "5: Tom is away."}, {"author": "Tom", "content": "ok"}]}
+    account.call("rooms", "POST", ROOM, 200, room="general", body=several)
     queued(account).clear()
     assert account.call("rooms", "GET", f"{SPACE}/rooms", 200)["items"][0]["has_messages"]
     assert len(account.call("rooms", "GET", ROOM, 200, room="general")["items"]) == 3
@@ -219,7 +219,8 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
     assert post(account, "1: The ferry leaves at nine.", 200, message_id="m-1")["digested"]
     account.clock.move(HOUR)
     assert account.service.invoke("digest", sample("digest-schedule"))["queued"] == {}
-    account.call("rooms", "POST", f"{DIGEST}/retry", 200, slot=slot)
+    assert account.call("rooms", "POST", DIGESTS, 202, body={"slot": slot})["messages"] == 0
+    digested(account)
     account.call("reads", "GET", "/v1/health", 200)
     account.clock.move(100 * DAY)
     account.sweep(everything=True)
@@ -280,7 +281,7 @@ def a_digest_that_is_given_up_and_retried(account: Account) -> None:
     (given_up,) = account.call("rooms", "GET", DIGEST, 200, slot=slot)["given_up"]
     assert given_up["messages"] == 1
     account.clock.move(HOUR)
-    assert account.call("rooms", "POST", f"{DIGEST}/retry", 200, slot=slot)["messages"] == 1
+    assert account.call("rooms", "POST", DIGESTS, 202, body={"slot": slot})["messages"] == 1
     assert len(account.call("rooms", "GET", ROOM, 200, room="general")["items"]) == 1
 
 

@@ -14,10 +14,8 @@ from tests.support.service import Service
 SPACE = "/v1/spaces/{space_id}"
 ROOMS = f"{SPACE}/rooms"
 MESSAGES = f"{ROOMS}/{{room}}/messages"
-POSTED = f"{MESSAGES}/batch"
 DIGESTS = f"{SPACE}/digests"
 DIGEST = f"{DIGESTS}/{{slot}}"
-RETRY = f"{DIGEST}/retry"
 ASK = f"{SPACE}/ask"
 ASKED = f"{ASK}/{{request_id}}"
 

@@ -259,7 +259,7 @@ def a_space_from_its_creation_to_its_deletion(account: Account) -> None:
     account.note(200, key="k")
     assert account.written(first) == "below_threshold"
     notes = [{"category": "todo", "content": content} for content in "ab"]
-    account.call("ingest", "POST", f"{SPACE}/notes/batch", 201, body={"notes": notes})
+    account.call("ingest", "POST", f"{SPACE}/notes", 201, body={"items": notes})
     assert account.written(first) == "started"
     assert account.written(first) == "busy"
     account.work()

@@ -108,10 +108,8 @@ def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
     say(account, one, "why", 200, message_id="m-1", tool_calls=[{"name": "read", "result": "x" * 40_000}])
     message = {"role": "user", "content": "and now?", "message_id": "m-2"}
     call(account, "POST", f"{ONE}/messages", 201, conversation_id=one, body=message)
-    lines = "\n".join(
-        dumps({"message_id": f"i-{n}", "role": "assistant", "content": "The import is mended soon."}) for n in range(2)
-    )
-    assert call(account, "POST", f"{ONE}/import", 200, conversation_id=one, body=lines)["imported"] == 2
+    items = [{"message_id": f"i-{n}", "role": "assistant", "content": "The import is mended soon."} for n in range(2)]
+    assert call(account, "POST", f"{ONE}/turns", 200, conversation_id=one, body={"items": items})["imported"] == 2
     assert told(account, one) == "done"
     for query in ({}, FOLDER, {"cwd": FOLDER["cwd"]}):
         (listed,) = call(account, "GET", ALL, 200, query=query)["items"]
@@ -251,8 +249,7 @@ def all_anew_and_one_anew(account: Account) -> None:
     assert update(account, one, 202, strategy="full", ratio=0.2)["status"] == "queued"
     assert worked_off(account) == ["done"]
     assert call(account, "GET", ONE, 200, conversation_id=one)["generation"] == 2
-    place = {"conversation_id": one, "level": "1", "n": "2"}
-    call(account, "POST", f"{ONE}/summaries/{{level}}/{{n}}/redo", 202, **place)
+    assert update(account, one, 202, level=1, number=2)["status"] == "queued"
     assert worked_off(account) == ["done", "nothing"]
     account.clock.move(2 * DAY)
     assert account.sweep(everything=True)["summary_versions_removed"] == {"demo": 1}

@@ -25,7 +25,6 @@ ROUTES = {
     },
     "IngestFunction": {
         "POST /v1/spaces/{space_id}/notes",
-        "POST /v1/spaces/{space_id}/notes/batch",
     },
     "ReadsFunction": {
         CATCH_ALL,
@@ -106,18 +105,15 @@ ROUTES = {
         "POST /v1/spaces/{space_id}/conversations/{conversation_id}/turns",
         "POST /v1/spaces/{space_id}/conversations/{conversation_id}/messages",
         "POST /v1/spaces/{space_id}/conversations/{conversation_id}/close",
-        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/import",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/turns",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/turns/{turn_index}",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/summaries",
         "POST /v1/spaces/{space_id}/conversations/{conversation_id}/summaries/update",
-        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/summaries/{level}/{n}/redo",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs/{job_id}",
     },
     "MemoriesFunction": {
         "POST /v1/spaces/{space_id}/memories",
-        "POST /v1/spaces/{space_id}/memories/batch",
         "GET /v1/spaces/{space_id}/memories",
         "GET /v1/spaces/{space_id}/memories/changes",
         "GET /v1/spaces/{space_id}/memories/{memory_id}",
@@ -128,13 +124,11 @@ ROUTES = {
     },
     "RoomsFunction": {
         "POST /v1/spaces/{space_id}/rooms/{room}/messages",
-        "POST /v1/spaces/{space_id}/rooms/{room}/messages/batch",
         "GET /v1/spaces/{space_id}/rooms",
         "GET /v1/spaces/{space_id}/rooms/{room}/messages",
         "POST /v1/spaces/{space_id}/digests",
         "GET /v1/spaces/{space_id}/digests",
         "GET /v1/spaces/{space_id}/digests/{slot}",
-        "POST /v1/spaces/{space_id}/digests/{slot}/retry",
     },
     "QuestionsFunction": {
         "POST /v1/spaces/{space_id}/ask",

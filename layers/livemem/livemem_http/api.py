@@ -10,7 +10,6 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
 from http import HTTPStatus
@@ -117,14 +116,6 @@ class Resolver(APIGatewayHttpResolver):
         return self._call_route(route, dict(match.parameters))
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A body of lines, each of which is JSON: what they hold, and an example, for OpenAPI."""
-
-    description: str
-    example: str
-
-
 class Api:
     """The routes of one function."""
 
@@ -133,7 +124,6 @@ class Api:
         self.needs: dict[str, Needs] = {}
         self.also: dict[str, tuple[HTTPStatus, ...]] = {}
         self.in_markdown: dict[str, Renderer] = {}
-        self.lines: dict[str, Lines] = {}
         self.resolver.exception_handler(Exception)(self._answer_error)
 
     def route(
@@ -145,7 +135,6 @@ class Api:
         status: int = HTTPStatus.OK,
         also: Collection[HTTPStatus] = (),
         markdown: Renderer | None = None,
-        lines: Lines | None = None,
         tag: str | None = None,
         refuses: Collection[int] = (),
         summary: str,
@@ -153,7 +142,7 @@ class Api:
         """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
         `also`: other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
-        returns, for clients that prefer `text/markdown`. `lines`: the body is no JSON object, and is read with `text`.
+        returns, for clients that prefer `text/markdown`.
         OpenAPI has the handler's name as the operation's id, its docstring as the description, and puts it under `tag`.
         `refuses`: statuses of errors beyond those that its path and method imply.
 
@@ -170,8 +159,6 @@ class Api:
         }
         if markdown is not None:
             self.in_markdown[key] = markdown
-        if lines is not None:
-            self.lines[key] = lines
 
         def register(handler: F) -> F:
             declare = self.resolver.route(
@@ -220,13 +207,9 @@ class Api:
         for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
             texts.check(given)
         queries.check_names(event, self._query_names(match))
-        text = body if match.key in self.lines else None
-        if text is not None:
-            bodies.check_lines(text)
-            body = None
         if body is not None:
             texts.check(bodies.parse(body))
-        self.resolver.context |= {"match": match, "principal": principal, "text": text}
+        self.resolver.context |= {"match": match, "principal": principal}
         # Whatever the client calls it, a body is JSON: curl says form data unless told otherwise.
         headers["content-type"] = negotiation.JSON
         answer = self.resolver.resolve({**event, "body": body, "isBase64Encoded": False, "headers": headers}, context)
@@ -321,10 +304,6 @@ class Api:
         """The `{path+}` of the request, decoded."""
         match: Match = self.resolver.context["match"]
         return match.parameters["path"]
-
-    def text(self) -> str:
-        """The body of a route that takes lines; empty if there is none."""
-        return self.resolver.context["text"] or ""
 
     def _answer_error(self, error: Exception) -> Response[str]:
         return problems.response(error, self._request_id(self.resolver.current_event.raw_event))

@@ -58,15 +58,6 @@ def parse(text: str) -> dict[str, Any]:
     return parsed
 
 
-def check_lines(text: str) -> None:
-    """Raise, as `parse` does, unless each line of the text has a depth and a number of values that are allowed.
-
-    The reader of the lines checks whether they are JSON.
-    """
-    for line in text.split("\n"):
-        _check_shape(line)
-
-
 def _check_shape(text: str) -> None:
     """Raise unless depth and number of values are allowed. The parser reports later if the text is no JSON."""
     try:

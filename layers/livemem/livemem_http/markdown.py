@@ -18,6 +18,7 @@ from livemem_http.views import (
     SpaceSummary,
     SynthesisView,
 )
+from livemem_http.views.notes import NoteCapture
 
 if TYPE_CHECKING:
     from livemem_http.views.jobs import PlanDetail
@@ -135,7 +136,7 @@ def _note(answer: NoteView) -> str:
 
 def _origin(answer: NoteView) -> str:
     source = answer.source
-    if source and source.turns:
+    if isinstance(source, NoteCapture):
         return "captured from turns {}-{}".format(*source.turns)
     return f"passed on from the space {source.space_id}" if source else ""
 

@@ -8,7 +8,6 @@ from livemem.text.language import LANGUAGES, Lang
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
-LINES = "application/x-ndjson"
 LANGUAGES_READ = 1_000
 """Characters of an Accept-Language header that are read; browsers send fewer than a hundred."""
 

@@ -16,7 +16,7 @@ from livemem_mcp import elsewhere
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import McpTool, ToolAnswer
 
-NUMBERS = frozenset({"level", "n", "number", "turn_index"})
+NUMBERS = frozenset({"number", "turn_index"})
 """Parts of paths that are numbers. Their routes read them from the text of the path."""
 
 
@@ -82,15 +82,19 @@ def _schema(fields: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any
 
 def described(properties: Mapping[str, Any], by: Mapping[str, str]) -> dict[str, Any]:
     """The same properties, described by `by` as far as they are named there, also those inside."""
-    found = {}
-    for name, schema in properties.items():
-        part = {**schema, "description": by[name]} if name in by else dict(schema)
-        if "properties" in part:
-            part["properties"] = described(part["properties"], by)
-        if "properties" in part.get("items", {}):
-            part["items"] = {**part["items"], "properties": described(part["items"]["properties"], by)}
-        found[name] = part
-    return found
+    named = {name: {**schema, "description": by[name]} if name in by else schema for name, schema in properties.items()}
+    return {name: _described_inside(schema, by) for name, schema in named.items()}
+
+
+def _described_inside(schema: Mapping[str, Any], by: Mapping[str, str]) -> dict[str, Any]:
+    part = dict(schema)
+    if "properties" in part:
+        part["properties"] = described(part["properties"], by)
+    if "items" in part:
+        part["items"] = _described_inside(part["items"], by)
+    if "anyOf" in part:
+        part["anyOf"] = [_described_inside(form, by) for form in part["anyOf"]]
+    return part
 
 
 def widened(core: Mapping[str, McpTool]) -> list[McpTool]:

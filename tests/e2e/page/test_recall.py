@@ -59,7 +59,7 @@ def talk(service: Service) -> str:
     for number, turn in enumerate(TURNS):
         made(service, f"/conversations/{conversation}/turns", {"message_id": f"t{number}", "user": "ines", **turn})
     made(service, f"/conversations/{conversation}/close", {})
-    made(service, "/memories/batch", {"memories": [{"content": fact, "subjects": ["import"]} for fact in FACTS]})
+    made(service, "/memories", {"items": [{"content": fact, "subjects": ["import"]} for fact in FACTS]})
     made(service, "/memories", {"content": HOSTILE, "subjects": ["hostile"]})
     made(service, "/notes", {"category": "decision", "content": "The import of the timetable skips Kiel at night."})
     # Not before the last hour of digests: those that came before it are digested at once.
@@ -73,7 +73,7 @@ def talk(service: Service) -> str:
         },
         {"message_id": "m2", "author": "Tom <b>", "content": HOSTILE, "timestamp": said},
     ]
-    made(service, "/rooms/harbour/messages/batch", {"messages": messages})
+    made(service, "/rooms/harbour/messages", {"items": messages})
     return conversation
 
 
@@ -159,7 +159,7 @@ def test_an_answer_goes_on_by_pages_and_says_how_much_matches(signed_in, service
     space = "many-cranes"
     service.send("POST", "/spaces", {"space_id": space, "consolidation_threshold": 0})
     notes = [{"category": "observation", "content": f"The crane of pier {number} needs oil."} for number in range(74)]
-    service.notes.append_batch(space, notes=notes)
+    service.notes.append(space, items=notes)
     # Vectors that come between two pages change the order.
     path = f"/spaces/{space}/search?scope=all&limit=1&q=crane"
     service.wait_until(lambda: service.send("GET", path).body["unembedded"], lambda left: left == 0)
@@ -243,7 +243,7 @@ def test_the_newest_memories_come_page_by_page_and_one_far_back_shows_its_whole_
         first = service.send("POST", f"/spaces/{space}/memories", {"content": "Berth 0 is 10 metres deep."}).body
         for begin in (1, 31):
             facts = [{"content": f"Berth {n} is {n + 10} metres deep."} for n in range(begin, begin + 30)]
-            assert service.send("POST", f"/spaces/{space}/memories/batch", {"memories": facts}).status == 200
+            assert service.send("POST", f"/spaces/{space}/memories", {"items": facts}).status == 200
         stored = {
             memory["memory_id"]
             for page in pages(service, f"/spaces/{space}/memories?limit=20")

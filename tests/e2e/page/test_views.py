@@ -353,7 +353,7 @@ def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(sign
     with fresh_space(service, 0) as space:
         for first in range(0, 600, 100):
             some = [{"category": "progress", "content": f"Step {first + one} is done."} for one in range(100)]
-            service.notes.append_batch(space, notes=some)
+            service.notes.append(space, items=some)
         found: Visit = signed_in(f"#/spaces/{space}")
         page = found.page
         rows = page.locator(".thread-list ul.page > li")
@@ -390,7 +390,7 @@ def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(sign
         # More than a page of new ones, in several polls: those that the first page has no room for any more stay.
         for first in range(0, 90, 45):
             some = [{"category": "progress", "content": f"Late step {first + one}."} for one in range(45)]
-            service.notes.append_batch(space, notes=some)
+            service.notes.append(space, items=some)
             page.wait_for_timeout(5_000)
         page.evaluate("scrollTo(0, 0)")
         page.get_by_text("Late step 89.").wait_for()

@@ -256,16 +256,16 @@ def test_an_empty_note_or_one_that_is_no_text_is_not_sent(desk: CliHarness):
 def test_a_batch_is_sent_in_parts_in_its_order_and_says_where_to_go_on_after_a_failure(desk: CliHarness):
     lines = [jsons.dumps({"content": str(number), "category": "todo"}) for number in range(250)]
     answers = [{"items": [note(n) for n in range(100)]}, problem(503, "store_unavailable")]
-    desk.answers = {"append_notes": answers}
+    desk.answers = {"append_note": answers}
 
     said = desk.say("note", "--batch", "-t", "all", stdin="\n".join(lines))
 
     assert said.code == 6
     assert len(said.out.splitlines()) == 100
     assert "100 notes are written. Continue from line 101" in said.err
-    sent = [one["content"] for _, arguments in desk.asked for one in arguments["notes"]]
+    sent = [one["content"] for _, arguments in desk.asked for one in arguments["items"]]
     assert sent[:200] == [str(number) for number in range(200)]
-    assert desk.asked[0][1]["notes"][0] == {"content": "0", "category": "todo", "tags": ["all"]}
+    assert desk.asked[0][1]["items"][0] == {"content": "0", "category": "todo", "tags": ["all"]}
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,8 @@ def test_every_operation_is_asked_for_with_all_its_fields(desk: CliHarness, name
     operation = OPERATIONS[name]
     desk.answers = {name: None if operation.answer is None else {"answer": name}}
     said, meant = options(operation)
-    stdin = '{"a": 1}\n' if operation.lines else ""
-    asks = desk.say(*command(name), *said, "--json", stdin=stdin).code == 2
-    done = desk.say(*command(name), *said, "--json", *(["--yes"] if asks else []), stdin=stdin)
+    asks = desk.say(*command(name), *said, "--json").code == 2
+    done = desk.say(*command(name), *said, "--json", *(["--yes"] if asks else []))
 
     assert (done.code, done.err) == (0, "")
     assert done.json == desk.answers[name]
@@ -115,8 +114,8 @@ def test_a_body_that_is_none_is_refused(desk: CliHarness, body: str):
 
 
 def test_a_field_that_wants_json_refuses_anything_else(desk: CliHarness):
-    assert desk.say("api", "notes", "append_batch", "--notes", "x").code == 2
-    assert desk.say("api", "notes", "append_batch", "--notes", "@/nowhere").code == 2
+    assert desk.say("api", "notes", "append", "--items", "x").code == 2
+    assert desk.say("api", "notes", "append", "--items", "@/nowhere").code == 2
     assert desk.asked == []
 
 
@@ -133,11 +132,13 @@ def test_an_answer_can_be_markdown(desk: CliHarness):
     assert desk.headers[0]["accept"] == "text/markdown"
 
 
-def test_lines_come_from_a_file_or_stdin(desk: CliHarness):
-    desk.answers = {"import_turns": {"imported": 1}}
-    (desk.home / "turns").write_text('{"a": 1}\n')
-    for said, stdin in [(["--lines", f"{desk.home}/turns"], ""), ([], '{"a": 1}\n')]:
-        assert desk.say("api", "conversations", "import_turns", "--conversation-id", "1", *said, stdin=stdin).code == 0
+def test_several_things_take_the_place_of_the_fields_of_one(desk: CliHarness):
+    desk.answers = {"append_note": {"items": []}}
+    (desk.home / "body").write_text('{"items": [{"category": "todo", "content": "a"}]}')
+    for said in (["--items", '[{"category": "todo", "content": "a"}]'], ["--body", f"@{desk.home}/body"]):
+        assert desk.say("api", "notes", "append", *said).code == 0
+        assert desk.asked[-1][1]["items"] == [{"category": "todo", "content": "a"}]
+    assert "needs --category" in desk.say("api", "notes", "append", "--content", "a").err
 
 
 def test_a_dry_run_of_the_upkeep_is_not_asked_about_and_the_real_one_is(desk: CliHarness):

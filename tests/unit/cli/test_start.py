@@ -154,5 +154,5 @@ def _context(desk: CliHarness):
 def test_a_shell_completes_commands_and_operations(desk: CliHarness, monkeypatch: pytest.MonkeyPatch):
     assert complete(desk, "livemem conso", monkeypatch) == ["consolidate"]
     assert complete(desk, "livemem api no", monkeypatch) == ["notes"]
-    assert complete(desk, "livemem api notes app", monkeypatch) == ["append", "append_batch"]
+    assert complete(desk, "livemem api notes app", monkeypatch) == ["append"]
     assert "--category" in complete(desk, "livemem note --cat", monkeypatch)

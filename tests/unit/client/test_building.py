@@ -1,7 +1,7 @@
 """Requests that are made of arguments, whatever these are."""
 
 import json
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
@@ -38,7 +38,7 @@ def sent(operation: Operation, **changed: Any) -> httpx.Request | None:
     service = Scripted()
     client = service.client()
     try:
-        client._send(build(operation.name, needed | changed, lines=b"{}" if operation.lines else None))
+        client._send(build(operation.name, needed | changed))
     except BadArgument:
         return None
     return service.asked[0]
@@ -91,8 +91,8 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_a_body_arrives_as_it_was_given(value):
-    body = json.loads(sent(OPERATIONS["append_notes"], notes=[value]).content)
-    assert body == {"notes": [value]}
+    body = json.loads(sent(OPERATIONS["patch_bank_file"], edits=[value]).content)
+    assert body["edits"] == [value]
 
 
 @each("value", ["\ud800", float("nan"), float("inf"), object(), b"x", {1, 2}])
@@ -106,8 +106,7 @@ def test_every_operation_goes_to_its_own_method_and_path():
         assert request.method == operation.method
         assert request.headers["authorization"] == "Bearer lm_SecretOfAnn"
         assert request.headers["accept"] == "application/json"
-        kinds = {True: "application/x-ndjson"} if operation.lines else {bool(operation.body): "application/json"}
-        assert request.headers.get("content-type") == kinds.get(True)
+        assert request.headers.get("content-type") == ("application/json" if operation.body else None)
         assert ("idempotency-key" in request.headers) == operation.takes_key
 
 
@@ -125,7 +124,6 @@ def test_every_operation_goes_to_its_own_method_and_path():
             {"space_id": "demo", "since": datetime.fromisoformat("2026-02-20T14:00:00")},
             "A time needs its zone",
         ),
-        ("import_turns", {"space_id": "demo", "conversation_id": "c"}, "import_turns takes lines"),
     ],
 )
 def test_arguments_that_make_no_request_are_named(name, arguments, says):
@@ -177,30 +175,11 @@ def test_null_is_sent_only_where_it_says_something():
 def test_models_and_mappings_are_both_taken_within_a_body():
     service = Scripted(good({"items": []}))
     note = models.NewNote(category="todo", content="x")
-    service.client().call("append_notes", {"space_id": "demo", "notes": (note, {"category": "issue", "content": "y"})})
-    assert json.loads(service.asked[0].content)["notes"] == [
+    service.client().call("append_note", {"space_id": "demo", "items": (note, {"category": "issue", "content": "y"})})
+    assert json.loads(service.asked[0].content)["items"] == [
         {"category": "todo", "content": "x"},
         {"category": "issue", "content": "y"},
     ]
-
-
-def test_lines_are_sent_one_each_from_objects_texts_and_bytes():
-    service = Scripted()
-    client = service.client()
-    at = {"space_id": "demo", "conversation_id": "c"}
-    client.send_lines(
-        "import_turns", at, [{"message_id": "m", "at": datetime(2026, 2, 20, tzinfo=UTC)}, '{"a": "é"}\n']
-    )
-    client.send_lines("import_turns", at, b'{"a": 1}\n')
-    assert [request.content.decode() for request in service.asked] == [
-        '{"message_id":"m","at":"2026-02-20T00:00:00+00:00"}\n{"a": "é"}\n',
-        '{"a": 1}\n',
-    ]
-    for wrong in ('{"a":\n1}', "\ud800"):
-        with pytest.raises(BadArgument):
-            client.send_lines("import_turns", at, [wrong])
-    with pytest.raises(BadArgument, match="takes no lines"):
-        client.send_lines("get_space", {"space_id": "demo"}, b"{}")
 
 
 def test_markdown_is_asked_for_where_there_is_some():

@@ -37,8 +37,6 @@ def arguments(name: str) -> dict[str, Any]:
         one["name"]: one["example"] for one in told.get("parameters", []) if one["in"] != "header" and "example" in one
     }
     content = told.get("requestBody", {}).get("content", {})
-    if "application/x-ndjson" in content:
-        return given | {"lines": content["application/x-ndjson"]["example"].encode()}
     return given | content.get("application/json", {}).get("example", {})
 
 
@@ -74,7 +72,7 @@ def test_each_documented_example_can_be_sent_and_its_answer_is_a_model(name):
     if request.headers.get("content-type") == "application/json":
         content = TOLD[name][1]["requestBody"]["content"]["application/json"]["example"]
         sent = json.loads(request.content)
-        assert {one: sent[one] for one in content} == content or name == "post_messages"
+        assert {one: sent[one] for one in content} == content
 
 
 def test_both_clients_send_the_same_and_understand_the_same():
@@ -99,7 +97,7 @@ def test_both_clients_have_a_method_of_the_same_form_for_each_operation_and_the_
     tags = {one.tag for one in OPERATIONS.values()}
     public = [name for name in dir(Client) if not name.startswith("_")]
     helpers = set(public) - tags
-    assert helpers == {"call", "close", "markdown", "pages", "send_lines", "url"}
+    assert helpers == {"call", "close", "markdown", "pages", "url"}
     assert public == [name for name in dir(AsyncClient) if not name.startswith("_")]
     pairs = [(getattr(Client, name), getattr(AsyncClient, name)) for name in helpers - {"url"}]
     plain, awaited = Scripted().client(), Scripted().async_client()
@@ -112,16 +110,14 @@ def test_both_clients_have_a_method_of_the_same_form_for_each_operation_and_the_
         assert ("wait" in methods) == (tag == "jobs")
     for operation in OPERATIONS.values():
         taken = inspect.signature(method(plain, operation.name)).parameters.values()
-        assert [
-            one.name for one in taken if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and one.name != "lines"
-        ] == list(operation.path_parameters)
+        places = [one.name for one in taken if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        assert places == list(operation.path_parameters)
 
 
 def test_a_method_is_found_by_its_kind_and_what_it_does_without_saying_the_kind_again():
     shorts = {name: f"{one.tag}.{one.short}" for name, one in OPERATIONS.items()}
     for name, short in {
         "append_note": "notes.append",
-        "append_notes": "notes.append_batch",
         "store_memory": "memories.store",
         "get_bank_file": "bank.get_file",
         "list_all_backups": "backups.list_all",
@@ -152,14 +148,14 @@ def test_what_is_generated_is_what_the_document_says():
 def test_the_table_says_what_a_command_line_needs():
     note = OPERATIONS["append_note"]
     assert (note.method, note.path, note.tag, note.needs) == ("POST", "/spaces/{space_id}/notes", "notes", "write")
-    assert (note.takes_key, note.markdown, note.lines, note.paged) == (True, False, False, False)
-    assert list(note.fields) == ["space_id", "category", "content", "tags", "said_at", "author", "source"]
+    assert (note.takes_key, note.markdown, note.paged) == (True, False, False)
+    assert list(note.fields) == ["space_id", "category", "content", "tags", "said_at", "author", "source", "items"]
+    assert (note.answer, note.many) == ("NoteView", "NoteList")
     category = note.body["category"]
     assert (category.type, category.required, category.choices[:2]) == ("string", True, ("observation", "decision"))
     assert (note.body["tags"].type, note.body["tags"].items) == ("array", "string")
     assert OPERATIONS["list_notes"].paged
     assert OPERATIONS["get_summary"].markdown
-    assert OPERATIONS["import_turns"].lines
     assert OPERATIONS["delete_backup"].answer is None
     assert OPERATIONS["correct_memory"].body["ttl"].nullable
 

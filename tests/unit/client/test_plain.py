@@ -47,8 +47,9 @@ def outcome(client, call):
 CALLS = {
     "JSON": lambda client: client.call("get_space", SPACE),
     "Markdown": lambda client: client.markdown("get_start", {**SPACE, "q": "où?", "max_chars": 8000}),
-    "lines": lambda client: client.send_lines(
-        "import_turns", {**SPACE, "conversation_id": "c"}, [{"message_id": "m", "user_message": "Ça va ?"}]
+    "items": lambda client: client.call(
+        "append_turn",
+        {**SPACE, "conversation_id": "c", "items": [{"message_id": "m", "user_message": "Ça va ?"}]},
     ),
 }
 TYPED = (("content-type", "application/json"),)

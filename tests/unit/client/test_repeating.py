@@ -17,7 +17,6 @@ REFUSED = httpx.ConnectError("connection refused")
 LOST = httpx.ReadTimeout("timed out")
 CUT = httpx.RemoteProtocolError("peer closed connection")
 ONCE: dict[str, dict[str, Any]] = {
-    "append_notes": {"space_id": "demo", "notes": [{"category": "todo", "content": "x"}]},
     "patch_bank_file": {"space_id": "demo", "path": "a.md", "edits": [], "reason": "x"},
     "correct_memory": {"space_id": "demo", "memory_id": "m", "content": "x"},
     "create_token": {"name": "ann", "permissions": ["read"]},
@@ -155,8 +154,8 @@ def test_a_message_gets_an_id_and_is_sent_again_with_it(name, arguments):
 def test_messages_that_have_no_id_get_one_each():
     service = Scripted(LOST, good())
     messages = [{"author": "Ann", "content": "x"}, {"author": "Ann", "content": "x", "message_id": "m-1"}]
-    service.client().call("post_messages", {"space_id": "demo", "room": "salon", "messages": messages})
-    sent = json.loads(service.asked[1].content)["messages"]
+    service.client().call("post_message", {"space_id": "demo", "room": "salon", "items": messages})
+    sent = json.loads(service.asked[1].content)["items"]
     assert sent[1]["message_id"] == "m-1"
     assert sent[0]["message_id"] not in ("", "m-1")
     assert "message_id" not in messages[0]
@@ -177,10 +176,10 @@ def test_an_error_after_an_answer_was_lost_says_that_it_may_have_been_done():
 def test_who_adds_an_operation_that_changes_something_decides_whether_it_may_be_repeated():
     """One that is new here is either proven above to be sent once, or safe to be done twice and named below."""
     changing = {one.name for one in OPERATIONS.values() if one.method in ("POST", "PATCH")}
-    repeated = {name for name in changing if build(name, _least(name), lines=_lines(name)).repeatable}
+    repeated = {name for name in changing if build(name, _least(name)).repeatable}
     assert repeated == {
-        *("append_note", "store_memory", "store_memories", "split_memory", "ask_question", "rotate_token"),
-        *("append_turn", "append_message", "import_turns", "post_message", "post_messages"),
+        *("append_note", "store_memory", "split_memory", "ask_question", "rotate_token"),
+        *("append_turn", "append_message", "post_message"),
         *("patch_space", "patch_token", "close_conversation", "create_upload"),
     }
 
@@ -188,10 +187,6 @@ def test_who_adds_an_operation_that_changes_something_decides_whether_it_may_be_
 def _least(name: str) -> dict[str, object]:
     values = {"array": [], "integer": 1, "boolean": True}
     return {one.name: values.get(one.type, "x") for one in OPERATIONS[name].fields.values() if one.required}
-
-
-def _lines(name: str) -> bytes | None:
-    return b"{}" if OPERATIONS[name].lines else None
 
 
 def test_the_waiting_client_really_waits_by_default(monkeypatch):

@@ -17,6 +17,7 @@ from livemem.conversations.log import Closed
 from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCall
 from livemem.errors import InvalidRequest, NotFound, TooLarge
 from livemem.store.bucket import MESSAGE_ID, TURN
+from tests.support import items
 from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -218,7 +219,7 @@ def lines(count):
 @given(st.integers(0, 45), st.booleans())
 def test_an_import_that_died_anywhere_goes_on_when_the_same_is_sent_again(point, done):
     talk = Talk()
-    drafts = turn_import.parse(lines(10))
+    drafts = items.drafts(lines(10))
     talk.world.client.reset()
     talk.world.client.kill_at(point, done=done)
     with suppress(Killed):
@@ -232,7 +233,7 @@ def test_an_import_that_died_anywhere_goes_on_when_the_same_is_sent_again(point,
 
 def test_an_import_that_meets_a_later_line_of_its_own_on_the_way_does_not_write_it_again():
     talk = Talk()
-    drafts = turn_import.parse(lines(2))
+    drafts = items.drafts(lines(2))
     other = talk.world.with_parts()
     begun = []
 
@@ -247,21 +248,13 @@ def test_an_import_that_meets_a_later_line_of_its_own_on_the_way_does_not_write_
     assert [turn.message_id for turn in turns(talk)] == ["m1", "m0"]
 
 
-@each(
-    ("text", "where"),
-    [
-        ("", "body"),
-        ('{"message_id": "m", "content": "a", "role": "robot"}', "line 1: role"),
-        ('\n{"role": "user", "content": "a"}', "line 2: message_id"),
-        ("{", "line 1"),
-        ('{"message_id": 3, "role": "user"}', "line 1: message_id"),
-        ('{"message_id": "m", "role": "user", "content": "a", "timestamp": "noon"}', "line 1: timestamp"),
-    ],
-)
-def test_a_line_that_can_not_be_taken_in_is_named(text, where):
+def test_a_turn_of_an_import_without_an_id_is_named_and_none_is_written():
+    talk = Talk()
+    said = [Draft("a", message_id="m"), Draft("b")]
     with pytest.raises(InvalidRequest) as refused:
-        turn_import.parse(text)
-    assert refused.value.fields[0].field == where
+        turn_import.take_in(talk.process, "demo", talk.id, "ann", said)
+    assert refused.value.fields[0].field == "items.1.message_id"
+    assert turns(talk) == []
 
 
 def test_a_message_has_its_own_time_but_none_after_its_arrival_and_one_of_no_clock_has_that_of_its_arrival():

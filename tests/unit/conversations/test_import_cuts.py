@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.conversations import log, turn_import
+from tests.support import items
 from tests.support.talk import Talk
 
 SAID = datetime(2025, 5, 1, 9, tzinfo=UTC)
@@ -20,7 +21,7 @@ def lines(pauses):
     for number, pause in enumerate(pauses):
         moment += timedelta(seconds=pause)
         one: dict[str, Any] = {"message_id": f"m{number}", "user_message": "u" * 90, "assistant_message": "a" * 40}
-        made.append(json.dumps({**one, "timestamp": moment.isoformat()}))
+        made.append(json.dumps({**one, "client_timestamp": moment.isoformat()}))
     return made
 
 
@@ -30,7 +31,7 @@ def blocks(said, cuts, waits):
     ends = [0, *sorted(cuts), len(said)]
     for place, (first, last) in enumerate(pairwise(ends)):
         if first < last:
-            drafts = turn_import.parse("\n".join(said[first:last]))
+            drafts = items.drafts("\n".join(said[first:last]))
             turn_import.take_in(talk.process, "demo", talk.id, "ann", drafts)
         if waits:
             talk.world.pass_time(waits[place % len(waits)])

@@ -1,11 +1,10 @@
 """Documents of turns: what an erased one keeps, and what an import may not say."""
 
-import json
 from datetime import date
 
 import pytest
 
-from livemem.conversations import turn, turn_import
+from livemem.conversations import turn
 from livemem.store.stored_documents import BadShape
 
 
@@ -31,9 +30,3 @@ def test_an_erased_turn_does_not_hold_the_id_of_its_message() -> None:
 def test_a_stored_result_of_absurd_depth_is_refused_before_it_is_read() -> None:
     with pytest.raises(BadShape):
         turn.ToolResult.from_bytes(b"[" * 100_000 + b"]" * 100_000)
-
-
-def test_an_import_does_not_say_how_large_a_result_apart_is() -> None:
-    told = {"name": "read_file", "arguments": {}, "result": "text", "result_size": 5}
-
-    assert turn_import._call(json.loads(json.dumps(told))).result_size is None

@@ -11,8 +11,8 @@ from live_memory.cli.imports import chatgpt, chats, claude
 from live_memory.cli.imports.chats import Chat, Message, Turn
 from live_memory.cli.imports.unfit import BadPart
 from livemem import clock
-from livemem.conversations import turn_import
 from livemem.conversations.turn import check
+from tests.support import items
 from tests.support.cases import each
 from tests.support.sources import chatgpt_chat, claude_chat, claude_message, node
 
@@ -22,8 +22,8 @@ def said(chat: Chat) -> list[tuple[str, str]]:
 
 
 def drafts(chat: Chat):
-    """What the service makes of the lines: it reads them as they are."""
-    return turn_import.parse("\n".join(line for turn in chat.turns for line in chats.lines(turn)))
+    """What the service makes of the items."""
+    return items.drafts(item for turn in chat.turns for item in chats.turn_items(turn))
 
 
 def test_messages_of_claude_become_turns_of_question_and_answer():
@@ -161,13 +161,12 @@ def test_a_message_that_is_there_twice_is_told():
     "turn", [Turn("m", "q" * 700_000, "a" * 700_000), Turn("m", "\x01" * 400_000), Turn("m", "é😀" * 300_000)]
 )
 def test_a_turn_that_no_request_holds_comes_in_parts_without_losing_a_character(turn):
-    made = list(chats.lines(turn))
-    assert all(len(line.encode()) <= chats.LINE_BYTES for line in made)
-    parts = [json.loads(line) for line in made]
+    made = list(chats.turn_items(turn))
+    assert all(chats.size(item) <= chats.ITEM_BYTES for item in made)
     for role, text in (("user", turn.user), ("assistant", turn.assistant)):
-        assert "".join(part["content"] for part in parts if part["role"] == role) == text
-    assert len({part["message_id"] for part in parts}) == len(parts)
-    for draft in turn_import.parse("\n".join(made[:1])):
+        assert "".join(part["content"] for part in made if part["role"] == role) == text
+    assert len({part["message_id"] for part in made}) == len(made)
+    for draft in items.drafts(made[:1]):
         check(draft)
 
 
@@ -244,4 +243,4 @@ def test_calls_of_tools_that_no_turn_can_hold_are_counted():
     left_out = Counter()
     (turn,) = chats.turns([asked, *long], left_out)
     assert +left_out == {"inputs and results of tools in turns that are too long": 10}
-    assert "result" not in "".join(chats.lines(turn))
+    assert "result" not in json.dumps([*chats.turn_items(turn)])

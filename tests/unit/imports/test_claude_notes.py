@@ -126,7 +126,7 @@ def desk(tmp_path) -> CliHarness:
         "get_space": {"space_id": "demo", "uid": "01K1"},
         "list_conversations": [{"items": []}, {"items": [{"conversation_id": "01A"}]}],
         "create_conversation": {"conversation_id": "01A"},
-        "import_turns": {"imported": 2, "repeated": 0, "last_turn": 2, "left": 0},
+        "append_turn": {"imported": 2, "repeated": 0, "last_turn": 2, "left": 0},
         "close_conversation": {"turn_index": 2},
     }
     return made

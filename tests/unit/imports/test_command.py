@@ -83,7 +83,7 @@ def test_an_export_is_sent_as_it_is(desk, tmp_path, puts):
 def test_conversations_go_into_the_space_of_the_profile(desk, talk):
     listed = [{"items": []}, {"items": [{"conversation_id": "01A"}]}]
     desk.answers |= {"list_conversations": listed, "create_conversation": {"conversation_id": "01A"}}
-    desk.answers["import_turns"] = {"imported": 2, "repeated": 0, "last_turn": 2, "left": 0}
+    desk.answers["append_turn"] = {"imported": 2, "repeated": 0, "last_turn": 2, "left": 0}
     desk.answers["close_conversation"] = {"turn_index": 2}
     told = desk.say("import", str(talk))
     assert told.code == 0

@@ -59,7 +59,7 @@ RECORDED: dict[str, list[tuple[str, Any, Any]]] = {
             {"edits": [{**EDIT, "content": None}], "consolidation": None},
             {"edits": [EDIT], "consolidation": None},
         ),
-        ("store_memories", {"memories": [{"content": "x", "subjects": None}]}, {"memories": [{"content": "x"}]}),
+        ("store_memory", {"items": [{"content": "x", "subjects": None}]}, {"items": [{"content": "x"}]}),
     ],
     "as_text": [
         ("note", {**NOTE, "tags": '["queue"]'}, {**NOTE, "tags": ["queue"]}),
@@ -74,7 +74,7 @@ RECORDED: dict[str, list[tuple[str, Any, Any]]] = {
         ("create_conversation", {"parameters": '{"ratio": "0.5"}'}, {"parameters": {"ratio": 0.5}}),
         ("patch_space", {"consolidation_threshold": "5"}, {"consolidation_threshold": 5}),
         ("undo_consolidation", {"number": "3"}, {"number": 3}),
-        ("redo_summary", {"level": "1", "n": 2}, {"level": 1, "n": 2}),
+        ("update_summaries", {"level": "1", "number": 2}, {"level": 1, "number": 2}),
         # A text is a text.
         ("search", {"q": '["queue"]'}, None),
         ("search", {"q": "null", "space_id": "8"}, None),

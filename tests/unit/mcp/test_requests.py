@@ -50,7 +50,8 @@ def test_a_note_costs_no_more_requests_than_by_http(agents):
 def test_a_batch_costs_no_more_requests_than_by_http(agents):
     notes = {"notes": [{"category": "todo", "content": "x"}, {"category": "todo", "content": "y"}]}
 
-    by_http = counted(agents, lambda: over_http(agents, "ingest", "POST", f"{SPACE}/notes/batch", notes))
+    items = {"items": notes["notes"]}
+    by_http = counted(agents, lambda: over_http(agents, "ingest", "POST", f"{SPACE}/notes", items))
     by_tool = counted(agents, lambda: agents.call("notes", **notes))
 
     assert by_tool == by_http

@@ -58,7 +58,7 @@ def test_a_source_that_is_none_is_refused_and_named(source: CopiedFrom):
     with pytest.raises(InvalidRequest) as refused:
         appending.append_batch(world.process, "demo", "ann", drafts)
 
-    assert [error.field for error in refused.value.fields] == ["notes.1.source"]
+    assert [error.field for error in refused.value.fields] == ["items.1.source"]
     assert not world.live_ids()
 
 

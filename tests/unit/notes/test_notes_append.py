@@ -151,7 +151,7 @@ def test_one_bad_note_of_a_batch_stops_all_of_it_and_is_named_by_its_place(
     with pytest.raises(error) as refused:
         batch(world, [NoteDraft("todo", "fine"), NoteDraft("todo", "fine"), draft])
 
-    assert [found.field for found in refused.value.fields] == [f"notes.2.{field}"]
+    assert [found.field for found in refused.value.fields] == [f"items.2.{field}"]
     assert world.client.counts == {}
 
 
@@ -162,7 +162,7 @@ def test_a_batch_has_1_to_100_notes(count: int, error: type[LiveMemoryError]):
     with pytest.raises(error) as refused:
         batch(world, [NoteDraft("todo", "x")] * count)
 
-    assert [found.field for found in refused.value.fields] == ["notes"]
+    assert [found.field for found in refused.value.fields] == ["items"]
     assert world.client.counts == {}
 
 
@@ -251,7 +251,7 @@ def test_a_time_or_an_author_that_is_none_is_refused_by_name(field: str, value: 
             "todo", "b", said_at=value if field == "said_at" else None, author=value if field == "author" else None
         ),
     ]
-    with pytest.raises((InvalidRequest, TooLarge), match=f"notes.1.{field}"):
+    with pytest.raises((InvalidRequest, TooLarge), match=f"items.1.{field}"):
         appending.append_batch(world.process, "demo", "ann", drafts)
     assert world.keys("demo/live/") == ["demo/live/.keep"]
 

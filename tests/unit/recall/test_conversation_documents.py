@@ -1,7 +1,5 @@
 """Conversations in searches: what they are documents of, and what following a part of them costs."""
 
-import json
-
 import pytest
 
 from livemem.bank import corrections
@@ -18,6 +16,7 @@ from livemem.store.bucket import CONVERSATION, IN_CONVERSATION, SEARCH_LEASE, SU
 from livemem.store.vector_file import name_of
 from livemem_http import transcripts
 from livemem_http.views.turns import TurnPage
+from tests.support import items
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world
 from tests.support.talk import Talk, frank
 
@@ -530,14 +529,14 @@ def test_a_generation_that_has_no_summaries_yet_leaves_none_of_the_former_one():
 
 def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
     talked = Talk()
-    line = (
-        '{{"message_id": "{}", "role": "{}", "content": "{}", "author": "{}", "timestamp": "2023-05-0{}T13:5{}:00Z"}}'
-    )
-    lines = [
-        line.format("m1", "user", "I painted a boat", "Caroline", 8, 6),
-        line.format("m2", "assistant", "My boat is blue", "Melanie", 9, 7),
+    exported = [
+        ("m1", "user", "I painted a boat", "Caroline", "2023-05-08T13:56:00Z"),
+        ("m2", "assistant", "My boat is blue", "Melanie", "2023-05-09T13:57:00Z"),
     ]
-    turn_import.take_in(talked.process, "demo", talked.id, "importer", turn_import.parse("\n".join(lines)))
+    said = [
+        dict(zip(("message_id", "role", "content", "author", "client_timestamp"), one, strict=True)) for one in exported
+    ]
+    turn_import.take_in(talked.process, "demo", talked.id, "importer", items.drafts(said))
 
     hits = sorted(searched(talked, "boat", limit=9).hits, key=lambda hit: hit.document.id)
     shown = context.of_conversation(talked.process, "demo", talked.id, context.TalkContextRequest.of("boat"))
@@ -562,9 +561,9 @@ def test_two_people_in_whole_turns_are_two_people_and_the_answer_is_the_others()
         "assistant_message": "My boat is blue",
         "user": "Caroline",
         "author": "Melanie",
-        "timestamp": "2023-05-08T13:56:00Z",
+        "client_timestamp": "2023-05-08T13:56:00Z",
     }
-    drafts = turn_import.parse(json.dumps(line))
+    drafts = items.drafts([line])
     turn_import.take_in(talked.process, "demo", talked.id, "importer", drafts)
     assert turn_import.take_in(talked.process, "demo", talked.id, "importer", drafts).repeated == 1
 

@@ -143,7 +143,7 @@ def test_a_repeat_within_a_batch_is_the_same_message_or_refused(chatter):
     assert isinstance(again, Posted)
     assert (first.fresh, again.fresh, last.fresh) == (True, False, True)
     assert isinstance(other, RefusedMessage)
-    assert other.error.fields[0].field == "messages.2.message_id"
+    assert other.error.fields[0].field == "items.2.message_id"
     assert sorted(one.content for one in chatter.said()) == ["one", "three"]
 
 
@@ -179,7 +179,7 @@ def test_what_is_not_fit_is_refused_with_the_field_before_anything_is_written(ch
     with pytest.raises(InvalidRequest) as refused:
         posting.post_all(chatter.process, "demo", ROOM, [MessageDraft("a", "fine"), draft])
 
-    assert refused.value.fields[0].field == f"messages.1.{field}"
+    assert refused.value.fields[0].field == f"items.1.{field}"
     assert not messages_of(chatter)
 
 

@@ -76,7 +76,7 @@ def _batch(session: Session, text: str | None, category: str, tags: list[str]) -
     drafts = [_draft(number, fields, category, tags) for number, fields in lines]
     for begin in range(0, len(drafts), AT_ONCE):
         try:
-            written = session.here("append_notes", notes=drafts[begin : begin + AT_ONCE])["items"]
+            written = session.here("append_note", items=drafts[begin : begin + AT_ONCE])["items"]
         except Exception:
             if begin:
                 line, last = lines[begin][0], texts.count(begin, "note")

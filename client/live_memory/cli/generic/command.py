@@ -25,7 +25,6 @@ _YES = typer.Option("--yes", "-y", help="Do not ask for confirmation.")
 _MARKDOWN = typer.Option("--markdown", help="Print the answer as Markdown.")
 _ALL = typer.Option("--all", help="Print all pages, one item a line.")
 _KEY = typer.Option("--idempotency-key", help="A repeat with the same key changes nothing.")
-_LINES = typer.Option("--lines", help="The file with the lines of JSON; `-` reads stdin.")
 
 
 def function(operation: Operation) -> Callable[..., None]:
@@ -83,7 +82,6 @@ def _extras(operation: Operation) -> list[inspect.Parameter]:
     """The options that are no fields: the form of the request and of the answer."""
     wanted = {
         "body_": (Annotated[str | None, _BODY], None, bool(operation.body)),
-        "lines_": (Annotated[str, _LINES], "-", operation.lines),
         "key_": (Annotated[str | None, _KEY], None, operation.takes_key),
         "markdown_": (Annotated[bool, _MARKDOWN], False, operation.markdown),
         "all_": (Annotated[bool, _ALL], False, operation.paged),
@@ -114,9 +112,6 @@ def _send(session: Session, operation: Operation, arguments: dict[str, Any], sai
     elif said.get("all_"):
         for item in client.pages(operation.name, arguments):
             out.record(item)
-    elif operation.lines:
-        lines = reading.file(said["lines_"], "The lines").encode()
-        out.document(client.send_lines(operation.name, arguments, lines))
     else:
         answer = client.call(operation.name, arguments, idempotency_key=said.get("key_"))
         if answer is not None or out.json:

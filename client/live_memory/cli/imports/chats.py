@@ -1,4 +1,4 @@
-"""Conversations from other services, and the lines of JSON that import them."""
+"""Conversations from other services, and the items that import them."""
 
 import hashlib
 import json
@@ -16,10 +16,10 @@ TITLE_BYTES = 500
 ID_CHARACTERS = 180
 """Characters of a message's id: the service takes 200, and parts of a long message are numbered."""
 NAME_CHARACTERS = 200
-LINE_BYTES = 900_000
-"""Bytes of a line: the service takes 1 MiB in a request."""
+ITEM_BYTES = 900_000
+"""Bytes of an item: the service takes 1 MiB in a request."""
 PIECE = 140_000
-"""Characters of a part of a message that is too long for a line: each has at most six bytes in JSON."""
+"""Characters of a part of a message that is too long for an item: each has at most six bytes in JSON."""
 RESULT_CHARACTERS = 100_000
 """Characters at which the input or result of a tool is cut."""
 CALLS = 500
@@ -99,7 +99,7 @@ def turns(messages: Iterable[Message], left_out: Counter[str] | None = None) -> 
             ids.append(message.message_id)
         made[-1] = replace(made[-1], message_id=_id_of(ids))
     for turn in made:
-        if turn.calls and len(_whole(turn).encode()) > LINE_BYTES:
+        if turn.calls and size(_whole(turn)) > ITEM_BYTES:
             lost["inputs and results of tools in turns that are too long"] += len(turn.calls)
     return [turn for turn in made if turn.user.strip() or turn.assistant.strip() or turn.calls]
 
@@ -133,13 +133,13 @@ def _cut(text: str) -> str:
     return text if len(text) <= RESULT_CHARACTERS else f"{text[:RESULT_CHARACTERS]}\n[cut: {len(text)} characters]"
 
 
-def lines(turn: Turn) -> Iterator[str]:
-    """A turn as lines of JSON: one, or several where no line could hold it. No character of the messages is lost. Of
-    tools only the names are kept then.
+def turn_items(turn: Turn) -> Iterator[dict[str, Any]]:
+    """A turn as items of the import: one, or several messages where no item could hold it. No character of the messages
+    is lost. Of tools only the names are kept then.
     """
-    line = _whole(turn)
-    if len(line.encode()) <= LINE_BYTES:
-        yield line
+    item = _whole(turn)
+    if size(item) <= ITEM_BYTES:
+        yield item
         return
     more = _time(turn)
     calls = [{"name": call["name"]} for call in turn.calls]
@@ -148,12 +148,12 @@ def lines(turn: Turn) -> Iterator[str]:
     pieces = [(role, text) for role, text in pieces if text.strip()] or [("assistant", "[tools]")]
     for number, (role, text) in enumerate(pieces, 1):
         last = {"tool_calls": calls} if calls and number == len(pieces) else {}
-        yield _line({"message_id": f"{turn.message_id}/{number}", "role": role, "content": text, **more, **last})
+        yield {"message_id": f"{turn.message_id}/{number}", "role": role, "content": text, **more, **last}
 
 
-def _whole(turn: Turn) -> str:
+def _whole(turn: Turn) -> dict[str, Any]:
     fields = {"message_id": turn.message_id, "user_message": turn.user, "assistant_message": turn.assistant}
-    return _line({**fields, **_time(turn), **({"tool_calls": list(turn.calls)} if turn.calls else {})})
+    return {**fields, **_time(turn), **({"tool_calls": list(turn.calls)} if turn.calls else {})}
 
 
 def _time(turn: Turn) -> dict[str, str]:
@@ -176,8 +176,9 @@ def _changed(turn: Turn, change: Callable[[str], str]) -> Turn:
     return replace(turn, user=change(turn.user), assistant=change(turn.assistant), calls=calls or turn.calls)
 
 
-def _line(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def size(item: Mapping[str, Any]) -> int:
+    """Bytes of an item in the body of a request."""
+    return len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()) + 1
 
 
 def text_of(value: object) -> str:

@@ -23,8 +23,9 @@ from live_memory.cli.imports.reports import TalkReport
 from live_memory.cli.imports.unfit import BadPart, BadSource, shown
 
 BODY_BYTES = 1_000_000
-BODY_LINES = 500
-"""Lines of one request: the service takes more, but its time for a request is limited."""
+BODY_ITEMS = 500
+"""Turns of one request: the service takes more, but its time for a request is limited."""
+TOO_LARGE = 413
 UNFIT_STATUS = (400, 413, 422)
 NO_CHAT = "The source has no conversation of Claude, ChatGPT or Claude Code."
 
@@ -34,9 +35,6 @@ class Service(Protocol):
 
     def call(self, name: str, arguments: dict[str, Any], *, idempotency_key: str | None = None) -> Any:
         """Call an operation, JSON in and out."""
-
-    def send_lines(self, name: str, arguments: dict[str, Any], lines: list[str]) -> Any:
-        """Call an operation that takes lines of JSON."""
 
 
 @dataclass(frozen=True)
@@ -185,19 +183,31 @@ def carry_out(
 
 def _bring(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> None:
     at = {"space_id": wanted.space_id, "conversation_id": _conversation(service, wanted, chat, report)}
-    for body in _bodies(chat):
-        while True:
-            answer = service.send_lines("import_turns", at, body)
-            report.imported += answer["imported"]
-            report.repeated += answer["repeated"]
-            left = answer.get("left", 0)
-            if not 0 < left < len(body):
-                break
-            body = body[-left:]  # noqa: PLW2901 - the rest of it
-        if left:
-            raise LiveMemoryError("unexpected_answer", "The service did not accept any turn. Try again later.")
+    for items in _bodies(chat):
+        _send(service, at, items, report)
     # All has come: the last turns are summarised, too.
     service.call("close_conversation", at)
+
+
+def _send(service: Service, at: dict[str, Any], items: list[dict[str, Any]], report: TalkReport) -> None:
+    """Append turns, in several requests if one is too large or has no time for all."""
+    while items:
+        try:
+            answer = service.call("append_turn", {**at, "items": items})
+        except LiveMemoryError as error:
+            # Few bytes may hold more values than a body may have.
+            if error.status != TOO_LARGE or len(items) < 2:
+                raise
+            half = len(items) // 2
+            _send(service, at, items[:half], report)
+            items = items[half:]
+            continue
+        report.imported += answer["imported"]
+        report.repeated += answer["repeated"]
+        left = answer.get("left", 0)
+        if left >= len(items):
+            raise LiveMemoryError("unexpected_answer", "The service did not accept any turn. Try again later.")
+        items = items[len(items) - left :]
 
 
 def _conversation(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> str:
@@ -230,17 +240,17 @@ def _found(service: Service, place: dict[str, Any]) -> str | None:
     return min((str(item["conversation_id"]) for item in items), default=None)
 
 
-def _bodies(chat: Chat) -> Iterator[list[str]]:
-    """The lines of a conversation, in bodies that fit into a request."""
-    body: list[str] = []
+def _bodies(chat: Chat) -> Iterator[list[dict[str, Any]]]:
+    """The turns of a conversation, in bodies that fit into a request."""
+    body: list[dict[str, Any]] = []
     size = 0
     for turn in chat.turns:
-        for line in chats.lines(turn):
-            length = len(line.encode()) + 1
-            if body and (size + length > BODY_BYTES or len(body) == BODY_LINES):
+        for item in chats.turn_items(turn):
+            length = chats.size(item)
+            if body and (size + length > BODY_BYTES or len(body) == BODY_ITEMS):
                 yield body
                 body, size = [], 0
-            body.append(line)
+            body.append(item)
             size += length
     if body:
         yield body

@@ -130,7 +130,7 @@ function Memories({ space, slot }) {
 
 function GivenUp({ space, digest, refresh }) {
   const [retry, retrying] = useAction(async () => {
-    const { messages } = await post(at('spaces', space, 'digests', digest.slot, 'retry'));
+    const { messages } = await post(at('spaces', space, 'digests'), { slot: digest.slot });
     toast({ text: t('digest.retried', { n: messages }), tone: 'good' });
     refresh();
   });

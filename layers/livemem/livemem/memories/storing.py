@@ -117,19 +117,18 @@ def store_all(
     op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
     waits: bool = True,
-    field: str = "items",
 ) -> list[StoredMemory | Failed]:
     """Store several drafts one after the other, each as `store` does.
 
     1 call of the embedding model for all, and at most 1 call of the LLM for each ten (`model_judge.judge_batch`). All
-    are checked before the first is stored. `waits` as in `model_judge.judge`. `field`: the list's name in errors.
-    Raises the errors of `store` that concern all drafts or their form.
+    are checked before the first is stored. `waits` as in `model_judge.judge`. Raises the errors of `store` that concern
+    all drafts or their form.
     """
     if not 1 <= len(drafts) <= BATCH:
-        raise InvalidRequest.of(field, f"must have 1 to {BATCH} memories")
+        raise InvalidRequest.of("items", f"must have 1 to {BATCH} memories")
     causes: Sequence[str | None] = op_ids or [None] * len(drafts)
     requests = [
-        _checked(process, author, draft, cause, f"{field}.{place}.")
+        _checked(process, author, draft, cause, f"items.{place}.")
         for place, (draft, cause) in enumerate(zip(drafts, causes, strict=True))
     ]
     heads.load_recent(process, space_id)

@@ -86,18 +86,17 @@ def post(process: Process, space_id: str, room: str, draft: MessageDraft) -> Pos
 
 
 def post_all(
-    process: Process, space_id: str, room: str, drafts: Sequence[MessageDraft], field: str = "items"
+    process: Process, space_id: str, room: str, drafts: Sequence[MessageDraft]
 ) -> list[Posted | RefusedMessage]:
-    """Post up to 100 messages, in 2 round trips. Returns the result of each, in their order. `field`: the list's name
-    in errors.
+    """Post up to 100 messages, in 2 round trips. Returns the result of each, in their order.
 
     All are checked before the first is written. Raises as `post` does, but not where an id was used with other content.
     """
     if not drafts:
-        raise InvalidRequest.of(field, "must have at least one message")
+        raise InvalidRequest.of("items", "must have at least one message")
     if len(drafts) > BATCH:
-        raise TooLarge.of(field, len(drafts), BATCH, "messages")
-    where = [f"{field}.{place}." for place in range(len(drafts))]
+        raise TooLarge.of("items", len(drafts), BATCH, "messages")
+    where = [f"items.{place}." for place in range(len(drafts))]
     checked = [_checked(process, draft, place_name) for draft, place_name in zip(drafts, where, strict=True)]
     return _post(process, space_id, room, checked, where)
 

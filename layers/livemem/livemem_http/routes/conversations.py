@@ -14,7 +14,7 @@ from livemem.conversations.log import Appended, Closed
 from livemem.spaces import caps
 from livemem.store import cursors, keys, timing
 from livemem_http import metrics, transcripts
-from livemem_http.api import Api, Lines
+from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 from livemem_http.views.conversations import (
@@ -49,15 +49,6 @@ api = Api()
 
 ALL = "/v1/spaces/{space_id}/conversations"
 ONE = f"{ALL}/{{conversation_id}}"
-TURNS = Lines(
-    "Lines of JSON (NDJSON), up to 1 MiB and 2,000 of them: messages (`role`, `content`) or whole turns "
-    "(`user_message`, `assistant_message`), each with a `message_id`. Optional fields: `tool_calls`, `timestamp` (the "
-    "time when it was said), and the speaker: `author` of a message, `user` and, between two people, `author` of a "
-    "turn. Other fields are ignored.",
-    '{"message_id": "m-1", "role": "user", "content": "Why does the import fail at night?"}\n'
-    '{"message_id": "m-2", "role": "assistant", "content": "Port Kiel answers 503 between 2 and 3 a.m."}\n',
-)
-
 TurnLimit = Annotated[int, Query(ge=1, le=100, description="Maximum number of turns in the page.", examples=[20])]
 MaxChars = Annotated[
     int,
@@ -214,26 +205,6 @@ def close_conversation(space_id: str, conversation_id: str) -> Response[ClosingV
 
 
 @api.route(
-    "POST",
-    f"{ONE}/import",
-    needs="write",
-    lines=TURNS,
-    tag="conversations",
-    summary="Import turns",
-)
-def import_turns(space_id: str, conversation_id: str) -> ImportedView:
-    """Append turns from another source, in the order of the lines. All lines are checked before the first is written.
-    If the import is interrupted, or some lines are `left` for lack of time, send the same request again: messages
-    that exist already stay as they are.
-    """
-    drafts = turn_import.parse(api.text())
-    api.count_batch(space_id, len(drafts))
-    author = api.principal().name
-    until = clock.now() + timing.REQUEST
-    return ImportedView.of(turn_import.take_in(process(), space_id, conversation_id, author, drafts, until))
-
-
-@api.route(
     "GET",
     f"{ONE}/turns",
     needs="read",
@@ -338,22 +309,6 @@ def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate 
     status = HTTPStatus.ACCEPTED if answer.goes_on else HTTPStatus.OK
     headers = _job_at(space_id, conversation_id, answer.job_id) if answer.goes_on and answer.job_id else {}
     return api.json(status, UpdateView.of(answer), headers=headers)
-
-
-@api.route(
-    "POST",
-    f"{ONE}/summaries/{{level}}/{{n}}/redo",
-    needs="admin",
-    status=HTTPStatus.ACCEPTED,
-    tag="conversations",
-    summary="Redo a summary",
-)
-def redo_summary(space_id: str, conversation_id: str, level: str, n: str) -> Response[SummariesJobView]:
-    """Make one summary again, then those above it. The work continues after the answer, see `Location`."""
-    place = keys.check_level(level), keys.check_number(n)
-    job = orders.redo(process(), space_id, conversation_id, *place)
-    headers = _job_at(space_id, conversation_id, job.job_id)
-    return api.json(HTTPStatus.ACCEPTED, SummariesJobView.of(job), headers=headers)
 
 
 def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from livemem.access import decision
 from livemem.notes import appending, idempotency
 from livemem_http.api import Api
 from livemem_http.environment import process
-from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteOrNotes, NotesBatch, NoteView
+from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteOrNotes, NoteView
 
 api = Api()
 
@@ -58,25 +58,6 @@ def _append_all(
         written = idempotency.append_batch_once(process(), space_id, agent, drafts, idempotency_key)
     status = HTTPStatus.CREATED if any(is_new for _, is_new in written) else HTTPStatus.OK
     return api.json(status, NoteList(items=[NoteView.of(note) for note, _ in written]))
-
-
-@api.route(
-    "POST",
-    "/v1/spaces/{space_id}/notes/batch",
-    needs="write",
-    status=HTTPStatus.CREATED,
-    tag="notes",
-    summary="Append notes",
-)
-def append_notes(space_id: str, body: NotesBatch) -> NoteList:
-    """Write up to 100 notes in one request. All are checked before the first is written. This route takes no
-    `Idempotency-Key`: a repeat writes the notes again.
-    """
-    api.count_batch(space_id, len(body.notes))
-    _check_sources(body.notes)
-    drafts = [note.draft() for note in body.notes]
-    written = appending.append_batch(process(), space_id, api.principal().name, drafts, "notes")
-    return NoteList(items=[NoteView.of(note) for note in written])
 
 
 def _check_sources(notes: Sequence[NewNote]) -> None:

@@ -24,7 +24,6 @@ from livemem_http.views.memories import (
     BatchItem,
     BatchView,
     IdempotencyKey,
-    MemoriesBatch,
     MemoriesFound,
     MemoryChange,
     MemoryChangePage,
@@ -109,7 +108,7 @@ def store_memory(
     """
     author = api.principal().name
     if isinstance(body, NewMemories):
-        return api.json(HTTPStatus.OK, _store_all(space_id, author, body.items, idempotency_key, "items"))
+        return api.json(HTTPStatus.OK, _store_all(space_id, author, body.items, idempotency_key))
     cause = operation.of_key(author, idempotency_key)
     stored = storing.store(process(), space_id, author, body.draft(), op_id=cause, until=_soon())
     return api.json(_status(stored), Written.of_stored(stored))
@@ -121,21 +120,13 @@ def _status(done: StoredMemory | Failed) -> int:
     return HTTPStatus.CREATED if done.fresh and not done.repeated else HTTPStatus.OK
 
 
-def _store_all(
-    space_id: str, author: str, memories: Sequence[NewMemory], idempotency_key: str | None, field: str
-) -> BatchView:
+def _store_all(space_id: str, author: str, memories: Sequence[NewMemory], idempotency_key: str | None) -> BatchView:
     api.count_batch(space_id, len(memories))
     causes = [operation.of_key(author, idempotency_key, place) for place in range(len(memories))]
     drafts = [memory.draft() for memory in memories]
-    done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon(), field=field)
+    done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon())
     items = [BatchItem.of(place, _status(one), one) for place, one in enumerate(done)]
     return BatchView(items=items, failed=len([one for one in done if isinstance(one, Failed)]))
-
-
-@api.route("POST", f"{ALL}/batch", needs="write", tag="memories", summary="Store memories")
-def store_memories(space_id: str, body: MemoriesBatch, idempotency_key: Key = None) -> BatchView:
-    """Store up to 50 memories."""
-    return _store_all(space_id, api.principal().name, body.memories, idempotency_key, "memories")
 
 
 @api.route("GET", ALL, needs="read", tag="memories", markdown=remembered.found, summary="Search memories")

@@ -1,6 +1,5 @@
 """Rooms: their messages are stored and read. Digests, which make memories of the messages, are started and shown."""
 
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Literal
 
@@ -20,14 +19,11 @@ from livemem_http.paging import Cursor, Limit
 from livemem_http.views.rooms import (
     DigestPage,
     DigestQueued,
-    DigestRetried,
     DigestView,
     MessageOrMessages,
     MessagePosted,
-    MessagesBatch,
     MessagesPosted,
     NewDigest,
-    NewRoomMessage,
     NewRoomMessages,
     RoomList,
     RoomMessagePage,
@@ -62,24 +58,15 @@ def post_message(
     was used before with another text has an `error`.
     """
     if isinstance(body, NewRoomMessages):
-        return api.json(HTTPStatus.OK, _post_all(space_id, room, body.items, "items"))
+        api.count_batch(space_id, len(body.items))
+        done = posting.post_all(process(), space_id, room, [message.draft() for message in body.items])
+        due_digests.catch_up(process(), space_id)
+        results = zip(done, body.items, strict=True)
+        items = [MessagePosted.of(result, message.message_id) for result, message in results]
+        return api.json(HTTPStatus.OK, MessagesPosted(items=items))
     posted = posting.post(process(), space_id, room, body.draft())
     due_digests.catch_up(process(), space_id)
     return api.json(HTTPStatus.CREATED if posted.fresh else HTTPStatus.OK, MessagePosted.of(posted))
-
-
-def _post_all(space_id: str, room: str, messages: Sequence[NewRoomMessage], field: str) -> MessagesPosted:
-    api.count_batch(space_id, len(messages))
-    done = posting.post_all(process(), space_id, room, [message.draft() for message in messages], field)
-    due_digests.catch_up(process(), space_id)
-    sent = zip(done, messages, strict=True)
-    return MessagesPosted(items=[MessagePosted.of(result, message.message_id) for result, message in sent])
-
-
-@api.route("POST", f"{MESSAGES}/batch", needs="write", tag="rooms", summary="Post messages")
-def post_messages(space_id: str, room: str, body: MessagesBatch) -> MessagesPosted:
-    """Post up to 100 messages."""
-    return _post_all(space_id, room, body.messages, "messages")
 
 
 @api.route("GET", f"{SPACE}/rooms", needs="read", tag="rooms", summary="List rooms")
@@ -128,11 +115,3 @@ def list_digests(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Curs
 def get_digest(space_id: str, slot: str) -> DigestView:
     """A digest: its status, its results, and its dead letters."""
     return DigestView.of(space_id, digests.load(process(), space_id, slot))
-
-
-@api.route("POST", f"{DIGESTS}/{{slot}}/retry", needs="admin", tag="digests", summary="Retry dead letters")
-def retry_digest(space_id: str, slot: str) -> DigestRetried:
-    """Put the messages of a digest's dead letters back into their rooms. The next digest takes them. This is possible
-    from 30 minutes after the end of the digest.
-    """
-    return DigestRetried(messages=digest_retrying.retry(process(), space_id, slot))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from livemem_http.views.fields import Agent, Category, IdempotencyKey, Moment, Reason, SpaceId
     from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
-    from livemem_http.views.notes import NewNote, NewNotes, NoteList, NoteOrNotes, NotePage, NotesBatch, NoteView
+    from livemem_http.views.notes import NewNote, NewNotes, NoteList, NoteOrNotes, NotePage, NoteView
     from livemem_http.views.plans import Approval, Refusal, RunPlan
     from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
     from livemem_http.views.service import About, HealthView, WhoAmI
@@ -69,7 +69,7 @@ _MODULES = {
     ),
     "fields": ("Agent", "Category", "IdempotencyKey", "Moment", "Reason", "SpaceId"),
     "history": ("ChangeDetail", "ChangePage", "ChangeSummary"),
-    "notes": ("NewNote", "NewNotes", "NoteList", "NoteOrNotes", "NotePage", "NoteView", "NotesBatch"),
+    "notes": ("NewNote", "NewNotes", "NoteList", "NoteOrNotes", "NotePage", "NoteView"),
     "plans": ("Approval", "Refusal", "RunPlan"),
     "runs": ("NewConsolidation", "RunPage", "RunQueued", "RunView"),
     "service": ("About", "HealthView", "WhoAmI"),
@@ -141,7 +141,6 @@ __all__ = [
     "NoteOrNotes",
     "NotePage",
     "NoteView",
-    "NotesBatch",
     "ProvisioningView",
     "Reason",
     "Refusal",

@@ -43,11 +43,12 @@ ALONE, SEVERAL = FormTag(bodies.ALONE), FormTag(bodies.SEVERAL)
 """The forms of a body that is one thing, or several as `items`."""
 
 
-def _form(body: Any) -> str:
-    return bodies.SEVERAL if isinstance(body, dict) and "items" in body else bodies.ALONE
+def by(name: str, form: str) -> Discriminator:
+    """Takes this form of what has a field of this name."""
+    return Discriminator(lambda value: form if isinstance(value, dict) and name in value else bodies.ALONE)
 
 
-BY_ITEMS = Discriminator(_form)
+BY_ITEMS = by("items", bodies.SEVERAL)
 
 
 def at_most(most: int, unit: str) -> BeforeValidator:

@@ -215,12 +215,6 @@ class NewMemories(Body):
     ]
 
 
-class MemoriesBatch(Body):
-    """Memories to store in one request."""
-
-    memories: Annotated[list[NewMemory], described("The memories.", minItems=1, maxItems=BATCH)]
-
-
 MemoryOrMemories = Annotated[Annotated[NewMemory, ALONE] | Annotated[NewMemories, SEVERAL], BY_ITEMS]
 
 

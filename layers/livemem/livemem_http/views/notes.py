@@ -49,7 +49,7 @@ NoteAuthor = Annotated[
 ]
 
 
-class NewNoteSource(Body):
+class NoteSource(Body):
     """The note or memory of another space that a note passes on. The token must be able to read that space. Whether the
     source exists is not checked.
     """
@@ -77,9 +77,9 @@ class NewNote(Body):
     ] = []
     said_at: SaidAt | None = None
     author: NoteAuthor | None = None
-    source: Annotated[
-        NewNoteSource | None, described("The note or memory of another space that this note passes on.")
-    ] = None
+    source: Annotated[NoteSource | None, described("The note or memory of another space that this note passes on.")] = (
+        None
+    )
 
     def draft(self) -> "NoteDraft":
         """The note for the domain."""
@@ -107,29 +107,15 @@ class NewNotes(Body):
     ]
 
 
-class NotesBatch(Body):
-    """Notes to write in one request."""
-
-    notes: Annotated[list[NewNote], described("The notes.", minItems=1, maxItems=limits.BATCH_NOTES)]
-
-
 NoteOrNotes = Annotated[Annotated[NewNote, ALONE] | Annotated[NewNotes, SEVERAL], BY_ITEMS]
 
 
-class NoteOriginView(View):
-    """The source of a note that nobody wrote here: turns of a conversation from which it was captured, or the note or
-    memory of another space that it passes on.
-    """
+class NoteCapture(View):
+    """The source of a note that nobody wrote: turns of a conversation from which it was captured."""
 
-    conversation_id: Annotated[
-        str | None, described("Only for a captured note: the id of the conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")
-    ] = None
-    turns: Annotated[
-        tuple[int, int] | None, described("The first and the last turn that the note rests on.", [4, 5])
-    ] = None
+    conversation_id: Annotated[str, described("The id of the conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+    turns: Annotated[tuple[int, int], described("The first and the last turn that the note rests on.", [4, 5])]
     gone: Annotated[bool | None, described("True if the conversation has been deleted.")] = None
-    space_id: Annotated[str | None, described("Only for a note that was passed on: the space of the source.")] = None
-    id: Annotated[str | None, described("The id of the note or memory there.")] = None
 
 
 class NoteView(View):
@@ -160,7 +146,7 @@ class NoteView(View):
         ),
     ] = None
     source: Annotated[
-        NoteOriginView | None,
+        NoteCapture | NoteSource | None,
         described("The source, of a note that was captured from a conversation or passes on one of another space."),
     ] = None
     said_at: Annotated[
@@ -182,11 +168,11 @@ class NoteView(View):
         )
 
 
-def _source(source: CapturedFrom | CopiedFrom, gone: Collection[str]) -> NoteOriginView:
+def _source(source: CapturedFrom | CopiedFrom, gone: Collection[str]) -> NoteCapture | NoteSource:
     if isinstance(source, CopiedFrom):
-        return NoteOriginView.model_validate(asdict(source))
+        return NoteSource.model_validate(asdict(source))
     deleted = source.conversation in gone or None
-    return NoteOriginView(conversation_id=source.conversation, turns=source.turns, gone=deleted)
+    return NoteCapture(conversation_id=source.conversation, turns=source.turns, gone=deleted)
 
 
 class NotePage(View):

@@ -23,7 +23,6 @@ from livemem_http.views.fields import (
     Redacted,
     Unreadable,
     View,
-    at_most,
     described,
     job_described,
 )
@@ -93,17 +92,7 @@ class NewRoomMessage(Body):
 class NewRoomMessages(Body):
     """Messages to post in one request."""
 
-    items: Annotated[
-        list[NewRoomMessage],
-        at_most(BATCH, "messages"),
-        described("The messages, from 1 to 100.", minItems=1, maxItems=BATCH),
-    ]
-
-
-class MessagesBatch(Body):
-    """Messages to post in one request."""
-
-    messages: Annotated[list[NewRoomMessage], described("The messages, from 1 to 100.", minItems=1, maxItems=BATCH)]
+    items: Annotated[list[NewRoomMessage], described("The messages, from 1 to 100.", minItems=1, maxItems=BATCH)]
 
 
 MessageOrMessages = Annotated[Annotated[NewRoomMessage, ALONE] | Annotated[NewRoomMessages, SEVERAL], BY_ITEMS]
@@ -221,9 +210,6 @@ class DigestQueued(View):
     """A digest that was requested."""
 
     slot: Slot
-    status: Annotated[
-        str, described("The status at this moment. To follow the digest, get it by its `slot`.", "queued")
-    ] = "queued"
     job: DigestJob
     messages: Annotated[
         int | None, described("Number of messages of dead letters that are in their rooms again. Only with a `slot`.")
@@ -300,11 +286,3 @@ class DigestPage(View):
     @classmethod
     def of(cls, space_id: str, digests: list[digest_reading.Digest], cursor: str | None) -> "DigestPage":
         return cls(items=[DigestView.of(space_id, one) for one in digests], next_cursor=cursor)
-
-
-class DigestRetried(View):
-    """The messages that were put back."""
-
-    messages: Annotated[
-        int, described("Number of messages that are in their rooms again. The next digest takes them.", 17)
-    ]

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Tag
+from pydantic import AfterValidator, Tag
 
 from livemem import clock
 from livemem.conversations import reading, turn_import
@@ -34,6 +34,7 @@ from livemem_http.views.fields import (
     View,
     WrittenBy,
     at_most,
+    by,
     described,
 )
 
@@ -95,13 +96,7 @@ def _check_storable(value: Any) -> Any:
 
 
 OF_A_ROLE = Tag(bodies.OF_A_ROLE)
-
-
-def _form(item: Any) -> str:
-    return bodies.OF_A_ROLE if isinstance(item, dict) and "role" in item else bodies.ALONE
-
-
-BY_ROLE = Discriminator(_form)
+BY_ROLE = by("role", bodies.OF_A_ROLE)
 Json = Annotated[Any, AfterValidator(_check_storable)]
 
 
@@ -183,9 +178,8 @@ class NewMessage(Body):
 
 
 class NewTurns(Body):
-    """Turns to append in one request, such as those of another source. All are checked before the first is written. If
-    some are `left` for lack of time, or there is no answer, send the same request again: those that exist already stay
-    as they are.
+    """Turns to append in one request. All are checked before the first is written. If some are `left`, or there is no
+    answer, send the same request again: those that exist already stay as they are.
     """
 
     items: Annotated[
@@ -194,14 +188,7 @@ class NewTurns(Body):
         described(
             "Turns (`user_message`, `assistant_message`) and single messages (`role`, `content`) in their order, each "
             "with a `message_id`.",
-            [
-                {"message_id": "m-1", "role": "user", "content": "Why does the import fail at night?"},
-                {
-                    "message_id": "m-2",
-                    "role": "assistant",
-                    "content": "Port Kiel answers 503 between 2 and 3 a.m.",
-                },
-            ],
+            [{"message_id": "m-1", "role": "user", "content": "Why does the import fail at night?"}],
             minItems=1,
             maxItems=turn_import.MOST,
         ),

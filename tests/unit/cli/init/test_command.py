@@ -278,13 +278,10 @@ def here(run, monkeypatch):
 
     class Memory:
         def call(self, name, arguments):
-            asked.append((name, arguments.get("title", "").split(" ")[0]))
+            said = arguments["items"][0]["user_message"] if name == "append_turn" else arguments.get("title", "")
+            asked.append((name, said if name == "append_turn" else said.split(" ")[0]))
             made = {"conversation_id": "c", "items": []}
             return {"token": "lm_agent"} if name == "create_token" else made
-
-        def send_lines(self, name, arguments, lines):
-            asked.append((name, lines[0]["user_message"]))
-            return {"left": 0}
 
         def markdown(self, *_):
             raise LiveMemoryError("no_connection", "Connection refused.")
@@ -335,7 +332,7 @@ def test_the_hook_of_a_start_starts_the_service_of_this_machine_behind_the_answe
     assert [name for name, _ in here.asked if name != "create_token"] == [
         "list_conversations",
         "create_conversation",
-        "import_turns",
+        "append_turn",
         "close_conversation",
     ]
 
@@ -511,10 +508,6 @@ def hooked(run, project):
                 return {"repository": "forge.example.org/ferry/timetable"}
             return {"conversation_id": "c", "items": []}
 
-        def send_lines(self, name, arguments, lines):
-            asked.append((name, arguments["space_id"]))
-            return {"left": 0}
-
         def markdown(self, name, arguments):
             asked.append((name, arguments["space_id"]))
             return "S3 is the only store."
@@ -562,7 +555,7 @@ def test_a_hook_of_a_cloned_project_loads_and_records_in_the_repositorys_own_spa
     hooked.hook(client, STARTS[client], "-s=beta", cwd=str(tmp_path))
     if client == "claude-code":
         hooked.hook(client, "SessionEnd", "--space", "beta", transcript_path=str(transcript), cwd=str(tmp_path))
-        assert ("import_turns", "ferry-timetable") in hooked.asked
+        assert ("append_turn", "ferry-timetable") in hooked.asked
     assert {space for _, space in hooked.asked} == {"ferry-timetable"}
 
 

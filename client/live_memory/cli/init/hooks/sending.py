@@ -43,9 +43,6 @@ class Memory(Protocol):
     def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
         """The answer of an operation as Markdown."""
 
-    def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Iterable[Any]) -> Any:
-        """Carry out an operation that takes lines of JSON."""
-
 
 @dataclass(frozen=True)
 class Sender:
@@ -181,7 +178,7 @@ class Sender:
         """Whether all lines are stored, or never will be. False if there was no time for some of them."""
         arguments = {"space_id": self.space_id, "conversation_id": conversation}
         try:
-            while self.memory.send_lines("import_turns", arguments, lines).get("left"):
+            while self.memory.call("append_turn", {**arguments, "items": lines}).get("left"):
                 if not self.in_time():
                     return False
         except Exception as problem:
@@ -228,7 +225,7 @@ def _turns(client: str, messages: list[tuple[Said, int]]) -> list[Turn]:
         too_long = turn is not None and len(turn.line["assistant_message"]) + len(said.content) > TURN_CHARS
         if turn is None or said.role == "user" or too_long or turn.session != said.session:
             line = {"message_id": f"{client}-{said.key}", "user_message": "", "assistant_message": ""}
-            turn = Turn({**line, **({"timestamp": said.timestamp} if said.timestamp else {})}, end, said.session)
+            turn = Turn({**line, **({"client_timestamp": said.timestamp} if said.timestamp else {})}, end, said.session)
             turns.append(turn)
         side = f"{said.role}_message"
         turn.line[side] = f"{turn.line[side]}\n\n{said.content}" if turn.line[side] else said.content

@@ -37,8 +37,8 @@ class FakeMemory:
         assert (name, arguments) == ("get_start", {"space_id": "demo", "max_chars": 9_500})
         return str(self._answered(name, self.start))
 
-    def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Any) -> Any:
-        assert name == "import_turns"
+    def _append_turn(self, arguments: Mapping[str, Any]) -> Any:
+        lines = arguments["items"]
         held = self.messages.get(arguments["conversation_id"])
         if held is None:
             raise LiveMemoryError("conversation_not_found", "There is none.", status=404)
@@ -48,7 +48,7 @@ class FakeMemory:
         assert len(turns) <= 2_000
         assert sum(len(json.dumps(line).encode()) + 1 for line in lines) <= 1_048_576
         held.update(turns)
-        return self._answered(name, {"left": 0})
+        return {"left": 0}
 
     def _list_conversations(self, arguments: Mapping[str, Any]) -> Any:
         return {"items": list(self.conversations.values())}

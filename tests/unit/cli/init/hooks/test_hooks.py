@@ -58,7 +58,7 @@ def test_what_was_said_since_the_last_time_is_sent_once(machine):
     machine.hook("claude-code", "PreCompact", transcript_path=path)
     machine.hook("claude-code", "SessionEnd", transcript_path=path)
     assert machine.memory.said == ["Why?", "So.", "And?"]
-    assert machine.memory.calls.count("import_turns") == 2
+    assert machine.memory.calls.count("append_turn") == 2
     assert machine.memory.conversations == {
         "C0": {"conversation_id": "C0", "title": "claude-code session s1", "cwd": "/home/ann/ferry"}
     }
@@ -298,7 +298,7 @@ def test_while_another_hook_of_the_session_is_at_work_this_one_leaves_it_to_it(m
     machine.memory.fail = meanwhile
     machine.hook("claude-code", "Stop", transcript_path=path)
     assert inner == [{}]
-    assert machine.memory.calls == ["list_conversations", "create_conversation", "import_turns"]
+    assert machine.memory.calls == ["list_conversations", "create_conversation", "append_turn"]
 
 
 def test_a_lock_of_one_that_died_is_taken_over(machine):
@@ -420,9 +420,9 @@ def test_a_time_that_is_none_is_left_out(machine):
         )
     )
     sent = []
-    machine.memory.send_lines = lambda name, arguments, lines: sent.extend(lines) or {"left": 0}
+    machine.memory._append_turn = lambda arguments: sent.extend(arguments["items"]) or {"left": 0}
     machine.hook("claude-code", "Stop", transcript_path=path)
-    assert [line.get("timestamp") for line in sent] == [None, None, None]
+    assert [line.get("client_timestamp") for line in sent] == [None, None, None]
 
 
 # The edge
@@ -455,7 +455,7 @@ def test_what_looks_like_a_secret_leaves_the_machine_in_no_field_and_is_not_put_
     def noted(real):
         return lambda *parts: (sent.append(json.dumps(parts, default=list)), real(*parts))[1]
 
-    machine.memory.call, machine.memory.send_lines = noted(machine.memory.call), noted(machine.memory.send_lines)
+    machine.memory.call = noted(machine.memory.call)
     text = f"My key is {SECRET}, PASSWORD=correct7horse. {'r' * 59_960} {SECRET}"
     folder, session = f"/home/{SECRET}/x", f"s {SECRET}"
 
@@ -489,9 +489,6 @@ def test_a_password_that_the_answer_calls_so_is_not_sent_in_the_question_either(
 
 def test_the_fake_memory_refuses_another_text_under_the_same_name():
     memory = FakeMemory(messages={"C0": {"m": "a"}})
+    line = {"message_id": "m", "user_message": "b", "assistant_message": ""}
     with pytest.raises(LiveMemoryError):
-        memory.send_lines(
-            "import_turns",
-            {"conversation_id": "C0"},
-            [{"message_id": "m", "user_message": "b", "assistant_message": ""}],
-        )
+        memory.call("append_turn", {"conversation_id": "C0", "items": [line]})
