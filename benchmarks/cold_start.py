@@ -126,7 +126,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="livemem-cold-") as name:
         folder = Path(name)
-        store = EmbeddedStore(folder / "s3", folder / "s3.log", [], "")
+        store = EmbeddedStore(folder / "s3", folder / "s3.log")
         store.start()
         try:
             variables = {

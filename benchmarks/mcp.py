@@ -159,7 +159,7 @@ def running() -> Iterator[Connection]:
     """The service with a space, until the end of the block."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="livemem-mcp-")))
-        store = EmbeddedStore(folder / "s3", folder / "s3.log", [], "")
+        store = EmbeddedStore(folder / "s3", folder / "s3.log")
         stack.callback(store.stop)
         store.start()
         variables = {

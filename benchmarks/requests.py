@@ -30,7 +30,6 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from benchmarks import far_store
-from benchmarks.chaos.peers import Peers
 from benchmarks.chaos.programs import BUCKET, ROOT, EmbeddedStore, Runtime, free_port
 from livemem.settings import Settings
 from livemem.store import bucket, clients
@@ -99,7 +98,7 @@ class Bench:
         self.calls = calls
         self.url, self.token = runtime.url, runtime.admin_key()
         self.api = Api(runtime.port, self.token)
-        self.peers = Peers(runtime.data / "logs")
+        self._runtime = runtime
         self._logs = runtime.data / "logs"
         self._port = port
         self.rounds = 0
@@ -137,7 +136,7 @@ class Bench:
             seen = self.seen()
         inside, rounds = _inside(log, before)[-len(times) :], self.rounds
         cost = self.replay(seen) if raw and seen else None
-        return Row(name, times, verbs(seen), cost, inside, self.memory(function), rounds=rounds)
+        return Row(name, times, verbs(seen), cost, inside, self.memory(), rounds=rounds)
 
     def replay(self, seen: Sequence[tuple[str, str]]) -> float:
         """Milliseconds that the requests take one after the other, the median of several times; of many, by a part."""
@@ -168,10 +167,9 @@ class Bench:
         """One PUT of a note's size."""
         self.client.put_object(Bucket=BUCKET, Key=f"raw/{time.time_ns()}.md", Body=body, ContentType="text/markdown")
 
-    def memory(self, function: str) -> float | None:
-        """The most memory in MiB that an environment of the function has held."""
-        found = [_peak(worker.pid) for worker in self.peers.workers() if worker.function == function]
-        return max((peak for peak in found if peak is not None), default=None)
+    def memory(self) -> float | None:
+        """The most memory in MiB that the service has held."""
+        return _peak(self._runtime.pid or 0)
 
 
 def verbs(seen: Sequence[tuple[str, str]]) -> Counter[str]:
@@ -232,9 +230,9 @@ def measure(bench: Bench, notes: int) -> Iterator[Row]:
     gzip = {"Accept_Encoding": "gzip"}
     yield bench.row("the same in gzip", lambda: bench.ok("GET", bank, **gzip), function="Reads")
     yield bench.row("summary, warm", lambda: bench.ok("GET", f"/spaces/{SPACE}/summary"), function="Reads")
-    yield _once(bench, "consolidate 100 notes", lambda: consolidate(bench), "Consolidate")
+    yield _once(bench, "consolidate 100 notes", lambda: consolidate(bench))
     yield bench.row("history of 1, warm", lambda: bench.ok("GET", f"/spaces/{SPACE}/consolidations"), function="Reads")
-    yield _once(bench, "back up", lambda: back_up(bench), "Backup")
+    yield _once(bench, "back up", lambda: back_up(bench))
 
 
 def _is_indexed(bench: Bench, search: str) -> bool:
@@ -258,7 +256,7 @@ def _appends(bench: Bench) -> Iterator[Row]:
         )
         raw = count_per_second(lambda: list(pool.map(lambda _: bench.put(b"x" * 1_200), range(count))), count)
     said = f"{many:.0f}/s, 1 client {alone:.0f}/s: {many / alone:.1f} times; raw PUTs of {CLIENTS} threads {raw:.0f}/s"
-    yield Row(f"append, {CLIENTS} clients", times, Counter(PUT=1), memory=bench.memory("Ingest"), note=said)
+    yield Row(f"append, {CLIENTS} clients", times, Counter(PUT=1), memory=bench.memory(), note=said)
 
 
 def count_per_second(work: Callable[[], Any], count: int) -> float:
@@ -266,14 +264,14 @@ def count_per_second(work: Callable[[], Any], count: int) -> float:
     return count / timed(work) * 1_000
 
 
-def _once(bench: Bench, name: str, work: Callable[[], Any], function: str) -> Row:
+def _once(bench: Bench, name: str, work: Callable[[], Any]) -> Row:
     """What is long and changes the space is measured three times."""
     times, seen = [], []
     for _ in range(3):
         bench.seen()
         times.append(timed(work))
         seen = bench.seen()
-    return Row(name, times, verbs(seen), bench.replay(seen), memory=bench.memory(function))
+    return Row(name, times, verbs(seen), bench.replay(seen), memory=bench.memory())
 
 
 def fill(bench: Bench, notes: int) -> None:
@@ -366,7 +364,7 @@ def running(
     """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="livemem-requests-")))
-        store = EmbeddedStore(folder / "s3", folder / "s3.log", [], "")
+        store = EmbeddedStore(folder / "s3", folder / "s3.log")
         stack.callback(store.stop)
         store.start()
         command = [sys.executable, "-m", "benchmarks.far_store", "--to", store.address, "--delay-ms", str(delay)]

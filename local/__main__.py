@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 from local import command_line, embeddings, stopping, terminal
-from local.children.child import ChildError
 from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
 from local.data_dir import DataDirError
 from local.functions.logs import keep_small
@@ -42,11 +41,11 @@ def main() -> int:
         stop.on_signals()
         ready = _describe(config, endpoints, time.monotonic() - began)
         print(command_line.in_its_words(ready, os.environ), flush=True)
-        while not stop.wait(0.2) and not runtime.failed.is_set():
+        while not stop.wait(0.2):
             if config.log_file:
                 keep_small(config.log_file)
-    except (ChildError, OSError) as error:
-        return _complain(runtime.failure or str(error))
+    except OSError as error:
+        return _complain(str(error))
     except KeyboardInterrupt:
         return 1
     finally:
@@ -55,7 +54,7 @@ def main() -> int:
         with contextlib.suppress(OSError):  # nobody may be left to read it
             print("Stopping.", flush=True)
         runtime.stop()
-    return _complain(runtime.failure) if runtime.failed.is_set() else 0
+    return 0
 
 
 def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:

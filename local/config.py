@@ -13,7 +13,7 @@ from local.embeddings import Embeddings, read_embeddings
 from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
-from local.functions.pools import MAX_ENVIRONMENTS
+from local.functions.pools import MAX_INVOCATIONS
 from local.machine_zone import of_machine
 from local.service_settings import find_problems
 
@@ -62,8 +62,8 @@ class Config:
     """The file that standard output and standard error go to, to be kept small."""
     shared: bool = False
     """Whether others than this machine's programs send requests, directly or by a proxy on this machine."""
-    environments: int = MAX_ENVIRONMENTS
-    """Of a function that reserves no concurrency, at most."""
+    invocations: int = MAX_INVOCATIONS
+    """At once, of a function that reserves no concurrency."""
     metrics_key: str | None = field(default=None, repr=False)
     """What opens `/metrics`; without it only programs of this machine may read it, and nobody if others are served."""
     make_bucket: bool = False
@@ -133,7 +133,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         outer=values,
         log_file=Path(values["LIVEMEM_LOG_FILE"]).absolute() if values.get("LIVEMEM_LOG_FILE") else None,
         shared=checks.read("LIVEMEM_SHARED", _yes_or_no("LIVEMEM_SHARED"), False),
-        environments=checks.read("LIVEMEM_ENVIRONMENTS", _read_environments, MAX_ENVIRONMENTS),
+        invocations=checks.read("LIVEMEM_ENVIRONMENTS", _read_invocations, MAX_INVOCATIONS),
         metrics_key=checks.read("LIVEMEM_METRICS_KEY", _read_metrics_key, None),
         make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _yes_or_no("LIVEMEM_MAKE_BUCKET"), False),
         logs_to_stdout=checks.read("LIVEMEM_LOGS", _read_logs, False),
@@ -186,7 +186,7 @@ def _yes_or_no(name: str) -> Callable[[str], bool]:
     return read
 
 
-def _read_environments(text: str) -> int:
+def _read_invocations(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 2 <= int(text[:9]) <= 256:
         raise ValueError(f"LIVEMEM_ENVIRONMENTS is {text[:80]!r}; it takes a number from 2 to 256.")
     return int(text)

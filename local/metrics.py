@@ -35,8 +35,8 @@ _HELP = {
     "livemem_http_request_seconds": "Time until the answer, by function.",
     "livemem_invocations_total": "Invocations of functions, by status.",
     "livemem_invocation_seconds": "Duration of invocations.",
-    "livemem_environments": "Processes of a function.",
-    "livemem_waiting": "Invocations that wait for a free process, by kind.",
+    "livemem_running": "Invocations of a function at work.",
+    "livemem_waiting": "Invocations that wait for others to end, by kind.",
     "livemem_dead_letters": "Asynchronous events that were given up since the data folder was made.",
 }
 

@@ -3,14 +3,16 @@
 import json
 import logging
 import os
+import shutil
+import sys
+import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from local import admin_key, command_line, embeddings, metrics
-from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
 from local.external_s3 import check_bucket
@@ -22,22 +24,24 @@ from local.front.guard import (
     is_loopback,
     names_this_server,
 )
-from local.front.http_api import MAX_BODY_BYTES, HttpApi
+from local.front.http_api import INTEGRATION_SECONDS, MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Response, Server, answer_json
 from local.front.lambda_api import LambdaApi
+from local.functions import host
 from local.functions.async_queue import AsyncQueue
-from local.functions.environments import Nursery
+from local.functions.invocations import Output, RootHandler
 from local.functions.logs import FunctionLog
-from local.functions.pools import FunctionPool
+from local.functions.pools import Deadlines, FunctionPool, PoolClosedError, import_layers
+from local.functions.put_events import announce
 from local.functions.schedules import Scheduler
 from local.functions.template import Function, Template, read_template
 from local.functions.variables import build_environment
 from local.s3 import ACCESS_KEY
+from local.s3.application import MAX_OBJECT_BYTES, S3Application
+from local.s3.signatures import Signatures
 from local.spool import Spool
+from local.store.client import FileStore, Put
 
-_log = logging.getLogger(__name__)
-
-READY_SECONDS = 60.0
 # How long running HTTP requests may take to end when the runtime stops.
 STOP_SECONDS = 5.0
 OFFLINE_MODEL = "offline-rules"
@@ -60,16 +64,15 @@ class Runtime:
         self.data = DataDir(config.data)
         public = urlsplit(config.outer.get("OAUTH_ISSUER", "")).hostname
         self._names = {config.host.lower(), DOCKER_HOST, *([public] if public else [])}
-        self.failed = threading.Event()
-        self.failure = ""
-        self._nursery = Nursery(self.data.scratch, _common_layers(self.template))
-        self._children: list[Child] = []
+        self._store: FileStore | None = None
+        self._beside: list[Server] = []
         self._pools: dict[str, FunctionPool] = {}
         self._scheduler: Scheduler | None = None
         self._queue: AsyncQueue | None = None
         self._http_api: HttpApi | None = None
         self._lambda_api: LambdaApi | None = None
         self._ready = False
+        self._restore: Callable[[], None] = lambda: None
         self._metrics = metrics.Metrics()
         try:
             self._server = Server(config.host, config.port, self._answer, max_body=MAX_BODY_BYTES)
@@ -86,17 +89,13 @@ class Runtime:
         """Start everything and wait until it answers; returns the endpoints that are also written to the data folder.
 
         Raises:
-            ChildError, OSError: a part did not start. Call `stop` then too.
+            OSError: a part did not start. Call `stop` then too.
         """
         if not self.config.embedded:
             check_bucket(self.config)
-        # The slow starters first, side by side: two servers, and the imports of the function environments.
-        s3 = self._start_s3() if self.config.embedded else None
+        s3_url = self._start_s3() if self.config.embedded else self.config.s3_url
         needed = self.config.llm_url is None or self.config.embeddings.offline
-        offline = self._start_child("offline LLM", "local.offline_llm", "--port", "0") if needed else None
-        self._nursery.start()
-        s3_url = s3.wait_ready(READY_SECONDS) if s3 else self.config.s3_url
-        offline_url = offline.wait_ready(READY_SECONDS) if offline else ""
+        offline_url = self._start_offline_llm() if needed else ""
         key_sha256 = self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key())
         self._start_functions(self._provide(s3_url, offline_url, key_sha256))
         endpoints = {
@@ -106,8 +105,8 @@ class Runtime:
             "llm_is_offline_stand_in": self.config.llm_url is None,
             **embeddings.tell(self.config.embeddings, offline_url),
             "bucket": self.config.bucket,
-            "s3_access_key": ACCESS_KEY if s3 else None,
-            "s3_key_file": str(self.data.s3_key_file) if s3 else None,
+            "s3_access_key": ACCESS_KEY if self.config.embedded else None,
+            "s3_key_file": str(self.data.s3_key_file) if self.config.embedded else None,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
             "pid": os.getpid(),
         }
@@ -128,58 +127,114 @@ class Runtime:
             self._invocations.stop()
         for pool in self._pools.values():
             pool.close()
-        self._nursery.close()
-        with ThreadPoolExecutor(max_workers=2) as executor:
-            list(executor.map(Child.stop, self._children))
+        for server in self._beside:
+            server.stop(grace_seconds=STOP_SECONDS)
+        self._restore()
         self.data.close()
 
-    def _start_child(self, name: str, module: str, *arguments: str) -> Child:
-        child = Child(name, module, *arguments)
-        self._children.append(child)
-        child.watch(self._fail)
-        return child
+    def _start_s3(self) -> str:
+        """The embedded store, with a door for other programs."""
+        self._store = FileStore(self.config.data, on_put=self._announce)
+        self._store.create_bucket(Bucket=self.config.bucket)
+        signatures = Signatures(ACCESS_KEY, self.data.s3_key())
+        server = Server("127.0.0.1", 0, S3Application(self._store, signatures).answer, max_body=MAX_OBJECT_BYTES)
+        return self._start_beside(server).url
 
-    def _start_s3(self) -> Child:
-        subscriptions = [
-            {"function": f.logical_id, "name": t.name, "prefix": t.prefix, "suffix": t.suffix}
-            for f in self.template.functions
-            for t in f.triggers
-        ]
-        return self._start_child(
-            "embedded S3 server",
-            "local.s3",
-            *("--data", str(self.config.data), "--bucket", self.config.bucket),
-            *("--subscriptions", json.dumps(subscriptions), "--invoke-url", self._invoke_url),
-        )
+    def _start_offline_llm(self) -> str:
+        # Who has a model of one's own needs none of it.
+        from local.offline_llm import server as offline_llm  # noqa: PLC0415
+
+        return offline_llm.base_url(self._start_beside(offline_llm.bind()))
+
+    def _start_beside(self, server: Server) -> Server:
+        self._beside.append(server)
+        server.start()
+        return server
+
+    def _announce(self, put: Put) -> None:
+        if self._queue:
+            announce(put, self.template.functions, self._queue.accept)
 
     def _start_functions(self, provided: dict[str, str]) -> None:
-        for function in self.template.functions:
-            self._pools[function.logical_id] = self._make_pool(function, provided)
+        functions = self.template.functions
+        import_layers(functions)
+        self._take_over(
+            build_environment(
+                functions,
+                self.config.outer,
+                provided,
+                lambda_url=self._invoke_url,
+                own_credentials=not self.config.embedded,
+            )
+        )
+        context, deadlines = host.context(self._invoke, self._enqueue, self._store), Deadlines()
+        for function in functions:
+            log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
+            self._pools[function.logical_id] = FunctionPool(
+                function,
+                log,
+                self.config.invocations,
+                deadlines=deadlines,
+                metrics=self._metrics,
+                context=context,
+            )
         self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters, self.config.retry_seconds)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
-        self._http_api = HttpApi(self.template.functions, self._pools, metrics=self._metrics)
+        self._http_api = HttpApi(functions, self._pools, metrics=self._metrics)
         self._server.start()
         if self._invocations:
             self._invocations.start()
-        served = [self._pools[f.logical_id] for f in self.template.functions if f.routes]
-        for pool in served:
-            pool.warm()
-        for pool in served:
-            pool.wait_warm(READY_SECONDS)
         self._queue.start()
-        self._scheduler = Scheduler(self.template.functions, self._queue, self.config.sweep_seconds)
+        self._scheduler = Scheduler(functions, self._queue, self.config.sweep_seconds)
         self._scheduler.start()
+        threading.Thread(target=self._load_handlers, name="load-handlers", daemon=True).start()
 
-    def _make_pool(self, function: Function, provided: dict[str, str]) -> FunctionPool:
-        variables = build_environment(
-            function,
-            self.config.outer,
-            provided,
-            lambda_url=self._invoke_url,
-            own_credentials=not self.config.embedded,
-        )
-        log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
-        return FunctionPool(function, self._nursery, variables, log, self.config.environments, self._metrics)
+    def _load_handlers(self) -> None:
+        """Import what requests will need, so that the first of them do not wait for it."""
+        for pool in self._pools.values():
+            # A request that needs it says why it cannot be imported.
+            with suppress(Exception):
+                pool.load()
+
+    def _take_over(self, variables: dict[str, str]) -> None:
+        """Give the process the functions' variables, and their logs what they write."""
+        before, root, streams = dict(os.environ), logging.getLogger(), (sys.stdout, sys.stderr)
+        handlers, folder = root.handlers[:], tempfile.tempdir
+
+        def restore() -> None:
+            sys.stdout, sys.stderr = streams
+            tempfile.tempdir = folder
+            shutil.rmtree(self.data.scratch, ignore_errors=True)
+            root.handlers[:] = handlers
+            os.environ.clear()
+            os.environ.update(before)
+
+        self._restore = restore
+        # Copies of what is searched hold notes. A killed runtime has left its own.
+        shutil.rmtree(self.data.scratch, ignore_errors=True)
+        self.data.scratch.mkdir(mode=0o700)
+        tempfile.tempdir = str(self.data.scratch)
+        os.environ.clear()
+        os.environ.update(variables)
+        sys.stdout, sys.stderr = Output(sys.stdout, "INFO"), Output(sys.stderr, "ERROR")
+        root.handlers[:] = [RootHandler(handlers)]
+
+    def _invoke(self, name: str, event: bytes) -> tuple[Any, bool]:
+        try:
+            outcome = self._pools[self._function(name).logical_id].submit(event).result(INTEGRATION_SECONDS)
+        except (TimeoutError, PoolClosedError) as error:
+            raise OSError(f"{name} did not answer") from error
+        return json.loads(outcome.payload), outcome.failed
+
+    def _enqueue(self, name: str, event: bytes) -> None:
+        assert self._queue
+        self._queue.accept(self._function(name).logical_id, event)
+
+    def _function(self, name: str) -> Function:
+        function = self.template.find(name)
+        if function is None:
+            raise OSError(f"Function not found: {name}")
+        return function
 
     def _provide(self, s3_url: str | None, offline_url: str, key_sha256: str) -> dict[str, str]:
         """The variables that the runtime decides. They override the template."""
@@ -266,13 +321,3 @@ class Runtime:
     @property
     def _invoke_url(self) -> str:
         return (self._invocations or self._server).url
-
-    def _fail(self, name: str) -> None:
-        self.failure = f"The {name} has ended unexpectedly."
-        self.failed.set()
-
-
-def _common_layers(template: Template) -> tuple[Path, ...]:
-    """The layers that every function has, in the order of the first one."""
-    first, *others = [function.layers for function in template.functions] or [()]
-    return tuple(layer for layer in first if all(layer in other for other in others))

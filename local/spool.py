@@ -1,7 +1,6 @@
 """A queue on disk: an accepted entry is done again after a restart until its worker says that it is finished.
 
-One JSON file per entry, named by time, so that a listing is in the order in which they came. The asynchronous queue and
-the outbox of the S3 server's events both use it; delivery is at least once.
+One JSON file per entry, named by time, so that a listing is in the order in which they came. Delivery is at least once.
 """
 
 import json

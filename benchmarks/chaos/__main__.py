@@ -57,7 +57,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=0.02, help="part of the store's requests that are broken")
     parser.add_argument("--kill-seconds", type=float, default=6.0, help="mean time between two kills")
     parser.add_argument("--llm-seconds", type=float, default=2.0, help="about how long the LLM takes")
-    parser.add_argument("--clock-minutes", type=float, default=2.5, help="how far workers' clocks are off, either way")
+    parser.add_argument("--clock-minutes", type=float, default=2.5, help="minutes by which its clock is off")
     parser.add_argument("--spaces", type=int, default=16)
     parser.add_argument("--writers", type=int, default=6)
     parser.add_argument("--sweep-seconds", type=float, default=60.0, help="the sweep's schedule meanwhile")
@@ -156,7 +156,7 @@ def _keep(world: World, found: Findings, left: list[str], rest: Rest, bucket: Bu
 def _table(world: World, found: Findings, left: list[str], rest: Rest) -> str:
     done, killed = world.ledger.done, Counter(world.killer.counts)
     for kind in ("kill before", "kill after"):
-        killed[f"worker, {kind.replace('kill ', '')} a request"] += world.mischief.counts[kind]
+        killed[f"runtime, {kind.replace('kill ', '')} a request"] += world.mischief.counts[kind]
     broken = {kind: count for kind, count in world.mischief.counts.items() if not kind.startswith("kill")}
     committed = found.records["consolidation"]
     lines = [
@@ -181,7 +181,7 @@ def _table(world: World, found: Findings, left: list[str], rest: Rest) -> str:
         f"  {'... of them delivered several times':<38}{len(found.untouched & world.twin_runs):>8}",
         f"  {'late duplicates when the faults ended':<38}{rest.late_duplicates:>8}",
         f"  {'events given up (dead letters)':<38}{world.runtime.given_up():>8}",
-        f"  Clocks of the workers, by the notes' ids (s): {_clocks(world)}",
+        f"  Clocks of the runtime, by the notes' ids (s): {_clocks(world)}",
         f"  Hold for longest by one work, after the faults (s): {_slowest(rest)}",
         "",
         "| " + " | ".join(found.columns) + " |",

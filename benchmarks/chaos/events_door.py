@@ -1,5 +1,6 @@
 """Stands between the store's put events and the Invoke API: loses some events, doubles some, delays some."""
 
+import queue
 import threading
 import time
 from collections import Counter
@@ -10,6 +11,38 @@ from benchmarks.chaos.mischief import Mischief
 
 LOST, DOUBLED, SLOW = 0.04, 0.08, 0.04
 _AGAIN_SECONDS = 8.0
+_PAUSE_SECONDS = 0.2
+
+
+class Sender:
+    """Sends put events to an Invoke API until that takes them on, as a store does that keeps them."""
+
+    def __init__(self, address: str) -> None:
+        """Prepare; `address` is host:port."""
+        self._backend = Backend(address, timeout=40.0)
+        self._waiting: queue.SimpleQueue[Call] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="sender", daemon=True).start()
+
+    def accept(self, function: str, event: bytes) -> None:
+        """Send an event to a function."""
+        headers = (("Content-Type", "application/json"), ("X-Amz-Invocation-Type", "Event"))
+        self._waiting.put(Call("POST", f"/2015-03-31/functions/{function}/invocations", headers, event, 0))
+
+    def waiting(self) -> int:
+        """How many are still to be sent."""
+        return self._waiting.qsize()
+
+    def _run(self) -> None:
+        while True:
+            call = self._waiting.get()
+            while not self._is_taken(call):
+                time.sleep(_PAUSE_SECONDS)
+
+    def _is_taken(self, call: Call) -> bool:
+        try:
+            return self._backend.ask(call).status < 300
+        except OSError:
+            return False
 
 
 class EventsDoor:

@@ -86,7 +86,7 @@ def look(objects: Mapping[str, Stored], ledger: Ledger, asked: Iterable[Asked], 
             gone = [note.note_id for note in ledger.notes if note.life is life]
             found.add("lost", life.space_id, [f"the space {life.uid} itself, which nobody deleted", *gone])
     found.add("doubled", "keys", ledger.two_for_one_key)
-    _ask_again(found, objects, asked, hit)
+    _ask_again(found, objects, Counter(one.first for one in asked), ledger, hit)
     return found
 
 
@@ -138,12 +138,15 @@ def _corrections(
             found.add("corrections", space_id, [f"{marker} is in {brought} records"])
 
 
-def _ask_again(found: Findings, objects: Mapping[str, Stored], asked: Iterable[Asked], hit: set[str]) -> None:
-    calls = Counter(one.run for one in asked if one.run)
+def _ask_again(
+    found: Findings, objects: Mapping[str, Stored], asked: Mapping[str, int], ledger: Ledger, hit: set[str]
+) -> None:
+    markers = {note.note_id: note.marker for note in ledger.notes}
     for space_id in spaces_of(objects):
         for record in records_of(objects, space_id):
             if record.kind != "consolidation" or record.run_id in hit:
                 continue
             found.untouched.add(record.run_id)
-            if (times := calls[record.run_id]) > 1:
+            first = min((note.note_id for note in record.notes), default="")
+            if (times := asked.get(markers.get(first, "-"), 0)) > 1:
                 found.add("LLM repeated", space_id, [f"{record.run_id} asked {times} times, and met no fault"])

@@ -13,7 +13,6 @@ from typing import Any
 
 from benchmarks.chaos.door import Answer, Call, Door
 from benchmarks.chaos.logs import Log
-from benchmarks.chaos.peers import Worker
 from tests.support.world import read_prompt
 
 MODEL = "stand-in"
@@ -24,19 +23,16 @@ _JSON = (("Content-Type", "application/json"),)
 
 @dataclass
 class Asked:
-    """One question: when (seconds since the beginning), by which worker, of which run, about how many notes."""
+    """One question: when (seconds since the beginning), and with which text the first of its notes begins."""
 
     at: float
-    worker: Worker | None
-    run: str | None
-    notes: int
+    first: str
 
 
 @dataclass
 class LlmDoor:
-    """The LLM's server. `find` tells the worker and the run behind a call."""
+    """The LLM's server."""
 
-    find: Any
     log: Log
     seconds: tuple[float, float]
     """The least and the most that an answer takes."""
@@ -56,14 +52,11 @@ class LlmDoor:
         if call.method == "GET":
             return Answer(200, _JSON, json.dumps({"object": "list", "data": [{"id": MODEL}]}).encode())
         prompt = read_prompt(json.loads(call.body)["messages"])
-        worker, run = self.find(call.port, self.door.port)
-        asked = Asked(self.log.now(), worker, run, len(prompt["notes"]))
+        asked = Asked(self.log.now(), prompt["notes"][0]["content"].partition(" ")[0] if prompt["notes"] else "")
         with self._lock:
             self.asked.append(asked)
             pause = self.random.uniform(*self.seconds)
-        first = prompt["notes"][0]["content"][:12] if prompt["notes"] else None
-        pid = worker.pid if worker else None
-        self.log.write(t=asked.at, pid=pid, run=run, notes=asked.notes, first=first, seconds=round(pause, 1))
+        self.log.write(t=asked.at, notes=len(prompt["notes"]), first=asked.first, seconds=round(pause, 1))
         time.sleep(pause)
         return Answer(200, _JSON, json.dumps(_completion(fold(prompt), len(call.body))).encode())
 

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from benchmarks.chaos.door import Call
-from benchmarks.chaos.peers import Worker
 
 WEIGHTS = {
     "reset": 20.0,  # it never reached the store
@@ -17,7 +16,7 @@ WEIGHTS = {
     "slow answer": 10.0,  # a state that is seconds old when it arrives
     "late": 12.0,  # its sender is told that it failed, and it is done later, once
     "hung": 1.0,  # no answer until its sender gives up; done after that
-    "kill before": 0.5,  # the worker dies, and nobody repeats it
+    "kill before": 0.5,  # the runtime dies, and nobody repeats it
     "kill after": 0.5,
 }
 """Kinds of faults and how often each comes, relative to the others."""
@@ -54,10 +53,10 @@ class Mischief:
     _lost: dict[str, bool] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def choose(self, call: Call, worker: Worker | None) -> Fault | None:
-        """What happens to a request to the store; None for most, and for all that are not a worker's."""
+    def choose(self, call: Call) -> Fault | None:
+        """What happens to a request to the store; None for most."""
         with self._lock:
-            if not self.on or worker is None:
+            if not self.on:
                 return None
             fault = self._repetition(call) or self._by_chance(call)
             if fault:

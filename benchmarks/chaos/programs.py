@@ -141,22 +141,18 @@ class Store(Program):
 class EmbeddedStore(Store):
     """The server of `make run`, as a process of its own."""
 
-    def __init__(self, data: Path, log: Path, subscriptions: list[dict[str, str]], invoke_url: str) -> None:
+    def __init__(self, data: Path, log: Path) -> None:
         port = free_port()
         self.address = f"127.0.0.1:{port}"
         self._data = data
         command = [sys.executable, "-m", "local.children.module", "local.s3", "--port", str(port), "--data", str(data)]
-        command += ["--bucket", BUCKET, "--subscriptions", json.dumps(subscriptions), "--invoke-url", invoke_url]
+        command += ["--bucket", BUCKET]
         super().__init__("The store", command, {}, log, lambda _: listens(port))
 
     def start(self) -> None:
         """Start it."""
         super().start()
         self.secret_key = (self._data / KEY_FILE).read_text("ascii").strip()
-
-    def waiting(self) -> int:
-        """Put events that wait for their delivery."""
-        return sum(1 for _ in (self._data / "s3-events").glob("*.json"))
 
 
 class Minio(Store):
@@ -199,11 +195,13 @@ class Minio(Store):
 class Runtime(Program):
     """`python -m local`, with a store of its own behind the proxy."""
 
-    def __init__(self, data: Path, log: Path, template: Path, port: int, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, data: Path, log: Path, template: Path, port: int, variables: Mapping[str, str], program: str = "local"
+    ) -> None:
         self.data = data
         self.port = port
         own = {"PORT": str(port), "LIVEMEM_DATA_DIR": str(data), "LIVEMEM_TEMPLATE": str(template)}
-        command = [sys.executable, "-m", "local.children.module", "local"]
+        command = [sys.executable, "-m", "local.children.module", program]
         super().__init__("The runtime", command, {**own, **variables}, log, self._is_ready)
 
     @property
@@ -233,14 +231,10 @@ class Runtime(Program):
         return False
 
 
-def write_template(path: Path, *, slots: int | None = None, layer: Path | None = None) -> None:
-    """Copy template.yaml to another folder, with another number of slots for consolidations and a further layer."""
+def write_template(path: Path, *, slots: int | None = None) -> None:
+    """Copy template.yaml to another folder, with another number of slots for consolidations."""
     text = (ROOT / "template.yaml").read_text("utf-8")
     text = re.sub(r"(CodeUri|ContentUri): (?=\w)", rf"\1: {ROOT}/", text)
     if slots is not None:
         text = re.sub(r"(  ConsolidationConcurrency:\n    Type: Number\n    Default: )\d+", rf"\g<1>{slots}", text)
-    if layer is not None:
-        text = text.replace("Layers: [!Ref LivememLayer]", "Layers: [!Ref LivememLayer, !Ref FurtherLayer]")
-        resource = f"{{Type: AWS::Serverless::LayerVersion, Properties: {{ContentUri: {layer}}}}}"
-        text = text.replace("\nResources:\n", f"\nResources:\n  FurtherLayer: {resource}\n")
     path.write_text(text, "utf-8")

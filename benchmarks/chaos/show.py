@@ -28,7 +28,6 @@ def _line(entry: dict[str, Any]) -> str:
     what = entry["key"] or ", ".join(entry.get("keys", []))
     parts = [
         f"{entry['done']:9.3f}",
-        f"{entry.get('worker', '?'):<18}",
         f"{entry['verb']:<13}",
         str(entry.get("status", "-")),
         what,

@@ -2,11 +2,10 @@
 
 import itertools
 import json
-import os
 import re
-import signal
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -15,43 +14,41 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from benchmarks.chaos.door import Answer, Backend, Call, Door
 from benchmarks.chaos.logs import Log
 from benchmarks.chaos.mischief import Fault, Mischief
-from benchmarks.chaos.peers import Peers, Worker
+from local.store.client import Put
 
-_RUN = re.compile(r"[^/]+/_runs/([0-9A-Z]{26})\.json")
+_RUN = re.compile(r"([^/]+)/_runs/([0-9A-Z]{26})\.json")
 _REFUSAL = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{}</Code><Message>chaos</Message></Error>'
 Queued = Callable[[dict[str, Any]], None]
 """Is told the payload of each run that was written as queued."""
 
 
 class StoreDoor:
-    """The proxy. `hit` are the ids of runs whose worker met a fault."""
+    """The proxy. `hit` are the ids of runs of whose space a request met a fault, or whose runtime was killed."""
 
-    def __init__(self, address: str, peers: Peers, mischief: Mischief, log: Log, queued: Queued) -> None:
-        """Prepare; `address` is host:port of the store."""
+    def __init__(self, address: str, mischief: Mischief, log: Log, queued: Queued, kill: Callable[[], None]) -> None:
+        """Prepare; `address` is host:port of the store. `kill` ends the runtime, and starts it again later."""
         self.hit: set[str] = set()
         self._backend = Backend(address)
-        self._peers = peers
+        self.announce: Callable[[Put], None] = lambda _: None
+        """Is told of each put, where the store itself tells nobody."""
+        self._kill = kill
         self._mischief = mischief
         self._log = log
         self._queued = queued
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._late = 0
-        self._runs: dict[int, str] = {}
-        self.door = Door(self._answer, lambda port: peers.forget(port, self.door.port))
-
-    def run_of(self, pid: int) -> str | None:
-        """The run that the worker looked at last."""
-        return self._runs.get(pid)
+        self._runs: defaultdict[str, set[str]] = defaultdict(set)
+        """The runs of each space that were looked at."""
+        self.door = Door(self._answer)
 
     def hit_all(self) -> None:
         """Everything that runs now has met a fault."""
-        self.hit.update(self._runs.values())
+        self.hit.update(*self._runs.values())
 
-    def hit_worker(self, pid: int) -> None:
-        """So has this worker's run."""
-        if pid in self._runs:
-            self.hit.add(self._runs[pid])
+    def _hit(self, seen: "_Seen") -> None:
+        """So has what runs in the space of a request."""
+        self.hit |= self._runs[seen.key.partition("/")[0]]
 
     def requests(self) -> int:
         """How many have come."""
@@ -63,14 +60,12 @@ class StoreDoor:
             return self._late
 
     def _answer(self, call: Call) -> Answer | None:
-        worker = self._peers.find(call.port, self.door.port)
-        seen = _Seen(next(self._numbers), self._log.now(), call, worker)
+        seen = _Seen(next(self._numbers), self._log.now(), call)
         self._follow(seen)
-        fault = self._mischief.choose(call, worker)
+        fault = self._mischief.choose(call)
         if fault is None:
             return self._hand_on(seen, None)
-        if worker:
-            self.hit_worker(worker.pid)
+        self._hit(seen)
         return self._break(seen, fault)
 
     def _break(self, seen: "_Seen", fault: Fault) -> Answer | None:
@@ -88,14 +83,14 @@ class StoreDoor:
             case "500 though done":
                 return _refuse(500, "InternalError") if answer else None
             case "kill after":
-                _kill(seen.worker)
+                self._kill()
         return None
 
     def _keep_away(self, seen: "_Seen", fault: Fault) -> Answer | None:
         """What does not reach the store, or not now."""
         answer = _refuse(503, "SlowDown") if fault.kind == "503" else None
         if fault.kind == "kill before":
-            _kill(seen.worker)
+            self._kill()
         self._write(seen, fault, answer)
         if fault.kind in {"late", "hung"}:
             self._do_later(seen, fault)
@@ -122,20 +117,23 @@ class StoreDoor:
         except OSError:
             # The store is away: the sender finds nobody, whether it was done or not.
             self._write(seen, fault, None, away=True)
-            if seen.worker:
-                self.hit_worker(seen.worker.pid)
+            self._hit(seen)
             return None
         self._write(seen, fault, answer)
         self._notice(seen, answer)
         return answer
 
     def _follow(self, seen: "_Seen") -> None:
-        found = _RUN.fullmatch(seen.key)
-        if found and seen.worker and seen.worker.function == "Consolidate":
-            self._runs[seen.worker.pid] = found[1]
+        if found := _RUN.fullmatch(seen.key):
+            self._runs[found[1]].add(found[2])
 
     def _notice(self, seen: "_Seen", answer: Answer) -> None:
-        if seen.verb != "PUT" or answer.status != 200 or not _RUN.fullmatch(seen.key):
+        if seen.verb != "PUT" or answer.status != 200:
+            return
+        if not seen.call.header("x-amz-copy-source") and "uploadId=" not in seen.call.target:
+            etag = next((value for name, value in answer.headers if name.lower() == "etag"), "")
+            self.announce(Put(seen.bucket, seen.key, len(seen.call.body), etag.strip('"'), time.time_ns()))
+        if not _RUN.fullmatch(seen.key):
             return
         with suppress(ValueError, KeyError):
             run = json.loads(seen.call.body)
@@ -150,8 +148,6 @@ class StoreDoor:
             n=seen.number,
             t=seen.began,
             done=self._log.now(),
-            worker=f"{seen.worker.function}:{seen.worker.pid}" if seen.worker else None,
-            run=self._runs.get(seen.worker.pid) if seen.worker else None,
             verb=seen.verb,
             key=seen.key,
             keys=_deleted(call) if seen.verb == "DeleteObjects" else None,
@@ -170,11 +166,11 @@ class StoreDoor:
 class _Seen:
     """A request with what its log line says of it."""
 
-    def __init__(self, number: int, began: float, call: Call, worker: Worker | None) -> None:
-        self.number, self.began, self.call, self.worker = number, began, call, worker
+    def __init__(self, number: int, began: float, call: Call) -> None:
+        self.number, self.began, self.call = number, began, call
         url = urlsplit(call.target)
         query = parse_qs(url.query, keep_blank_values=True)
-        self.key = unquote(url.path).lstrip("/").partition("/")[2]
+        self.bucket, _, self.key = unquote(url.path).lstrip("/").partition("/")
         self.verb = call.method
         if call.method == "GET" and "list-type" in query:
             self.verb, self.key = "LIST", query.get("prefix", [""])[0]
@@ -203,9 +199,3 @@ def _says(seen: _Seen) -> str | None:
 
 def _refuse(status: int, code: str) -> Answer:
     return Answer(status, (("Content-Type", "application/xml"),), _REFUSAL.format(code).encode())
-
-
-def _kill(worker: Worker | None) -> None:
-    if worker:
-        with suppress(ProcessLookupError):
-            os.kill(worker.pid, signal.SIGKILL)

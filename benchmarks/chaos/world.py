@@ -13,20 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.chaos.client import Client
-from benchmarks.chaos.events_door import EventsDoor
+from benchmarks.chaos.events_door import EventsDoor, Sender
 from benchmarks.chaos.killer import Killer
 from benchmarks.chaos.ledger import Ledger
 from benchmarks.chaos.llm_door import MODEL, LlmDoor
 from benchmarks.chaos.logs import Log
 from benchmarks.chaos.mischief import Mischief
-from benchmarks.chaos.peers import Peers, Worker
 from benchmarks.chaos.programs import BUCKET, EmbeddedStore, Minio, Runtime, free_port, write_template
 from benchmarks.chaos.store_door import StoreDoor
 from benchmarks.chaos.work import Space, Work
 from local.config import ROOT
+from local.functions.put_events import announce
 from local.functions.template import read_template
 
-CLOCKS = Path(__file__).resolve().parent / "clock_layer"
 TWINS = 0.25
 """Of the runs, how many are delivered several times."""
 
@@ -68,15 +67,14 @@ class World:
         self.twin_runs: set[str] = set()
         self._chance = random.Random(options.seed + 1)  # noqa: S311
         template = self.data / "template.yaml"
-        write_template(template, slots=options.slots, layer=CLOCKS if options.clock_minutes else None)
+        write_template(template, slots=options.slots)
         port = free_port()
-        self.peers = Peers(self.data / "runtime" / "logs")
         events_log = Log(self.data / "events.jsonl", began)
         self.events = EventsDoor(f"127.0.0.1:{port}", self.mischief, events_log)
         self.store = self._make_store(template)
-        self.proxy = StoreDoor(self.store.address, self.peers, self.mischief, self.log, self._deliver_again)
+        self.proxy = StoreDoor(self.store.address, self.mischief, self.log, self._deliver_again, self._kill)
         llm_log = Log(self.data / "llm.jsonl", began)
-        self.llm = LlmDoor(self._behind, llm_log, options.llm_seconds, random.Random(options.seed + 2))  # noqa: S311
+        self.llm = LlmDoor(llm_log, options.llm_seconds, random.Random(options.seed + 2))  # noqa: S311
         self._template, self._port = template, port
         self._logs = [self.log, self.happened, events_log, llm_log]
         self.runtime: Runtime
@@ -84,21 +82,18 @@ class World:
         self.killer: Killer
 
     def _make_store(self, template: Path) -> EmbeddedStore | Minio:
-        functions = read_template(template)
         if self.options.minio:
             log = self.data / "minio.log"
-            return Minio(self.options.minio, self.data / "store", log, functions, self.events.door.url)
-        subscriptions = [
-            {"function": function.logical_id, "name": put.name, "prefix": put.prefix, "suffix": put.suffix}
-            for function in functions.functions
-            for put in function.triggers
-        ]
-        return EmbeddedStore(self.data / "store", self.data / "store.log", subscriptions, self.events.door.url)
+            return Minio(self.options.minio, self.data / "store", log, read_template(template), self.events.door.url)
+        return EmbeddedStore(self.data / "store", self.data / "store.log")
 
     def start(self) -> None:
         """Start the programs. Raises ProgramError."""
         for door in (self.events.door, self.proxy.door, self.llm.door):
             door.open()
+        if not self.options.minio:
+            functions, sender = read_template(self._template).functions, Sender(f"127.0.0.1:{self.events.door.port}")
+            self.proxy.announce = lambda put: announce(put, functions, sender.accept)
         self.store.start()
         options = self.options
         variables = {
@@ -121,13 +116,19 @@ class World:
             "LIVEMEM_SWEEP_SECONDS": str(options.sweep_seconds),
             "CHAOS_CLOCK_MINUTES": str(options.clock_minutes),
         }
-        self.runtime = Runtime(self.data / "runtime", self.data / "runtime.log", self._template, self._port, variables)
+        self.runtime = Runtime(
+            self.data / "runtime",
+            self.data / "runtime.log",
+            self._template,
+            self._port,
+            variables,
+            "benchmarks.chaos.runtime",
+        )
         self.runtime.start()
         admin = Client(self.runtime.url, self.runtime.admin_key())
         spaces = [Space(f"space-{number}") for number in range(1, options.spaces + 1)]
         self.work = Work([admin], spaces, self.ledger, options.seed, self.stop)
         self.killer = Killer(
-            self.peers,
             self.store,
             self.runtime,
             self.proxy,
@@ -150,9 +151,8 @@ class World:
         self.store.stop()
         self.flush()
 
-    def _behind(self, port: int, door: int) -> tuple[Worker | None, str | None]:
-        worker = self.peers.find(port, door)
-        return worker, self.proxy.run_of(worker.pid) if worker else None
+    def _kill(self) -> None:
+        self.killer.kill_runtime()
 
     def _deliver_again(self, payload: dict[str, Any]) -> None:
         """Deliver a run's invocation up to five times, sometimes all at once."""

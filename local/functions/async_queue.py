@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from local.files import write_file
-from local.functions.environments import Outcome
+from local.functions.invocations import Outcome
 from local.functions.pools import FunctionPool, PoolClosedError
 from local.spool import Entry, Spool
 

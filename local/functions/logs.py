@@ -1,8 +1,9 @@
-"""The log of one function: JSON lines, written by its environments and, about them, by the runtime."""
+"""The log of one function: JSON lines, of its invocations and, about them, of the runtime."""
 
 import json
 import os
 import shutil
+import sys
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -11,13 +12,12 @@ from typing import Any
 
 # A file past this size is emptied, and what was in it is kept as one older file.
 ROTATE_BYTES = 20 * 1024 * 1024
-_STDOUT = 1
 
 
 def keep_small(path: Path) -> None:
     """Empty a log that is past ROTATE_BYTES, after a copy to `<name>.1`. Lines written in between are lost.
 
-    The file stays the same one, since processes that append to it keep it open.
+    The file stays the same one, since other processes may keep it open.
     """
     with suppress(OSError):  # a log must not end the service, also where the disk is full
         if path.stat().st_size > ROTATE_BYTES:
@@ -27,9 +27,9 @@ def keep_small(path: Path) -> None:
 
 
 class FunctionLog:
-    """Appends to `<folder>/<function>.log`; environments append to the same file by themselves.
+    """Appends to `<folder>/<function>.log`, without a folder to standard output. Safe for threads.
 
-    Without a folder all of them write to standard output.
+    A line that the disk refuses is lost: a log must not end the request that it is about.
     """
 
     def __init__(self, folder: Path | None, function_id: str) -> None:
@@ -40,24 +40,18 @@ class FunctionLog:
             keep_small(self.path)
 
     def write_report(self, kind: str, record: dict[str, Any]) -> None:
-        """Append a line in the form of Lambda's platform events, for example `platform.report`. A line that the disk
-        refuses is lost: a log must not end the service.
-        """
-        with suppress(OSError):
-            self._append(kind, record)
-
-    def _append(self, kind: str, record: dict[str, Any]) -> None:
+        """Append a line in the form of Lambda's platform events, for example `platform.report`."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-        line = json.dumps({"time": now, "type": kind, "record": record}, ensure_ascii=False).encode() + b"\n"
-        if self.path is None:
-            os.write(_STDOUT, line)
-            return
-        # One write of one line: appended whole, also while environments write.
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
-        # Of two threads at once the second one would keep the emptied file in the place of the full one.
-        with self._lock:
+        self.write(json.dumps({"time": now, "type": kind, "record": record}, ensure_ascii=False))
+
+    def write(self, line: str) -> None:
+        """Append a line."""
+        data = f"{line}\n".encode("utf-8", "replace")
+        with suppress(OSError), self._lock:
+            if self.path is None:
+                sys.__stdout__.buffer.write(data)  # type: ignore[union-attr]
+                sys.__stdout__.flush()  # type: ignore[union-attr]
+                return
+            with self.path.open("ab") as file:
+                file.write(data)
             keep_small(self.path)

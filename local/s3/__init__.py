@@ -1,8 +1,7 @@
-"""The embedded store over HTTP, for the functions, which are other processes: the S3 protocol (application.py) in front
+"""The embedded store over HTTP, for other programs: the S3 protocol (application.py) in front
 of the client on files (local/store).
 
-It refuses what was not signed with its key (signatures.py) and what it could not keep (operations.py), and tells
-functions about puts (events.py).
+It refuses what was not signed with its key (signatures.py) and what it could not keep (operations.py).
 """
 
 ACCESS_KEY = "livememory"

@@ -1,28 +1,17 @@
 """The embedded S3 server as a program: `python -m local.s3 --data .local`."""
 
 import argparse
-import json
 import logging
 from pathlib import Path
 
 from local import terminal
 from local.files import read_secret
 from local.front.httpd import Server
-from local.functions.template import PutTrigger
 from local.s3 import ACCESS_KEY, KEY_FILE
 from local.s3.application import MAX_OBJECT_BYTES, S3Application
-from local.s3.events import InvokePoster, Notifier, Subscription
 from local.s3.signatures import Signatures
 from local.stopping import StopRequest
 from local.store.client import FileStore
-
-
-def read_subscriptions(text: str) -> list[Subscription]:
-    """Read `[{"function", "name", "prefix", "suffix"}]`."""
-    return [
-        Subscription(entry["function"], PutTrigger(entry["name"], entry["prefix"], entry["suffix"]))
-        for entry in json.loads(text)
-    ]
 
 
 def main() -> None:
@@ -35,21 +24,16 @@ def main() -> None:
     parser.add_argument("--access-key", default=ACCESS_KEY, help="the only one that the server knows")
     parser.add_argument("--key-file", type=Path, help="holds its secret key; made unless it exists (DATA/s3.key)")
     parser.add_argument("--bucket", help="created unless it exists")
-    parser.add_argument("--subscriptions", default="[]", help="JSON: which functions are told of puts")
-    parser.add_argument("--invoke-url", default="", help="Lambda Invoke API that takes the events")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="S3: %(message)s")
 
     arguments.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    outbox = arguments.data / "s3-events"
-    notifier = Notifier(read_subscriptions(arguments.subscriptions), outbox, InvokePoster(arguments.invoke_url))
     secret_key = read_secret(arguments.key_file or arguments.data / KEY_FILE)
-    store = FileStore(arguments.data, on_put=notifier.announce)
+    store = FileStore(arguments.data)
     if arguments.bucket:
         store.create_bucket(Bucket=arguments.bucket)
     answer = S3Application(store, Signatures(arguments.access_key, secret_key)).answer
     server = Server(arguments.host, arguments.port, answer, max_body=MAX_OBJECT_BYTES)
-    notifier.start()
     server.start()
     stop = StopRequest()
     stop.on_signals()

@@ -16,7 +16,7 @@ from urllib3 import HTTPHeaderDict, HTTPResponse
 
 from local.front.http_api import MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Server
-from local.functions.environments import Outcome
+from local.functions.invocations import Outcome
 from local.functions.pools import FunctionPool
 from local.functions.template import Function, read_template
 from tests.support.functions import ROOT

@@ -85,6 +85,7 @@ class Process:
         """
 
         def check() -> None:
+            self.store.check()
             if self.clock() >= until:
                 raise OutOfTime("The time for this piece of work is over.")
 

@@ -1,14 +1,13 @@
 """What an answer has cost, told in its `Server-Timing` header: requests to the store by kind, and milliseconds.
 
 The form is that of the W3C (https://www.w3.org/TR/server-timing/), which browsers show beside each request:
-`store;desc="2 GET, 1 LIST", total;dur=23.4`. Requests that the process sends beside the answer count too.
+`store;desc="2 GET, 1 LIST", total;dur=23.4`. Requests beside the answer that were sent by then count too.
 """
 
 import time
-from collections import Counter
 from dataclasses import dataclass
 
-from livemem_http import environment
+from livemem.store.request_counts import SENT, RequestCounts
 
 HEADER = "Server-Timing"
 
@@ -18,22 +17,17 @@ class Begun:
     """The state when a request came in."""
 
     seconds: float
-    sent: Counter[str]
+    sent: RequestCounts
 
 
 def begin() -> Begun:
-    """Look at the clock and the counts."""
-    return Begun(time.perf_counter(), _sent())
+    """Look at the clock, and count from now on."""
+    SENT.set(sent := RequestCounts())
+    return Begun(time.perf_counter(), sent)
 
 
 def header(begun: Begun) -> dict[str, str]:
     """The header of an answer that is ready now."""
-    cost = _sent() - begun.sent
+    cost = begun.sent.so_far()
     told = ", ".join(f"{cost[kind]} {kind}" for kind in sorted(cost)) or "none"
     return {HEADER: f'store;desc="{told}", total;dur={(time.perf_counter() - begun.seconds) * 1_000:.1f}'}
-
-
-def _sent() -> Counter[str]:
-    # A process that is not made yet has sent nothing, and need not be made for this.
-    made = environment.process.cache_info().currsize
-    return environment.process().store.sent.so_far() if made else Counter()

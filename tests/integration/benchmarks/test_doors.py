@@ -1,6 +1,9 @@
 """The doors of the benchmark break what passes through in the ways that they say, and write it down."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -9,28 +12,15 @@ from collections import deque
 
 import pytest
 
-from benchmarks.chaos import peers
 from benchmarks.chaos.door import Answer, Call, Door
-from benchmarks.chaos.events_door import EventsDoor
+from benchmarks.chaos.events_door import EventsDoor, Sender
 from benchmarks.chaos.logs import Log
 from benchmarks.chaos.mischief import Fault
-from benchmarks.chaos.peers import Worker
+from benchmarks.chaos.programs import ROOT
 from benchmarks.chaos.store_door import StoreDoor
+from tests.integration.local.support import wait_until
 
 RUN = "01HZZZZZZZ0000000000000001"
-WORKER = Worker(2**22 + 1, "Consolidate")
-"""A process number that Linux gives nobody."""
-
-
-class Peers(peers.Peers):
-    def __init__(self) -> None:
-        pass
-
-    def find(self, port: int, door: int) -> Worker:
-        return WORKER
-
-    def forget(self, port: int, door: int) -> None:
-        pass
 
 
 class Script:
@@ -40,7 +30,7 @@ class Script:
         self.faults: deque[Fault | None] = deque()
         self.chances: deque[bool] = deque()
 
-    def choose(self, call: Call, worker: Worker) -> Fault | None:
+    def choose(self, call: Call) -> Fault | None:
         return self.faults.popleft() if self.faults else None
 
     def chance(self, part: float) -> bool:
@@ -76,8 +66,13 @@ def queued():
 
 
 @pytest.fixture
-def proxy(behind, script, log, queued):
-    door = StoreDoor(f"127.0.0.1:{behind[0].port}", Peers(), script, log, queued.append)
+def kills():
+    return []
+
+
+@pytest.fixture
+def proxy(behind, script, log, queued, kills):
+    door = StoreDoor(f"127.0.0.1:{behind[0].port}", script, log, queued.append, lambda: kills.append(1))
     door.door.open()
     yield door
     door.door.close()
@@ -114,13 +109,14 @@ def lines(log: Log) -> list[dict]:
         (Fault("kill after"), None, 1),
     ],
 )
-def test_a_request_is_broken_as_the_fault_says(proxy, behind, script, log, fault, told, done):
+def test_a_request_is_broken_as_the_fault_says(proxy, behind, script, log, kills, fault, told, done):
     script.faults.append(fault)
     assert put(proxy.door) == told
     assert len(behind[1]) == done
     entry = lines(log)[-1]
     assert (entry["verb"], entry["key"], entry.get("fault")) == ("PUT", f"s/_runs/{RUN}.json", fault and fault.kind)
     assert (RUN in proxy.hit) == (fault is not None)
+    assert bool(kills) == (fault is not None and fault.kind.startswith("kill"))
 
 
 def test_a_late_request_is_done_once_after_its_sender_was_told_that_it_failed(proxy, behind, script, log):
@@ -166,3 +162,38 @@ def test_events_are_lost_and_doubled(behind, script, log):
     assert len(behind[1]) == 2
     assert events.counts == {"lost": 1, "doubled": 1, "delivered": 2}
     events.door.close()
+
+
+def test_whoever_sends_events_is_told_of_each_put_and_of_no_copy_and_no_part(proxy):
+    told = []
+    proxy.announce = told.append
+    put(proxy.door, "/b/space/live/a.md", b"note")
+    put(proxy.door, "/b/space/a.bin?uploadId=1&partNumber=1", b"part")
+    assert [(one.bucket, one.key, one.size, one.etag) for one in told] == [("b", "space/live/a.md", 4, "e")]
+
+
+def test_an_event_is_sent_until_it_is_taken():
+    answers = deque([None, Answer(503), Answer(202)])
+    came: list[Call] = []
+    door = Door(lambda call: came.append(call) or answers.popleft())
+    door.open()
+    Sender(f"127.0.0.1:{door.port}").accept("F", b"{}")
+    wait_until(lambda: not answers)
+    assert {(call.target, call.body) for call in came} == {("/2015-03-31/functions/F/invocations", b"{}")}
+    door.close()
+
+
+@pytest.mark.process
+def test_each_life_of_the_runtime_has_the_right_time_or_is_off_by_all_of_it_and_so_are_its_ids():
+    program = """
+from datetime import UTC, datetime
+from benchmarks.chaos.runtime import move_clock
+move_clock(2.5)
+from livemem import clock
+real = datetime.now(UTC)
+print(round((clock.now() - real).total_seconds()), round((clock.id_time(clock.new_id()) - real).total_seconds()))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = {subprocess.check_output([sys.executable, "-c", program], cwd=ROOT, env=environment) for _ in range(8)}
+    assert found <= {b"0 0\n", b"150 150\n", b"-150 -150\n"}
+    assert len(found) > 1

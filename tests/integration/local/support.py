@@ -1,10 +1,10 @@
 """What the tests of the local runtime share."""
 
-import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from pathlib import Path
 import boto3
 from botocore.config import Config
 
-from local.functions.environments import Nursery
 from local.functions.logs import FunctionLog
 from local.functions.pools import FunctionPool
 from local.functions.template import Function
@@ -63,14 +62,13 @@ def wait_until(condition, seconds: float = 10.0):
     raise AssertionError("it did not happen in time")
 
 
-def build_pool(nursery: Nursery, root: Path, source: str, name: str, limit: int = 4, **settings) -> FunctionPool:
+def build_pool(root: Path, source: str, name: str, limit: int = 4, **settings) -> FunctionPool:
     """Write a function's module and make a pool for it."""
-    folder = root / name
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(dir=root))
     (folder / "app.py").write_text(source)
     function = Function(name, name.lower(), folder, "app.handler", 10, 256, 2, None, {}, (), (), (), ())
-    variables = {"PATH": os.environ["PATH"], "AWS_LAMBDA_FUNCTION_NAME": name.lower()}
-    return FunctionPool(replace(function, **settings), nursery, variables, FunctionLog(root / "logs", name), limit)
+    context = settings.pop("context", None)
+    return FunctionPool(replace(function, **settings), FunctionLog(root / "logs", name), limit, context=context)
 
 
 def is_alive(pid: int) -> bool:

@@ -70,7 +70,7 @@ def test_a_correction_is_in_one_record(world, ledger):
 
 def test_a_run_that_met_no_fault_asks_the_llm_once(world, ledger):
     run_id = records_of(world.inner.objects, SPACE)[0].run_id
-    asked = [Asked(1.0, None, run_id, 3)] * 2
+    asked = [Asked(1.0, "n")] * 2
     assert list(look(world, ledger, asked)) == ["LLM repeated"]
     assert look(world, ledger, asked, [run_id]) == {}
     assert look(world, ledger, asked[:1]) == {}

@@ -1,7 +1,5 @@
 """The benchmark's copy of the template is that of the project, with what it changes on purpose."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.chaos.programs import ROOT, write_template
@@ -15,13 +13,8 @@ def test_a_copy_elsewhere_has_the_same_functions(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_copy_may_have_other_slots_and_a_further_layer(tmp_path):
-    layer = Path(__file__).resolve().parent
-    write_template(tmp_path / "template.yaml", slots=7, layer=layer)
+def test_a_copy_may_have_other_slots(tmp_path):
+    write_template(tmp_path / "template.yaml", slots=7)
     functions = read_template(tmp_path / "template.yaml").functions
-    usual = {one.logical_id: one.layers for one in read_template(ROOT / "template.yaml").functions}
-    assert {one.logical_id: set(one.layers) for one in functions} == {
-        name: {*layers, layer} for name, layers in usual.items()
-    }
     reserved = {function.logical_id: function.reserved_concurrency for function in functions}
     assert reserved["ConsolidateFunction"] == 7

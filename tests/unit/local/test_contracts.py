@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from local.front.httpd import Request
 from local.front.payload import build_event
 from local.functions.expressions import Rate
+from local.functions.put_events import build_put_event
 from local.functions.schedules import build_scheduled_event
 from local.functions.template import Route, Schedule, read_template
-from local.s3.events import build_put_event
 from local.store.client import Put
 from tests.support.cases import each
 

@@ -1,13 +1,15 @@
 """The clients of this process: one S3 client (two where the store wants old signatures) and one Lambda client.
 
 botocore itself makes them. boto3 adds features that the service does not use, and takes longer to load than the
-service.
+service. A program that runs the functions within itself (`Host`) is asked instead.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -28,6 +30,26 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 CONNECTIONS = 32
+
+
+@dataclass(frozen=True)
+class Host:
+    """A program that runs the functions in its own process.
+
+    `invoke` has a function answer an event (JSON), and says whether it failed. `enqueue` takes an asynchronous one on.
+    Both raise OSError. `check` is
+    called before each request to the store, and raises OutOfTime where the invocation should have ended. `s3`: the
+    client of the program's own store, with the methods of a client of botocore. None: the store is another program.
+    """
+
+    invoke: Callable[[str, bytes], tuple[Any, bool]]
+    enqueue: Callable[[str, bytes], None]
+    check: Callable[[], None]
+    s3: Any = None
+
+
+HOST: ContextVar[Host | None] = ContextVar("host", default=None)
+"""The program that runs the function of this thread. None: Lambda does."""
 
 
 class _Loader(Loader):
@@ -52,6 +74,9 @@ def _moment(text: Any) -> datetime:
 
 def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
     """A new S3 client for the settings' store. `signature` is botocore's name of the signing method."""
+    host = HOST.get()
+    if host and host.s3:
+        return host.s3  # type: ignore[no-any-return]
     session = _session()
     client: S3Client = session.create_client(  # type: ignore[assignment]
         "s3",
@@ -75,6 +100,9 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
     )
     # By `*` it is called before the client's own handlers: one of them parses each answer to look for an error in it.
     client.meta.events.register("before-parse.*.ListObjectsV2", list_parser.read_objects)
+    if host:
+        # The client sends a request again by itself.
+        client.meta.events.register("before-send.s3", lambda **_: host.check())
     return client
 
 
@@ -99,11 +127,13 @@ def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
 
     Raises StoreUnavailable if the Lambda API does not accept it. AWS_ENDPOINT_URL_LAMBDA names another endpoint.
     """
+    host, body = HOST.get(), json.dumps(payload).encode()
     try:
-        _lambda_client().invoke(
-            FunctionName=function_name, InvocationType="Event", Payload=json.dumps(payload).encode()
-        )
-    except (BotoCoreError, ClientError) as error:
+        if host:
+            host.enqueue(function_name, body)
+        else:
+            _lambda_client().invoke(FunctionName=function_name, InvocationType="Event", Payload=body)
+    except (BotoCoreError, ClientError, OSError) as error:
         raise StoreUnavailable(
             "The work could not be queued: the function service did not accept it. Try again."
         ) from error
@@ -115,15 +145,19 @@ def invoke(function_name: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
     It is invoked once: the work may be done even if the answer never came. Raises StoreUnavailable if the function
     could not be invoked, or failed.
     """
+    host, body = HOST.get(), json.dumps(payload).encode()
     try:
-        answer = _lambda_client(attempts=1, read_timeout=INVOKE_SECONDS).invoke(
-            FunctionName=function_name, Payload=json.dumps(payload).encode()
-        )
-        answer_data = json.loads(answer["Payload"].read())
-    except (BotoCoreError, ClientError, ValueError) as error:
+        if host:
+            answer_data, failed = host.invoke(function_name, body)
+        else:
+            answer = _lambda_client(attempts=1, read_timeout=INVOKE_SECONDS).invoke(
+                FunctionName=function_name, Payload=body
+            )
+            answer_data, failed = json.loads(answer["Payload"].read()), answer.get("FunctionError")
+    except (BotoCoreError, ClientError, ValueError, OSError) as error:
         raise StoreUnavailable(
             "The function service did not answer. The request may have been carried out: check before you repeat it."
         ) from error
-    if answer.get("FunctionError") or not isinstance(answer_data, dict):
+    if failed or not isinstance(answer_data, dict):
         raise StoreUnavailable("The function of this operation failed. Its log has the reason.")
     return answer_data

@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.store import clients, failures
-from livemem.store.request_counts import CountingS3, RequestCounts
+from livemem.store.request_counts import CountingS3
 from livemem.store.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
@@ -102,8 +102,6 @@ class Store:
     """A function called before each request. It may stop the request by raising its own error."""
     gives_sha256: bool = False
     """Whether the store is asked for the SHA-256 of its copies: S3 returns it, other stores may not know the option."""
-    sent: RequestCounts = field(default_factory=RequestCounts, repr=False)
-    """The requests so far, where the clients are counted ones."""
     capability_checked: list[bool] = field(default_factory=list, repr=False)
     """Whether it obeys conditional writes, once that was tested (capability_check.py)."""
     _pool: ThreadPool = field(init=False, repr=False)
@@ -297,13 +295,12 @@ class Store:
 
 def open_store(settings: Settings) -> Store:
     """The store of the settings, with clients of its own."""
-    sent = RequestCounts()
-    v4: Any = CountingS3(clients.s3_client(settings), sent)
+    v4: Any = CountingS3(clients.s3_client(settings))
     # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
-    plain: Any = (
-        CountingS3(clients.s3_client(settings, signature="s3"), sent) if settings.s3_signature == "hybrid" else v4
-    )
-    return Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None, sent=sent)
+    plain: Any = CountingS3(clients.s3_client(settings, signature="s3")) if settings.s3_signature == "hybrid" else v4
+    store = Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None)
+    host = clients.HOST.get()
+    return store.checked(host.check) if host else store
 
 
 def _object(key: str, answer: Mapping[str, Any]) -> Object:

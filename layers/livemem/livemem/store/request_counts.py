@@ -1,8 +1,9 @@
-"""How many requests a process has sent to its store, by their kind as S3 bills them."""
+"""How many requests were sent to the store for an event, by their kind as S3 bills them."""
 
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 KINDS = {
@@ -42,13 +43,16 @@ class RequestCounts:
             return Counter(self._counts)
 
 
+SENT: ContextVar[RequestCounts | None] = ContextVar("requests sent", default=None)
+"""The counts of the event that this thread works for."""
+
+
 class CountingS3:
     """An S3 client whose requests are counted."""
 
-    def __init__(self, client: Any, counts: RequestCounts) -> None:
+    def __init__(self, client: Any) -> None:
         """Pass everything on to `client`."""
         self._client = client
-        self._counts = counts
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._client, name)
@@ -60,7 +64,8 @@ class CountingS3:
 
     def _counting(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
         def call(**arguments: Any) -> Any:
-            self._counts.note(kind)
+            if counts := SENT.get():
+                counts.note(kind)
             return method(**arguments)
 
         return call

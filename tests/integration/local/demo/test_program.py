@@ -43,7 +43,7 @@ def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it_
     assert "LLM: the rule-based offline stand-in" in seen
     assert "Embeddings: none; search goes by words alone." in seen
     children = descendants(process.pid)
-    assert len(children) >= 4
+    assert children
     process.stdout.close()
     assert process.wait(60) == 0
     assert process.stderr.read() == ""

@@ -16,7 +16,7 @@ from tests.integration.local.support import build_pool, wait_until
 from tests.support.cases import each
 
 SOURCE = """
-import os, time
+import sys, time
 
 def handler(event, context):
     if "routeKey" not in event:
@@ -33,7 +33,7 @@ def handler(event, context):
     if path == "/raise":
         raise ValueError("secret detail")
     if path == "/exit":
-        os._exit(1)
+        sys.exit(1)
     if path == "/malformed":
         return {"statusCode": "x"}
     if path == "/header":
@@ -47,11 +47,11 @@ def handler(event, context):
 
 
 @pytest.fixture(scope="module")
-def front(nursery, tmp_path_factory):
+def front(tmp_path_factory):
     root = tmp_path_factory.mktemp("front")
     routes = tuple(Route(m, p) for m, p in (("GET", "/{any+}"), ("POST", "/{any+}"), ("HEAD", "/echo")))
-    pool = build_pool(nursery, root, SOURCE, "FrontFunction", routes=routes)
-    pool.warm()
+    pool = build_pool(root, SOURCE, "FrontFunction", routes=routes)
+    pool.load()
     pools = {"FrontFunction": pool}
     queue = AsyncQueue(pools, Spool(root / "queue"), root / "dead", retry_seconds=(0.01,))
     lambda_api = LambdaApi(Template((pool.function,)), pools, queue)
@@ -62,7 +62,6 @@ def front(nursery, tmp_path_factory):
 
     server = Server("127.0.0.1", 0, answer, max_body=MAX_BODY_BYTES)
     server.start()
-    assert pool.wait_warm(20)
     yield server
     server.stop()
     pool.close()

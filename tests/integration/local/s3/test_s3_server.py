@@ -1,7 +1,5 @@
 import base64
-import hashlib
 import io
-import json
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -15,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local.files import read_secret
 from local.s3 import ACCESS_KEY, KEY_FILE
-from tests.integration.local.support import MANY, MANY_BUCKET, S3Process, wait_until
+from tests.integration.local.support import MANY, MANY_BUCKET, S3Process
 
 ODD_KEYS = [
     "plain.md",
@@ -364,25 +362,3 @@ def test_whatever_was_acknowledged_survives_a_kill(start_s3, tmp_path):
         # The last write of each worker may have been stored without an answer.
         found = client.get_object(Bucket="crash", Key=key)["Body"].read()
         assert int(found.split(b"-")[1]) >= int(body.split(b"-")[1])
-
-
-def test_puts_are_told_and_copies_are_not(shared_s3, s3, bucket, told):
-    s3.put_object(Bucket=bucket, Key="told/a b.md", Body=b"note")
-    s3.copy_object(Bucket=bucket, Key="told/copy.md", CopySource=f"{bucket}/told/a b.md")
-    s3.put_object(Bucket=bucket, Key="told/meta.json", Body=b"")
-    with pytest.raises(ClientError):
-        s3.put_object(Bucket=bucket, Key="told/copy.md", Body=b"", IfNoneMatch="*")
-    upload = s3.create_multipart_upload(Bucket=bucket, Key="told/m.md")["UploadId"]
-    part = s3.upload_part(Bucket=bucket, Key="told/m.md", UploadId=upload, PartNumber=1, Body=b"part")
-    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
-    s3.complete_multipart_upload(Bucket=bucket, Key="told/m.md", UploadId=upload, MultipartUpload=parts)
-    s3.delete_object(Bucket=bucket, Key="told/copy.md")
-    s3.put_object(Bucket=bucket, Key="told/last.md", Body=b"")
-    wait_until(lambda: any(b"last.md" in event.body for event in told))
-    records = [json.loads(event.body)["Records"][0]["s3"]["object"] for event in told]
-    assert [record["key"] for record in records] == ["told/a+b.md", "told/last.md"]
-    assert (records[0]["size"], records[0]["eTag"]) == (4, hashlib.md5(b"note").hexdigest())
-    assert records[0]["sequencer"] < records[1]["sequencer"]
-    assert told[0].target == "/2015-03-31/functions/Counter/invocations"
-    assert told[0].header("X-Amz-Invocation-Type") == "Event"
-    wait_until(lambda: not list((shared_s3.data / "s3-events").iterdir()))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from local.functions.async_queue import AsyncQueue
-from local.functions.environments import Outcome
+from local.functions.invocations import Outcome
 from local.spool import Spool
 
 GOOD = Outcome(b"null")

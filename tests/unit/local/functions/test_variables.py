@@ -23,14 +23,14 @@ FUNCTION = Function(
 
 def variables(outer=None, provided=None, *, own_credentials=False):
     return build_environment(
-        FUNCTION, outer or {}, provided or {}, lambda_url="http://l", own_credentials=own_credentials
+        [FUNCTION], outer or {}, provided or {}, lambda_url="http://l", own_credentials=own_credentials
     )
 
 
-def test_a_function_gets_only_what_the_template_declares():
-    found = variables({"B": "outer", "C": "outer", "SECRET": "x", "PATH": "/bin"}, {"C": "given", "E": "given"})
+def test_a_variable_is_what_the_runtime_decides_else_what_the_user_says_else_what_the_template_says():
+    found = variables({"B": "outer", "C": "outer", "PATH": "/bin"}, {"C": "given", "E": "given"})
     assert (found["A"], found["B"], found["C"], found["PATH"]) == ("a", "outer", "given", "/bin")
-    assert not {"D", "E", "SECRET"} & found.keys()
+    assert not {"D", "E"} & found.keys()
 
 
 def test_a_function_never_sees_the_developers_credentials_by_accident():

@@ -1,18 +1,21 @@
+"""Functions as the local runtime runs them: in threads of its own process."""
+
 import json
-import os
-import signal
-import subprocess
+import logging
 import sys
 from concurrent.futures import CancelledError
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 
+from local.functions import host
 from local.functions.async_queue import AsyncQueue
-from local.functions.pools import PoolClosedError
+from local.functions.invocations import Output, RootHandler
+from local.functions.pools import FunctionPool, PoolClosedError
 from local.functions.template import Route
 from local.spool import Spool
-from tests.integration.local.support import ROOT, is_alive, wait_until
+from local.store.client import FileStore
+from tests.integration.local.support import build_pool, wait_until
 
 ECHO = """
 def handler(event, context):
@@ -20,7 +23,7 @@ def handler(event, context):
 """
 
 SEVERAL = """
-import os, sys, threading, time
+import logging, sys, threading, time
 
 calls = 0
 
@@ -29,40 +32,83 @@ def handler(event, context):
     calls += 1
     do = event["do"]
     if do == "count":
-        return {"calls": calls, "pid": os.getpid()}
+        return {"calls": calls, "thread": threading.get_ident()}
     if do == "sleep":
         time.sleep(event["seconds"])
-        return {"pid": os.getpid()}
+        return {"thread": threading.get_ident()}
     if do == "raise":
         raise ValueError("no good")
     if do == "exit":
         sys.exit(3)
-    if do == "crash":
-        os.kill(os.getpid(), 11)
     if do == "set":
         return {1, 2}
     if do == "huge":
         return "x" * 7_000_000
-    if do == "environment":
-        import json
-        return {"environ": dict(os.environ), "path": sys.path, "local": "local" in sys.modules}
     if do == "context":
         return {
             "name": context.function_name, "arn": context.invoked_function_arn, "memory": context.memory_limit_in_mb,
             "left": context.get_remaining_time_in_millis(), "group": context.log_group_name,
-            "stream": context.log_stream_name == os.environ["AWS_LAMBDA_LOG_STREAM_NAME"], "id": context.aws_request_id,
+            "id": context.aws_request_id,
         }
-    if do == "keep":
-        import tempfile
-        with open(os.path.join(tempfile.mkdtemp(), "a copy"), "w") as file:
-            return os.path.abspath(file.name)
     if do == "log":
-        import logging
         print("plain", "text")
         print('{"own": "json"}')
         print("error", file=sys.stderr)
         logging.getLogger("my").warning("careful %d", 7)
 """
+
+WRITER = """
+import threading, time
+from contextlib import suppress
+from livemem.background import every
+from livemem.errors import OutOfTime
+from livemem.settings import Settings
+from livemem.store.objects import open_store
+
+def attempt(store, key):
+    with suppress(OutOfTime):
+        store.put(key, b"")
+
+def handler(event, context):
+    store = open_store(Settings(s3_bucket_name="bucket"))
+    store.put("before", b"")
+    written = threading.Event()
+    with every(lambda: store.put("beside", b"") and written.set(), 0.01):
+        written.wait(5)
+    time.sleep(event["seconds"])
+    try:
+        with every(lambda: attempt(store, "late-beside"), 0.01):
+            time.sleep(0.05)
+            store.put("late", b"")
+    finally:
+        open(event["end"], "w").close()
+"""
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = FileStore(tmp_path / "store")
+    store.create_bucket(Bucket="bucket")
+    return store
+
+
+@pytest.fixture
+def make_pool(tmp_path, store, monkeypatch):
+    """Builds a pool for a function whose module is given as text."""
+    context = host.context(lambda *_: ({}, False), lambda *_: None, store)
+    with ExitStack() as stack:
+
+        def make(source: str, name: str = "TestFunction", limit: int = 4, **settings) -> FunctionPool:
+            # What pytest itself captures is another stream in each phase of a test.
+            monkeypatch.setattr(sys, "stdout", Output(sys.stdout, "INFO"))
+            monkeypatch.setattr(sys, "stderr", Output(sys.stderr, "ERROR"))
+            root = logging.getLogger()
+            monkeypatch.setattr(root, "handlers", [RootHandler(root.handlers)])
+            pool = build_pool(tmp_path, source, name, limit, context=context, **settings)
+            stack.callback(pool.close)
+            return pool
+
+        yield make
 
 
 def invoke(pool, event, **options):
@@ -73,13 +119,13 @@ def run(pool, **event):
     return json.loads(invoke(pool, event).payload)
 
 
-def test_an_environment_lives_on_and_works_on_one_request_at_a_time(make_pool):
+def test_as_many_invocations_run_at_once_as_there_are_places(make_pool):
     pool = make_pool(SEVERAL, limit=2)
-    first = run(pool, do="count")
-    assert run(pool, do="count") == {"calls": 2, "pid": first["pid"]}
-    futures = [pool.submit(b'{"do": "sleep", "seconds": 0.3}') for _ in range(6)]
-    pids = {json.loads(future.result(30).payload)["pid"] for future in futures}
-    assert len(pids) == 2
+    assert run(pool, do="count")["calls"] == 1
+    futures = [pool.submit(b'{"do": "sleep", "seconds": 0.1}') for _ in range(6)]
+    threads = {json.loads(future.result(30).payload)["thread"] for future in futures}
+    assert len(threads) == 2
+    assert run(pool, do="count")["calls"] == 8
 
 
 def test_a_function_whose_log_a_full_disk_refuses_answers_and_goes_on(make_pool, tmp_path):
@@ -92,8 +138,6 @@ def test_a_function_whose_log_a_full_disk_refuses_answers_and_goes_on(make_pool,
         assert run(pool, do="log") is None
         assert invoke(pool, {"do": "raise"}).failed
         assert invoke(pool, {"do": "set"}).failed
-    invoke(pool, {"do": "exit"})
-    assert run(pool, do="count")["calls"] == 1
 
 
 def test_a_handler_has_lambdas_context(make_pool):
@@ -105,41 +149,24 @@ def test_a_handler_has_lambdas_context(make_pool):
         "arn": "arn:aws:lambda:us-east-1:123456789012:function:ctxfunction",
         "memory": 256,
         "group": "/aws/lambda/ctxfunction",
-        "stream": True,
     }
     assert len(identity) == 36
     assert 5_000 < left <= 10_000
 
 
-def test_a_function_sees_its_own_folder_and_variables_and_nothing_of_the_runtime(make_pool, tmp_path):
-    found = run(make_pool(SEVERAL, name="Own"), do="environment")
-    assert found["environ"].keys() == {"PATH", "AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_LOG_STREAM_NAME", "TMPDIR"}
-    assert found["path"][0] == str(tmp_path / "Own")
-    assert str(ROOT) not in found["path"]
-    assert found["local"] is False
-
-
-def test_temporary_files_go_with_their_environment_however_it_ends(make_pool):
-    pool = make_pool(SEVERAL, name="Keeper")
-    kept = []
-    for end in ({"do": "exit"}, {"do": "crash"}):
-        kept.append(Path(run(pool, do="keep")))
-        assert kept[-1].read_bytes() == b""
-        assert invoke(pool, end).failed
-    kept.append(Path(run(pool, do="keep")))
-    pool.close()
-
-    wait_until(lambda: not any(file.exists() for file in kept))
-    assert len({file.parent.parent for file in kept}) == len(kept)
+def test_two_functions_with_the_same_name_of_a_module_are_two(make_pool):
+    first, second = make_pool("handler = lambda event, context: 1"), make_pool("handler = lambda event, context: 2")
+    assert [invoke(pool, {}).payload for pool in (first, second)] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize(
     ("event", "kind", "message"),
     [
         ({"do": "raise"}, "ValueError", "no good"),
-        ({}, "KeyError", "'do'"),
+        ({"do": "exit"}, "SystemExit", "3"),
         ({"do": "set"}, "Runtime.MarshalError", "not JSON serializable"),
         ({"do": "huge"}, "Function.ResponseSizeTooLarge", "6291556"),
+        ({}, "KeyError", "do"),
     ],
 )
 def test_a_failure_is_described_as_lambda_does(make_pool, event, kind, message):
@@ -153,20 +180,27 @@ def test_a_failure_is_described_as_lambda_does(make_pool, event, kind, message):
         assert len(details["stackTrace"]) == 1
 
 
-def test_after_a_timeout_or_a_crash_a_new_environment_goes_on(make_pool):
+def test_an_invocation_that_takes_too_long_is_given_up_and_its_place_is_free(make_pool):
     pool = make_pool(SEVERAL, timeout=1, limit=1)
-    old = run(pool, do="count")["pid"]
-    for event, kind, message in (
-        ({"do": "sleep", "seconds": 60}, "Sandbox.Timedout", "timed out after 1.00 seconds"),
-        ({"do": "exit"}, "Runtime.ExitError", "exit status 3"),
-        ({"do": "crash"}, "Runtime.ExitError", "SIGSEGV"),
-    ):
-        outcome = invoke(pool, event)
-        details = json.loads(outcome.payload)
-        assert (outcome.failed, details["errorType"]) == (True, kind)
-        assert message in details["errorMessage"]
-        assert run(pool, do="count")["calls"] == 1
-    wait_until(lambda: not is_alive(old))
+    outcome = invoke(pool, {"do": "sleep", "seconds": 3})
+    details = json.loads(outcome.payload)
+    assert (outcome.failed, details["errorType"]) == (True, "Sandbox.Timedout")
+    assert "timed out after 1.00 seconds" in details["errorMessage"]
+    assert run(pool, do="count")["calls"] == 2
+
+
+@pytest.mark.parametrize("end", ["its time is over", "the runtime stops"])
+def test_nothing_arrives_of_an_invocation_that_goes_on_after_its_end(make_pool, store, tmp_path, end):
+    pool = make_pool(WRITER, timeout=1 if end == "its time is over" else 10)
+    event = {"seconds": 1.3, "end": str(tmp_path / "end")}
+    future = pool.submit(json.dumps(event).encode())
+    if end == "the runtime stops":
+        wait_until(lambda: store.list_objects_v2(Bucket="bucket", Prefix="beside")["Contents"])
+        pool.close()
+    wait_until((tmp_path / "end").exists)
+    keys = [item["Key"] for item in store.list_objects_v2(Bucket="bucket")["Contents"]]
+    assert keys == ["before", "beside"]
+    assert future.exception(1) or future.result(1).failed
 
 
 def test_a_module_that_cannot_be_imported_is_reported_to_each_request(make_pool):
@@ -200,19 +234,19 @@ def test_logs_are_json_lines(make_pool, tmp_path):
 def test_synchronous_requests_are_not_shut_out_by_asynchronous_work(make_pool):
     pool = make_pool(SEVERAL, limit=2, routes=(Route("GET", "/x"),))
     slow = [pool.submit(b'{"do": "sleep", "seconds": 20}', asynchronous=True) for _ in range(3)]
-    assert run(pool, do="count")["calls"] == 1
+    assert run(pool, do="count")["calls"] <= 2
     assert not any(future.done() for future in slow)
 
 
 MEETING = """
-import os, pathlib, time
+import pathlib, threading, time
 
 def handler(event, context):
     room = pathlib.Path(event["room"])
     (room / context.aws_request_id).touch()
     while len(list(room.iterdir())) < event["guests"]:
         time.sleep(0.01)
-    return os.getpid()
+    return threading.get_ident()
 """
 
 
@@ -224,26 +258,12 @@ def test_a_function_without_routes_works_on_as_many_events_at_once_as_it_reserve
     assert len({future.result(30).payload for future in futures}) == 5
 
 
-def test_environments_are_started_only_for_what_waits(make_pool):
-    pool = make_pool(SEVERAL, reserved_concurrency=50)
-    pids = {json.loads(invoke(pool, {"do": "count"}, asynchronous=True).payload)["pid"] for _ in range(5)}
-    assert len(pids) == 1
-
-
 def test_asynchronous_events_are_worked_on_in_the_order_of_their_arrival(make_pool, tmp_path):
     pool = make_pool(COUNTING, reserved_concurrency=1)
     event = json.dumps({"log": str(tmp_path / "attempts"), "good_at": 0}).encode()
     futures = [pool.submit(event, asynchronous=True, request_id=str(number)) for number in range(20)]
     assert not any(future.result(30).failed for future in futures)
     assert (tmp_path / "attempts").read_text().split() == [str(number) for number in range(20)]
-
-
-def test_an_environment_that_was_killed_while_it_was_idle_fails_no_request(make_pool):
-    pool = make_pool(SEVERAL, limit=1)
-    pid = run(pool, do="count")["pid"]
-    os.kill(pid, signal.SIGKILL)
-    wait_until(next(iter(pool._environments)).has_ended)
-    assert run(pool, do="count")["calls"] == 1
 
 
 def test_a_request_that_nobody_waits_for_any_more_does_not_run(make_pool):
@@ -257,15 +277,13 @@ def test_a_request_that_nobody_waits_for_any_more_does_not_run(make_pool):
         dropped.result()
 
 
-def test_closing_a_pool_kills_what_runs_and_answers_who_waits(make_pool):
+def test_closing_a_pool_answers_who_waits(make_pool):
     pool = make_pool(SEVERAL, limit=1)
-    pid = run(pool, do="count")["pid"]
-    running, waiting = (pool.submit(b'{"do": "sleep", "seconds": 60}') for _ in range(2))
+    running, waiting = (pool.submit(b'{"do": "sleep", "seconds": 2}') for _ in range(2))
     pool.close()
     for future in (running, waiting, pool.submit(b"{}")):
         with pytest.raises(PoolClosedError):
             future.result(10)
-    wait_until(lambda: not is_alive(pid))
 
 
 COUNTING = """
@@ -339,38 +357,3 @@ def test_work_for_a_function_that_is_gone_becomes_a_dead_letter(make_pool, make_
     Spool(tmp_path / "queue").add({"function": "Gone", "request_id": "r", "accepted_at": "", "event": {}})
     make_queue(make_pool(ECHO)).start()
     assert (tmp_path / "dead/Gone/r.json").exists()
-
-
-ORPHANS = """
-import json, sys, time
-from pathlib import Path
-from local.functions.environments import Nursery
-from local.functions.logs import FunctionLog
-from local.functions.pools import FunctionPool
-from local.functions.template import Function
-
-folder = Path(sys.argv[1])
-source = "import os, time\\ndef handler(event, context):\\n  print(os.getpid())\\n  time.sleep(600)"
-(folder / "app.py").write_text(source)
-nursery = Nursery(folder / "scratch")
-nursery.start()
-function = Function("F", "f", folder, "app.handler", 900, 128, 2, None, {}, (), (), (), ())
-pool = FunctionPool(function, nursery, {}, FunctionLog(folder, "F"))
-pool.submit(b"{}")
-time.sleep(600)
-"""
-
-
-def test_no_environment_survives_its_runtime(tmp_path):
-    parent = subprocess.Popen([sys.executable, "-c", ORPHANS, str(tmp_path)], cwd=ROOT)
-    log = tmp_path / "F.log"
-
-    def find_pid() -> int | None:
-        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        return next((int(line["message"]) for line in lines if line.get("message", "").isdigit()), None)
-
-    pid = wait_until(find_pid, 30)
-    assert is_alive(pid)
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
-    wait_until(lambda: not is_alive(pid) and not (tmp_path / "scratch").exists())

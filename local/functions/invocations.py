@@ -1,0 +1,243 @@
+"""One call of a function, in a thread of this process: its handler, its time, what it writes.
+
+A thread cannot be killed. From its deadline on the store refuses the requests of an invocation (`check_time`), so what
+goes on in it changes nothing any more, as if its process had been killed.
+"""
+
+import importlib.util
+import json
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, TextIO
+
+from local.functions.logs import FunctionLog
+from local.functions.template import Function
+from local.functions.variables import function_arn
+
+MAX_RESPONSE_BYTES = 6_291_556
+"""Lambda's limit on what a synchronous invocation may return."""
+MAX_METRIC_LINES = 100
+"""Lines of metrics that go with one answer; further ones are only written."""
+
+Handler = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an invocation: the handler's JSON answer, or Lambda's description of the failure.
+
+    `begun` is false when the event has reached no handler. `metrics` are the lines of metrics that the handler wrote.
+    """
+
+    payload: bytes
+    failed: bool = False
+    begun: bool = True
+    metrics: Sequence[Mapping[str, Any]] = ()
+
+    def describe(self) -> str:
+        """The failure in one line, for people."""
+        try:
+            details = json.loads(self.payload)
+        except ValueError:
+            return self.payload.decode("utf-8", "replace")[:500]
+        if not isinstance(details, dict):
+            return str(details)[:500]
+        return f"{details.get('errorType', 'Error')}: {details.get('errorMessage', '')}"[:500]
+
+
+def failure(kind: str, message: str, request_id: str, *, begun: bool = True) -> Outcome:
+    """Build the outcome that Lambda reports for a failure of its own."""
+    details = {"errorMessage": message, "errorType": kind, "requestId": request_id}
+    return Outcome(json.dumps(details).encode(), failed=True, begun=begun)
+
+
+class LambdaContext:
+    """The second argument of a handler."""
+
+    function_version = "$LATEST"
+    identity = None
+    client_context = None
+
+    def __init__(self, function: Function, request_id: str, deadline: float) -> None:
+        self.function_name = function.name
+        self.invoked_function_arn = function_arn(function)
+        self.memory_limit_in_mb = function.memory
+        self.aws_request_id = request_id
+        self.log_group_name = f"/aws/lambda/{function.name}"
+        self.log_stream_name = "local"
+        self._deadline = deadline
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds until the function's timeout, never less than 0."""
+        return max(0, int((self._deadline - time.time()) * 1000))
+
+
+@dataclass(eq=False)
+class Invocation:
+    """An invocation at work. `deadline` is in seconds of Unix time; `is_over`: nobody waits for it any more."""
+
+    function: Function
+    log: FunctionLog
+    request_id: str
+    deadline: float
+    is_over: bool = False
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    _line: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def carry_out(self, handler: Handler, event: bytes) -> Outcome:
+        """Call the handler with the event (JSON) in this thread. Every exception becomes an outcome."""
+        _AT_WORK.set(self)
+        context = LambdaContext(self.function, self.request_id, self.deadline)
+        try:
+            result = handler(json.loads(event), context)
+        except BaseException as error:  # noqa: BLE001 - a handler that exits ends its invocation alone
+            return self._describe(error)
+        try:
+            payload = json.dumps(result, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:
+            return self._fail("Runtime.MarshalError", f"Unable to marshal response: {error}")
+        if len(payload) > MAX_RESPONSE_BYTES:
+            text = f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE_BYTES} bytes)."
+            return self._fail("Function.ResponseSizeTooLarge", text)
+        return Outcome(payload, metrics=self.metrics)
+
+    def write(self, text: str, level: str) -> None:
+        """Write whole lines to the log of the function, and keep the rest until its line ends. A line that is no JSON
+        object is wrapped into one.
+        """
+        with self._lock:
+            *lines, self._line = (self._line + text).split("\n")
+            for line in filter(str.strip, lines):
+                self._write_line(line, level)
+
+    def _write_line(self, line: str, level: str) -> None:
+        read = _read_object(line)
+        if read is None:
+            self.log.write(_record(level, line, self.request_id))
+            return
+        if "_aws" in read and len(self.metrics) < MAX_METRIC_LINES:
+            self.metrics.append(read)
+        self.log.write(line)
+
+    def _fail(self, kind: str, message: str) -> Outcome:
+        self.log.write(_record("ERROR", f"{kind}: {message}", self.request_id))
+        return failure(kind, message, self.request_id)
+
+    def _describe(self, error: BaseException) -> Outcome:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+        stack = "".join(traceback.format_exception(error))
+        self.log.write(_record("ERROR", f"{type(error).__name__}: {error}", self.request_id, stackTrace=stack))
+        details = {
+            "errorMessage": str(error),
+            "errorType": type(error).__name__,
+            "requestId": self.request_id,
+            "stackTrace": traceback.format_list(frames),
+        }
+        return Outcome(json.dumps(details).encode(), failed=True, metrics=self.metrics)
+
+
+_AT_WORK: ContextVar[Invocation | None] = ContextVar("invocation at work", default=None)
+"""The invocation of this thread."""
+
+
+def check_time(over: Callable[[], Exception]) -> None:
+    """Raise `over()` if this thread belongs to an invocation that should have ended."""
+    invocation = _AT_WORK.get()
+    if invocation and (invocation.is_over or time.time() >= invocation.deadline):
+        raise over()
+
+
+def load_handler(function: Function) -> Handler:
+    """Import the function's module, under a name of its own. Raises what the module raises."""
+    module_name, _, attribute = function.handler.rpartition(".")
+    path = (function.code / module_name).with_suffix(".py")
+    name = f"function_{function.code.name}_{sha256(str(path).encode()).hexdigest()[:8]}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec
+        assert spec.loader
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    handler = getattr(sys.modules[name], attribute)
+    if not callable(handler):
+        raise TypeError(f"Handler {function.handler} is not a function")
+    return handler  # type: ignore[no-any-return]
+
+
+class Output:
+    """A text stream: what an invocation writes goes to the log of its function, all else to the stream below."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, below: TextIO, level: str) -> None:
+        self._below, self._level = below, level
+
+    def write(self, text: str) -> int:
+        """Write."""
+        invocation = _AT_WORK.get()
+        if invocation is None:
+            return self._below.write(text)
+        invocation.write(text, self._level)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream below."""
+        self._below.flush()
+
+    def isatty(self) -> bool:
+        """Whether a person may be watching."""
+        return self._below.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor below."""
+        return self._below.fileno()
+
+
+class RootHandler(logging.Handler):
+    """On the root logger: one JSON object for a record of an invocation, as in Lambda. Others go to `below`."""
+
+    def __init__(self, below: Sequence[logging.Handler]) -> None:
+        super().__init__()
+        self._below = below
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record."""
+        invocation = _AT_WORK.get()
+        if invocation is None:
+            for handler in self._below:
+                handler.handle(record)
+            return
+        more = {"logger": record.name}
+        if record.exc_info:
+            more["stackTrace"] = "".join(traceback.format_exception(*record.exc_info))
+        invocation.log.write(_record(record.levelname, record.getMessage(), invocation.request_id, **more))
+
+
+def _read_object(line: str) -> dict[str, Any] | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        read = json.loads(line)
+    except ValueError:
+        return None
+    return read if isinstance(read, dict) else None
+
+
+def _record(level: str, message: str, request_id: str, **more: str) -> str:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    line = {"timestamp": now, "level": level, "message": message, "requestId": request_id, **more}
+    return json.dumps(line, ensure_ascii=False)
