@@ -5,6 +5,7 @@ from typing import Any
 
 from livemem.conversations.parameters import Parameters
 from livemem_http.views.fields import NULLABLE
+from scripts.operation_table import merged
 
 MISSING: Any = object()
 """There is no example: a required property has none."""
@@ -101,7 +102,8 @@ def resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     reference = schema.get("$ref")
     if reference is None:
         return schema
-    found: dict[str, Any] = document["components"]["schemas"][reference.rpartition("/")[2]]
+    schemas = document["components"]["schemas"]
+    found = merged(schemas, schemas[reference.rpartition("/")[2]])
     return {**found, **{name: value for name, value in schema.items() if name != "$ref"}}
 
 
@@ -113,8 +115,8 @@ def example(document: dict[str, Any], schema: dict[str, Any], *, answers: bool) 
     schema = resolve(document, schema)
     if "examples" in schema:
         return copy.deepcopy(schema["examples"][0])
-    if "anyOf" in schema:
-        kinds = [kind for kind in schema["anyOf"] if kind != {"type": "null"}]
+    if kinds := schema.get("anyOf") or schema.get("oneOf"):
+        kinds = [kind for kind in kinds if kind != {"type": "null"}]
         return example(document, kinds[0], answers=answers)
     if "properties" in schema:
         return _object(document, schema, answers=answers)

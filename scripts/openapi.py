@@ -19,7 +19,7 @@ from livemem.bank import paths
 from livemem.store import keys
 from livemem.upkeep import job_lookup
 from livemem_http import negotiation, problems, sending
-from scripts import api_examples, generated, openapi_check
+from scripts import api_examples, generated, inheritance, openapi_check
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
@@ -227,6 +227,7 @@ def document() -> dict[str, Any]:
         for method, operation in operations.items():
             _complete(made, operation, path, method, apis[f"{method.upper()} {path}"])
     made["components"]["responses"] = dict(sorted(made["components"]["responses"].items()))
+    inheritance.fold(made["components"]["schemas"])
     return made
 
 

@@ -71,12 +71,25 @@ def short(name: str, tag: str) -> str:
     return SHORT.get(name) or "_".join(rest) or name
 
 
+def merged(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with the fields of those that it refers to."""
+    for part in schema.get("allOf", ()):
+        base = merged(schemas, schemas[part["$ref"].rpartition("/")[2]])
+        schema = {
+            **{name: value for name, value in schema.items() if name != "allOf"},
+            "properties": {**base["properties"], **schema.get("properties", {})},
+            "required": [*base.get("required", ()), *schema.get("required", ())],
+        }
+    return schema
+
+
 def _operation(document: Mapping[str, Any], route: str, told: Mapping[str, Any], module: str) -> dict[str, Any]:
     method, _, path = route.partition(" ")
     (tag,) = told["tags"]
     content = _answer(told)
     answer, *many = [name.rpartition("/")[2] for name in _forms(content.get(_JSON, {}).get("schema", {}))] or [""]
-    properties = document["components"]["schemas"].get(answer, {}).get("properties", {})
+    schemas = document["components"]["schemas"]
+    properties = merged(schemas, schemas.get(answer, {})).get("properties", {})
     operation = {
         "tag": tag,
         "short": short(told["operationId"], tag),

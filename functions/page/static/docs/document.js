@@ -13,7 +13,15 @@ export async function load() {
 /** What a reference within the document stands for; anything else as it is. */
 export function resolved(document, node) {
   if (!node?.$ref) return node;
-  return node.$ref.slice(2).split('/').reduce((found, name) => found[name], document);
+  return merged(document, node.$ref.slice(2).split('/').reduce((found, name) => found[name], document));
+}
+
+/** A schema with the fields of those that it adds to. */
+function merged(document, schema) {
+  const above = (schema.allOf ?? []).map((part) => resolved(document, part));
+  if (!above.length) return schema;
+  const properties = Object.assign({}, ...above.map((one) => one.properties), schema.properties);
+  return { ...schema, properties, required: [...above, schema].flatMap((one) => one.required ?? []) };
 }
 
 /** The name of a schema that a node refers to. */
