@@ -429,6 +429,13 @@ class FormerView(Model):
     """The expiry time, UTC. Absent: the memory never expires."""
 
 
+class Gapped(Model):
+    """Base of lists that leave out unreadable objects. They name these objects; without any, the field is absent."""
+
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any."""
+
+
 class GarbageWanted(Model):
     """The garbage to remove. Without a body it is only reported."""
 
@@ -1832,116 +1839,6 @@ class TokenChange(Model):
     """The e-mail address of the responsible person."""
 
 
-class TokenMade(Model):
-    """A new token."""
-
-    hash: str
-    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
-    name: str
-    """The agent that uses the token."""
-    permissions: list[str]
-    """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None = None
-    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
-    email: str | None = None
-    """The e-mail address of the responsible person."""
-    created_at: AwareDatetime | None = None
-    """The time when the token was made, UTC."""
-    expires_at: AwareDatetime | None = None
-    """The expiry time, UTC. Left out: never."""
-    revoked: bool
-    """Whether the token was revoked."""
-    replaced_by: str | None = None
-    """The hash of the token that this one was rotated to."""
-    made_by: MakerView | None = None
-    """The token that made this one. Left out: unknown, because an older version of the service made it."""
-    token: str
-    """The token itself. Only this answer shows it, and it is not stored."""
-
-
-class TokenRevoked(Model):
-    """A token that was revoked."""
-
-    hash: str
-    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
-    name: str
-    """The agent that uses the token."""
-    permissions: list[str]
-    """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None = None
-    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
-    email: str | None = None
-    """The e-mail address of the responsible person."""
-    created_at: AwareDatetime | None = None
-    """The time when the token was made, UTC."""
-    expires_at: AwareDatetime | None = None
-    """The expiry time, UTC. Left out: never."""
-    revoked: bool
-    """Whether the token was revoked."""
-    replaced_by: str | None = None
-    """The hash of the token that this one was rotated to."""
-    made_by: MakerView | None = None
-    """The token that made this one. Left out: unknown, because an older version of the service made it."""
-    others: list[str]
-    """The hashes of all other tokens that were revoked: its successors, and the tokens that they made."""
-
-
-class TokenRotated(Model):
-    """The token that replaces the one of the request."""
-
-    hash: str
-    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
-    name: str
-    """The agent that uses the token."""
-    permissions: list[str]
-    """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None = None
-    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
-    email: str | None = None
-    """The e-mail address of the responsible person."""
-    created_at: AwareDatetime | None = None
-    """The time when the token was made, UTC."""
-    expires_at: AwareDatetime | None = None
-    """The expiry time, UTC. Left out: never."""
-    revoked: bool
-    """Whether the token was revoked."""
-    replaced_by: str | None = None
-    """The hash of the token that this one was rotated to."""
-    made_by: MakerView | None = None
-    """The token that made this one. Left out: unknown, because an older version of the service made it."""
-    token: str
-    """The token itself. Only this answer shows it, and it is not stored."""
-    old_expires_at: AwareDatetime
-    """The time when the old token becomes invalid, UTC."""
-
-
-class TokenShown(Model):
-    """A token in the list."""
-
-    hash: str
-    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
-    name: str
-    """The agent that uses the token."""
-    permissions: list[str]
-    """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None = None
-    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
-    email: str | None = None
-    """The e-mail address of the responsible person."""
-    created_at: AwareDatetime | None = None
-    """The time when the token was made, UTC."""
-    expires_at: AwareDatetime | None = None
-    """The expiry time, UTC. Left out: never."""
-    revoked: bool
-    """Whether the token was revoked."""
-    replaced_by: str | None = None
-    """The hash of the token that this one was rotated to."""
-    made_by: MakerView | None = None
-    """The token that made this one. Left out: unknown, because an older version of the service made it."""
-    last_used_at: AwareDatetime | None = None
-    """The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded."""
-
-
 class TokenView(Model):
     """A token's entry, without the secret itself."""
 
@@ -2118,48 +2015,16 @@ class Used(Model):
     """Total number of tokens."""
 
 
-class UsedBySpace(Model):
+class UsedBySpace(Used):
     """The work of the runs of a space."""
 
-    runs: int
-    """Number of runs that have ended or wait for approval. Runs with nothing to do are not counted."""
-    failed_runs: int
-    """Number of these runs that failed."""
-    notes: int
-    """Number of notes that these runs folded."""
-    calls: int
-    """Number of LLM calls."""
-    prompt_tokens: int
-    """Number of prompt tokens, as counted by the provider."""
-    completion_tokens: int
-    """Number of completion tokens, as counted by the provider."""
-    estimated_tokens: int
-    """Estimated number of tokens of calls that the provider did not count, because they timed out or died."""
-    tokens: int
-    """Total number of tokens."""
     space_id: str
     """The id of the space."""
 
 
-class UsedOnDay(Model):
+class UsedOnDay(Used):
     """The work of the runs that were queued on one day."""
 
-    runs: int
-    """Number of runs that have ended or wait for approval. Runs with nothing to do are not counted."""
-    failed_runs: int
-    """Number of these runs that failed."""
-    notes: int
-    """Number of notes that these runs folded."""
-    calls: int
-    """Number of LLM calls."""
-    prompt_tokens: int
-    """Number of prompt tokens, as counted by the provider."""
-    completion_tokens: int
-    """Number of completion tokens, as counted by the provider."""
-    estimated_tokens: int
-    """Estimated number of tokens of calls that the provider did not count, because they timed out or died."""
-    tokens: int
-    """Total number of tokens."""
     date: date_aliased
     """A day, UTC."""
 
@@ -2205,53 +2070,6 @@ class WhyNotView(Model):
     """The ids of up to three documents directly before it, the nearest last."""
     copy_of: str | None = None
     """The id of the document that it repeats."""
-
-
-class Written(Model):
-    """A memory after the request, and how the content of the request was combined with a memory that existed."""
-
-    memory_id: str
-    """The id of the memory, a ULID."""
-    kind: Literal["fact", "self", "goal"] | str
-    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
-    category: str | None = None
-    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
-    content: str
-    """The text of the memory."""
-    subjects: list[str]
-    """The subjects of the memory."""
-    created_at: AwareDatetime
-    """The time when it was first stored, UTC."""
-    updated_at: AwareDatetime
-    """The time when it was last stored, merged or corrected, UTC."""
-    expires_at: AwareDatetime | None = None
-    """The expiry time, UTC. Absent: the memory never expires."""
-    source: Literal["conversation", "chat", "note", "digest", "manual"] | str
-    """The kind of source."""
-    said_at: AwareDatetime | None = None
-    """The time when it was said, UTC. Left out: the time when it was last stored."""
-    author: str | None = None
-    """The speaker. Left out: the `user` of the provenance, else its `author`."""
-    provenance: ProvenanceView
-    """The token that stored the memory, and its sources."""
-    revision: int
-    """The number of times that it was written, from 1."""
-    similar_to: list[str] | None = None
-    """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
-    merged_into: str | None = None
-    """The id of the existing memory that says the same. It is the id of this memory. Absent if there was none."""
-    former: str | None = None
-    """The former text of that memory."""
-    score: float | None = None
-    """The similarity of the two."""
-    by: Literal["text", "vector", "lexical", "llm"] | str | None = None
-    """How the service decided that both say the same."""
-    kept: Literal["new", "former"] | str | None = None
-    """Which content is the current one, `new` or `former`."""
-    repeated: Literal[True] | None = None
-    """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed. The answer shows the memory as it was then."""
-    redacted: dict[str, int] | None = None
-    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
 class WrittenForView(Model):
@@ -2324,63 +2142,9 @@ class BankSize(Model):
     """The files without their content, sorted by path."""
 
 
-class BatchItem(Model):
-    """The result for one memory of a batch."""
-
-    index: int
-    """The position in the request, from 0."""
-    status: int
-    """201: a new memory. 200: it was merged, or it repeats an earlier request. All other values: it was not stored."""
-    memory: Written | None = None
-    """The memory as it is now, if it was stored."""
-    code: str | None = None
-    """The error code, if it was not stored. errors.md lists all codes."""
-    detail: str | None = None
-    """The error as a sentence."""
-
-
-class BatchView(Model):
-    """The result for each memory of a batch."""
-
-    items: list[BatchItem]
-    """One result for each memory, in the order of the request."""
-    failed: int
-    """Number of memories that were not stored. Send only those again."""
-
-
-class ChangeDetail(Model):
+class ChangeDetail(ChangeSummary):
     """A change with its notes and its diffs."""
 
-    number: int
-    """The number of the change in the history of the space, from 1."""
-    kind: str
-    """`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`."""
-    trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
-    run_id: str
-    """The id of the run, a ULID."""
-    started_at: AwareDatetime
-    """The start time, UTC."""
-    committed_at: AwareDatetime
-    """The time when the change took effect, UTC."""
-    model: str | None = None
-    """The model that was asked. Left out: no model was asked."""
-    author: str | None = None
-    """The name of the token that made the change by hand. Left out if nobody did."""
-    approved_by: str | None = None
-    """The name of the token that approved the plan. Left out if no approval was required."""
-    approved_at: AwareDatetime | None = None
-    """The time of the approval, UTC."""
-    undoes: int | None = None
-    """Only for an undo: the number of the change that was undone."""
-    undone: bool
-    """Whether the change was undone."""
-    notes_count: int
-    """Number of notes that the change folded. For an undo: number of notes that became live again."""
-    files: list[dict[str, str]]
-    """The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
-    metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
     sources: list[NoteView]
     """The notes that were folded or became live again, with their present state."""
     changes: list[FileDiff]
@@ -2403,11 +2167,9 @@ class ChangeDetail(Model):
     """The LLM usage of this change."""
 
 
-class ChangePage(Model):
+class ChangePage(Gapped):
     """A page of the history."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[ChangeSummary]
     """The changes, newest first."""
     next_cursor: str | None = None
@@ -2440,29 +2202,9 @@ class ContextView(Model):
     """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
-class ConversationDetail(Model):
+class ConversationDetail(ConversationView):
     """A conversation with the progress of its turns and summaries."""
 
-    conversation_id: str
-    """The id of the conversation, a ULID."""
-    title: str | None = None
-    """The title of the conversation, in at most 500 bytes."""
-    cwd: str | None = None
-    """The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as text (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can."""
-    host: str | None = None
-    """The machine that has the folder, in at most 255 bytes."""
-    project_path: str | None = None
-    """The root folder of the project, normalised as `cwd` is."""
-    profile: Literal["turns", "windows"] | str
-    """`turns`: one summary for each turn. `windows`: one summary for about `window_chars` characters."""
-    capture: Literal["notes", "off"] | str
-    """`notes`: the model that summarises a block of turns also names up to five things that the team should know. They become live notes of the agent that began the conversation. `off`: no notes; always so where the space does not allow them (`capture_allowed`)."""
-    created_at: AwareDatetime
-    """The time of creation, UTC."""
-    author: str
-    """The name of the token that created it."""
-    redacted: dict[str, int] | None = None
-    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
     parameters: Tunables
     """The parameters that cut it into blocks and groups."""
     last_activity: AwareDatetime
@@ -2483,11 +2225,9 @@ class ConversationDetail(Model):
     """The number of the summary version that is being built. Only while a full update is in progress."""
 
 
-class ConversationPage(Model):
+class ConversationPage(Gapped):
     """A page of conversations, newest first."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[ListedConversation]
     """The conversations, the last created first."""
     next_cursor: str | None = None
@@ -2591,58 +2331,13 @@ class FileList(Model):
     """The files in the order of their paths, with `content` if the request asked for it."""
 
 
-class FileWithSources(Model):
+class FileWithSources(FileView):
     """A bank file, and the sources of its sections."""
 
-    path: str
-    """The path of the file below the bank."""
-    size: int
-    """Size in bytes of UTF-8."""
-    last_modified: AwareDatetime
-    """The time of the last write, UTC."""
-    content: str | None = None
-    """The file as Markdown. Only if the request asked for contents."""
-    consolidation: int | None = None
-    """The number of the change that wrote the file, if it is known. Only with the content."""
     sections: list[SectionSources] | None = None
     """The sections in their order. Only with `sources=true`."""
     sources_since: int | None = None
     """Present if only the newest changes were examined. Sources from earlier changes are then missing."""
-
-
-class FoundMemory(Model):
-    """A memory that was found."""
-
-    memory_id: str
-    """The id of the memory, a ULID."""
-    kind: Literal["fact", "self", "goal"] | str
-    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
-    category: str | None = None
-    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
-    content: str
-    """The text of the memory."""
-    subjects: list[str]
-    """The subjects of the memory."""
-    created_at: AwareDatetime
-    """The time when it was first stored, UTC."""
-    updated_at: AwareDatetime
-    """The time when it was last stored, merged or corrected, UTC."""
-    expires_at: AwareDatetime | None = None
-    """The expiry time, UTC. Absent: the memory never expires."""
-    source: Literal["conversation", "chat", "note", "digest", "manual"] | str
-    """The kind of source."""
-    said_at: AwareDatetime | None = None
-    """The time when it was said, UTC. Left out: the time when it was last stored."""
-    author: str | None = None
-    """The speaker. Left out: the `user` of the provenance, else its `author`."""
-    provenance: ProvenanceView
-    """The token that stored the memory, and its sources."""
-    revision: int
-    """The number of times that it was written, from 1."""
-    similar_to: list[str] | None = None
-    """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
-    score: float | None = None
-    """The similarity to the question. Absent if there was no question."""
 
 
 class GarbageReport(Model):
@@ -2706,65 +2401,6 @@ class InvariantPage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class ListedSpace(Model):
-    """A space in a list."""
-
-    space_id: str
-    """The id of the space."""
-    description: str
-    """The purpose of the space."""
-    owner: str | None = None
-    """The responsible person or team, if one was given."""
-    created_at: AwareDatetime
-    """The time of creation, UTC."""
-    last_consolidation: AwareDatetime | None = None
-    """The time when the last consolidation was committed, UTC."""
-    consolidation_count: int
-    """Number of consolidations that were not undone."""
-    total_notes_processed: int
-    """Number of notes that these consolidations folded."""
-    version: int
-    """The version of the contract with other programs that read the bucket: 1."""
-    rev: int
-    """The revision of `_meta.json`. It grows with each write."""
-    uid: str
-    """A ULID that distinguishes the space from a deleted space with the same id."""
-    consolidation_threshold: int
-    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
-    auto_paused: bool
-    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
-    tidy_paused: bool | None = False
-    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
-    corrections: Literal["admin", "write"] | str
-    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
-    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
-    capture_allowed: bool | None = True
-    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
-    bank_chars: int | None = 0
-    """Number of characters that the bank should have. 0: any."""
-    bank_length: int | None = None
-    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
-    tidied: TidiedView | None = None
-    """The last tidy run. Left out if there was none."""
-    pending_plan: PendingPlan | None = None
-    """The plan that waits for approval. No other plan is made while it waits."""
-    repository: str | None = None
-    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
-    language: str | None = None
-    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
-    timezone: str | None = None
-    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
-    changes: int
-    """The number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None = None
-    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
-    committed_run: str | None = None
-    """The run whose change is committed and still being applied. Usually left out."""
-    waiting: WaitingView | None = None
-    """The notes that wait for a consolidation. Only with `waiting=true`."""
-
-
 class LiveNotes(Model):
     """The newest live notes of a space."""
 
@@ -2776,36 +2412,17 @@ class LiveNotes(Model):
     """The newest live notes in the order of time: up to 50, of 20 kB together."""
 
 
-class MemoriesFound(Model):
-    """Memories, the best first, or the newest first."""
-
-    items: list[FoundMemory]
-    """The memories."""
-    ranking: Literal["vector", "lexical", "newest"] | str
-    """How the memories were compared with the question: by their vectors (`vector`) or by their letters (`lexical`). `newest`: there was no question."""
-    degraded: str | None = None
-    """The reason why letters were compared although there is an embedding model. Absent otherwise."""
-    nothing: Literal["no_match", "below_floor"] | str | None = None
-    """The reason why nothing was found. `no_match`: there is no memory of this kind and subject. `below_floor`: none of them answers the question."""
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class MemoryChangePage(Model):
+class MemoryChangePage(Gapped):
     """A page of changes of memories."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[MemoryChangeView]
     """The changes, the newest first."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class MemoryDetail(Model):
-    """A memory with its history."""
+class MemoryView(Model):
+    """A memory. Fields that do not apply are left out."""
 
     memory_id: str
     """The id of the memory, a ULID."""
@@ -2835,8 +2452,6 @@ class MemoryDetail(Model):
     """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
     """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
-    history: list[FormerView]
-    """Up to 20 former texts, the latest first."""
 
 
 class NewMemories(Model):
@@ -2993,11 +2608,9 @@ class RoomMessagePage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class RunPage(Model):
+class RunPage(Gapped):
     """A page of runs, newest first."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[RunView]
     """The runs."""
     next_cursor: str | None = None
@@ -3076,206 +2689,6 @@ class SearchAnswer(Model):
     """The reason why a document was not found. Only with `why_not`."""
 
 
-class SpaceChanged(Model):
-    """The space after a change."""
-
-    space_id: str
-    """The id of the space."""
-    description: str
-    """The purpose of the space."""
-    owner: str | None = None
-    """The responsible person or team, if one was given."""
-    created_at: AwareDatetime
-    """The time of creation, UTC."""
-    last_consolidation: AwareDatetime | None = None
-    """The time when the last consolidation was committed, UTC."""
-    consolidation_count: int
-    """Number of consolidations that were not undone."""
-    total_notes_processed: int
-    """Number of notes that these consolidations folded."""
-    version: int
-    """The version of the contract with other programs that read the bucket: 1."""
-    rev: int
-    """The revision of `_meta.json`. It grows with each write."""
-    uid: str
-    """A ULID that distinguishes the space from a deleted space with the same id."""
-    consolidation_threshold: int
-    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
-    auto_paused: bool
-    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
-    tidy_paused: bool | None = False
-    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
-    corrections: Literal["admin", "write"] | str
-    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
-    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
-    capture_allowed: bool | None = True
-    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
-    bank_chars: int | None = 0
-    """Number of characters that the bank should have. 0: any."""
-    bank_length: int | None = None
-    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
-    tidied: TidiedView | None = None
-    """The last tidy run. Left out if there was none."""
-    pending_plan: PendingPlan | None = None
-    """The plan that waits for approval. No other plan is made while it waits."""
-    repository: str | None = None
-    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
-    language: str | None = None
-    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
-    timezone: str | None = None
-    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
-    changes: int
-    """The number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None = None
-    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
-    committed_run: str | None = None
-    """The run whose change is committed and still being applied. Usually left out."""
-    started_run: str | None = None
-    """The run that was started at once, because the change made a consolidation due."""
-
-
-class SpaceInfo(Model):
-    """A space, and the size of its content."""
-
-    space_id: str
-    """The id of the space."""
-    description: str
-    """The purpose of the space."""
-    owner: str | None = None
-    """The responsible person or team, if one was given."""
-    created_at: AwareDatetime
-    """The time of creation, UTC."""
-    last_consolidation: AwareDatetime | None = None
-    """The time when the last consolidation was committed, UTC."""
-    consolidation_count: int
-    """Number of consolidations that were not undone."""
-    total_notes_processed: int
-    """Number of notes that these consolidations folded."""
-    version: int
-    """The version of the contract with other programs that read the bucket: 1."""
-    rev: int
-    """The revision of `_meta.json`. It grows with each write."""
-    uid: str
-    """A ULID that distinguishes the space from a deleted space with the same id."""
-    consolidation_threshold: int
-    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
-    auto_paused: bool
-    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
-    tidy_paused: bool | None = False
-    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
-    corrections: Literal["admin", "write"] | str
-    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
-    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
-    capture_allowed: bool | None = True
-    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
-    bank_chars: int | None = 0
-    """Number of characters that the bank should have. 0: any."""
-    bank_length: int | None = None
-    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
-    tidied: TidiedView | None = None
-    """The last tidy run. Left out if there was none."""
-    pending_plan: PendingPlan | None = None
-    """The plan that waits for approval. No other plan is made while it waits."""
-    repository: str | None = None
-    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
-    language: str | None = None
-    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
-    timezone: str | None = None
-    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
-    changes: int
-    """The number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None = None
-    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
-    committed_run: str | None = None
-    """The run whose change is committed and still being applied. Usually left out."""
-    live: LiveSize
-    """The number and size of the live notes."""
-    bank: BankSize
-    """The number and size of the bank files."""
-    synthesis_exists: bool
-    """Whether the space has a synthesis."""
-    waiting: WaitingView
-    """The notes that wait, and what the next consolidation waits for."""
-
-
-class SpacePage(Model):
-    """A page of spaces."""
-
-    items: list[ListedSpace]
-    """The spaces that the token may see, sorted by id."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class SpaceSummary(Model):
-    """A space, with all that an agent needs of it at its start."""
-
-    space_id: str
-    """The id of the space."""
-    description: str
-    """The purpose of the space."""
-    owner: str | None = None
-    """The responsible person or team, if one was given."""
-    created_at: AwareDatetime
-    """The time of creation, UTC."""
-    last_consolidation: AwareDatetime | None = None
-    """The time when the last consolidation was committed, UTC."""
-    consolidation_count: int
-    """Number of consolidations that were not undone."""
-    total_notes_processed: int
-    """Number of notes that these consolidations folded."""
-    version: int
-    """The version of the contract with other programs that read the bucket: 1."""
-    rev: int
-    """The revision of `_meta.json`. It grows with each write."""
-    uid: str
-    """A ULID that distinguishes the space from a deleted space with the same id."""
-    consolidation_threshold: int
-    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
-    auto_paused: bool
-    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
-    tidy_paused: bool | None = False
-    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
-    corrections: Literal["admin", "write"] | str
-    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
-    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
-    capture_allowed: bool | None = True
-    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
-    bank_chars: int | None = 0
-    """Number of characters that the bank should have. 0: any."""
-    bank_length: int | None = None
-    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
-    tidied: TidiedView | None = None
-    """The last tidy run. Left out if there was none."""
-    pending_plan: PendingPlan | None = None
-    """The plan that waits for approval. No other plan is made while it waits."""
-    repository: str | None = None
-    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
-    language: str | None = None
-    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
-    timezone: str | None = None
-    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
-    changes: int
-    """The number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None = None
-    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
-    committed_run: str | None = None
-    """The run whose change is committed and still being applied. Usually left out."""
-    rules: str | None = None
-    """The rules as Markdown. Absent with `rules=false`."""
-    synthesis: SynthesisView | None = None
-    """The synthesis. Left out before the first consolidation."""
-    bank: list[FileView]
-    """All bank files with their content, in the order of the rules."""
-    live: LiveNotes | None = None
-    """The notes that no consolidation has folded yet. Absent with `at`."""
-    at: PastMoment | None = None
-    """The change whose state is shown. Only with `at`."""
-
-
 class SpaceView(Model):
     """A space: its `_meta.json` without the internal fields of a deletion."""
 
@@ -3333,22 +2746,9 @@ class SpaceView(Model):
     """The run whose change is committed and still being applied. Usually left out."""
 
 
-class SplitView(Model):
-    """Two memories that were one."""
-
-    memory: MemoryDetail
-    """The memory without the part that was merged into it."""
-    split_off: MemoryDetail
-    """The part that was merged into it, as a memory of its own again."""
-    repeated: bool | None = False
-    """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed."""
-
-
-class SummariesJobPage(Model):
+class SummariesJobPage(Gapped):
     """A page of jobs, newest first."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[SummariesJobView]
     """The jobs."""
     next_cursor: str | None = None
@@ -3405,20 +2805,37 @@ class SummaryView(Model):
     """Deviations from the request: `too_long`, `language`."""
 
 
-class TokenPage(Model):
-    """A page of tokens."""
+class TokenMade(TokenView):
+    """A new token."""
 
-    items: list[TokenShown]
-    """The tokens that the caller may manage, sorted by hash."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+    token: str
+    """The token itself. Only this answer shows it, and it is not stored."""
 
 
-class TurnPage(Model):
+class TokenRevoked(TokenView):
+    """A token that was revoked."""
+
+    others: list[str]
+    """The hashes of all other tokens that were revoked: its successors, and the tokens that they made."""
+
+
+class TokenRotated(TokenMade):
+    """The token that replaces the one of the request."""
+
+    old_expires_at: AwareDatetime
+    """The time when the old token becomes invalid, UTC."""
+
+
+class TokenShown(TokenView):
+    """A token in the list."""
+
+    last_used_at: AwareDatetime | None = None
+    """The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded."""
+
+
+class TurnPage(Gapped):
     """A page of turns."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[TurnView]
     """The turns. A page that is not the last one may hold fewer than `limit`."""
     next_cursor: str | None = None
@@ -3438,15 +2855,56 @@ class UsageReport(Model):
     """The spaces with the highest usage, at most 100, the highest first."""
 
 
-class AskPage(Model):
+class Written(MemoryView):
+    """A memory after the request, and how the content of the request was combined with a memory that existed."""
+
+    merged_into: str | None = None
+    """The id of the existing memory that says the same. It is the id of this memory. Absent if there was none."""
+    former: str | None = None
+    """The former text of that memory."""
+    score: float | None = None
+    """The similarity of the two."""
+    by: Literal["text", "vector", "lexical", "llm"] | str | None = None
+    """How the service decided that both say the same."""
+    kept: Literal["new", "former"] | str | None = None
+    """Which content is the current one, `new` or `former`."""
+    repeated: Literal[True] | None = None
+    """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed. The answer shows the memory as it was then."""
+    redacted: dict[str, int] | None = None
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
+
+
+class AskPage(Gapped):
     """A page of questions, those with the newest progress first."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[AskView]
     """The questions."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class BatchItem(Model):
+    """The result for one memory of a batch."""
+
+    index: int
+    """The position in the request, from 0."""
+    status: int
+    """201: a new memory. 200: it was merged, or it repeats an earlier request. All other values: it was not stored."""
+    memory: Written | None = None
+    """The memory as it is now, if it was stored."""
+    code: str | None = None
+    """The error code, if it was not stored. errors.md lists all codes."""
+    detail: str | None = None
+    """The error as a sentence."""
+
+
+class BatchView(Model):
+    """The result for each memory of a batch."""
+
+    items: list[BatchItem]
+    """One result for each memory, in the order of the request."""
+    failed: int
+    """Number of memories that were not stored. Send only those again."""
 
 
 class ConsolidationResult(Model):
@@ -3499,6 +2957,13 @@ class DigestPage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
+class FoundMemory(MemoryView):
+    """A memory that was found."""
+
+    score: float | None = None
+    """The similarity to the question. Absent if there was no question."""
+
+
 class JobView(Model):
     """A job of any kind: its status, and what came of it."""
 
@@ -3544,22 +3009,113 @@ class JobView(Model):
     """What came of the work so far, by its `kind`."""
 
 
-class SummaryPage(Model):
-    """A page of summaries: the highest level first, of each level the newest first."""
+class ListedSpace(SpaceView):
+    """A space in a list."""
 
+    waiting: WaitingView | None = None
+    """The notes that wait for a consolidation. Only with `waiting=true`."""
+
+
+class MemoriesFound(Model):
+    """Memories, the best first, or the newest first."""
+
+    items: list[FoundMemory]
+    """The memories."""
+    ranking: Literal["vector", "lexical", "newest"] | str
+    """How the memories were compared with the question: by their vectors (`vector`) or by their letters (`lexical`). `newest`: there was no question."""
+    degraded: str | None = None
+    """The reason why letters were compared although there is an embedding model. Absent otherwise."""
+    nothing: Literal["no_match", "below_floor"] | str | None = None
+    """The reason why nothing was found. `no_match`: there is no memory of this kind and subject. `below_floor`: none of them answers the question."""
     unreadable: list[str] | None = None
     """The keys of unreadable objects that are left out. Only if there are any."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class MemoryDetail(MemoryView):
+    """A memory with its history."""
+
+    history: list[FormerView]
+    """Up to 20 former texts, the latest first."""
+
+
+class SpaceChanged(SpaceView):
+    """The space after a change."""
+
+    started_run: str | None = None
+    """The run that was started at once, because the change made a consolidation due."""
+
+
+class SpaceInfo(SpaceView):
+    """A space, and the size of its content."""
+
+    live: LiveSize
+    """The number and size of the live notes."""
+    bank: BankSize
+    """The number and size of the bank files."""
+    synthesis_exists: bool
+    """Whether the space has a synthesis."""
+    waiting: WaitingView
+    """The notes that wait, and what the next consolidation waits for."""
+
+
+class SpacePage(Model):
+    """A page of spaces."""
+
+    items: list[ListedSpace]
+    """The spaces that the token may see, sorted by id."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class SpaceSummary(SpaceView):
+    """A space, with all that an agent needs of it at its start."""
+
+    rules: str | None = None
+    """The rules as Markdown. Absent with `rules=false`."""
+    synthesis: SynthesisView | None = None
+    """The synthesis. Left out before the first consolidation."""
+    bank: list[FileView]
+    """All bank files with their content, in the order of the rules."""
+    live: LiveNotes | None = None
+    """The notes that no consolidation has folded yet. Absent with `at`."""
+    at: PastMoment | None = None
+    """The change whose state is shown. Only with `at`."""
+
+
+class SplitView(Model):
+    """Two memories that were one."""
+
+    memory: MemoryDetail
+    """The memory without the part that was merged into it."""
+    split_off: MemoryDetail
+    """The part that was merged into it, as a memory of its own again."""
+    repeated: bool | None = False
+    """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed."""
+
+
+class SummaryPage(Gapped):
+    """A page of summaries: the highest level first, of each level the newest first."""
+
     items: list[SummaryView]
     """The summaries."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class JobPage(Model):
+class TokenPage(Model):
+    """A page of tokens."""
+
+    items: list[TokenShown]
+    """The tokens that the caller may manage, sorted by hash."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class JobPage(Gapped):
     """A page of jobs, newest first."""
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
     items: list[JobView]
     """The jobs."""
     next_cursor: str | None = None

@@ -20,6 +20,14 @@ CERTAIN = {"get_space", "get_summary", "list_notes", "list_bank", "get_bank_file
 """Operations that must succeed by their documented examples, whatever else is there."""
 
 
+OTHER_FORMS = {
+    "search_space": ("conversation_id", "cwd", "host", "room", "kind"),
+    "load_context": ("conversation_id", "room", "lang", "limit", "max_turns", "raw_chars"),
+    "search_memories": ("order",),
+}
+"""Arguments that do not go with the others of an operation."""
+
+
 def examples() -> dict[str, dict[str, Any]]:
     """The documented arguments of each operation."""
     found = {}
@@ -30,7 +38,8 @@ def examples() -> dict[str, dict[str, Any]]:
                 if "parameters" in told
                 else {}
             )
-            for name in ("If-None-Match", "Idempotency-Key", "at", "cursor", "ids"):
+            others = OTHER_FORMS.get(told["operationId"], ())
+            for name in ("If-None-Match", "Idempotency-Key", "at", "cursor", "ids", *others):
                 given.pop(name, None)
             content = told.get("requestBody", {}).get("content", {})
             found[told["operationId"]] = given | content.get("application/json", {}).get("example", {})
