@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from livemem.access.principal import Principal
+from livemem.errors import InvalidRequest
 from livemem.jobs.job import ENDED, Failure, Job, Progress, Status
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -35,6 +36,14 @@ KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
 def job_id(space_id: str, kind: KindName, name: str) -> str:
     """The id by which the job is found. `name` is its id within its kind."""
     return f"{space_id}.{kind}.{name}"
+
+
+def name_of(job: str, space_id: str, kind: KindName) -> str:
+    """The id within its kind of a job of this space and kind. Raises InvalidRequest for another id."""
+    name = job.removeprefix(job_id(space_id, kind, ""))
+    if name == job:
+        raise InvalidRequest.of("job", f"must be the id of a job of the kind `{kind}` in this space")
+    return name
 
 
 @dataclass(frozen=True)

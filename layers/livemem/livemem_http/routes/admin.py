@@ -11,6 +11,7 @@ from livemem.access import management, page_codes, rotation, secret, tokens
 from livemem.bank import corrections, history, review
 from livemem.changes import rules_change
 from livemem.consolidation import space_change
+from livemem.jobs.describable import name_of
 from livemem.spaces import lifecycle
 from livemem.store import cursors
 from livemem_http import views
@@ -176,6 +177,32 @@ def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -
     """
     reason = body.reason if body else None
     return views.RunView.of(review.refuse(process(), api.principal(), space_id, run_id, reason))
+
+
+@api.route(
+    "POST", "/v1/spaces/{space_id}/plan/approve", needs="write", tag="consolidations", summary="Approve the plan"
+)
+def approve_pending_plan(space_id: str, body: views.PlanApproval) -> views.ChangeDetail:
+    """Commit exactly the plan that `plan_revision` names. It is in the result of its job. New notes wait for the next
+    run. If bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is
+    queued that makes another plan. This needs `admin`, or `write` if the space's `corrections` allows it. A repeat
+    returns the same answer.
+    """
+    run_id = name_of(body.job, space_id, "consolidation")
+    return views.ChangeDetail.of_detail(
+        review.approve(process(), api.principal(), space_id, run_id, body.plan_revision)
+    )
+
+
+@api.route("POST", "/v1/spaces/{space_id}/plan/refuse", needs="write", tag="consolidations", summary="Refuse the plan")
+def refuse_pending_plan(space_id: str, body: views.PlanRefusal) -> views.JobState:
+    """Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan the
+    same notes again. After the refusal of a tidy run, only no tidy run does (`tidy_paused`). Change the rules or
+    correct the bank, then start a run. This needs the same permission as an approval.
+    """
+    run_id = name_of(body.job, space_id, "consolidation")
+    run = review.refuse(process(), api.principal(), space_id, run_id, body.reason)
+    return views.JobState(job=body.job, status=run.status)
 
 
 @api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         SectionSources,
         SynthesisView,
     )
-    from livemem_http.views.fields import Agent, Category, IdempotencyKey, Moment, Reason, SpaceId
+    from livemem_http.views.fields import Agent, Category, IdempotencyKey, JobState, Moment, Reason, SpaceId
     from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
     from livemem_http.views.notes import NewNote, NewNotes, NoteList, NoteOrNotes, NotePage, NoteView
-    from livemem_http.views.plans import Approval, Refusal, RunPlan
+    from livemem_http.views.plans import Approval, PlanApproval, PlanRefusal, Refusal, RunPlan
     from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
     from livemem_http.views.service import About, HealthView, WhoAmI
     from livemem_http.views.spaces import (
@@ -67,10 +67,10 @@ _MODULES = {
         "SectionSources",
         "SynthesisView",
     ),
-    "fields": ("Agent", "Category", "IdempotencyKey", "Moment", "Reason", "SpaceId"),
+    "fields": ("Agent", "Category", "IdempotencyKey", "JobState", "Moment", "Reason", "SpaceId"),
     "history": ("ChangeDetail", "ChangePage", "ChangeSummary"),
     "notes": ("NewNote", "NewNotes", "NoteList", "NoteOrNotes", "NotePage", "NoteView"),
-    "plans": ("Approval", "Refusal", "RunPlan"),
+    "plans": ("Approval", "PlanApproval", "PlanRefusal", "Refusal", "RunPlan"),
     "runs": ("NewConsolidation", "RunPage", "RunQueued", "RunView"),
     "service": ("About", "HealthView", "WhoAmI"),
     "spaces": (
@@ -127,6 +127,7 @@ __all__ = [
     "HealthView",
     "IdempotencyKey",
     "Import",
+    "JobState",
     "ListedSpace",
     "LiveNotes",
     "Moment",
@@ -141,6 +142,8 @@ __all__ = [
     "NoteOrNotes",
     "NotePage",
     "NoteView",
+    "PlanApproval",
+    "PlanRefusal",
     "ProvisioningView",
     "Reason",
     "Refusal",

@@ -20,6 +20,7 @@ from pydantic_core import CoreSchema
 from livemem import clock, limits
 from livemem.errors import TooLarge
 from livemem.jobs.describable import KindName, job_id
+from livemem.jobs.job import Status
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import rules
@@ -368,6 +369,15 @@ class Gapped(View):
     """Base of lists that leave out unreadable objects. They name these objects; without any, the field is absent."""
 
     unreadable: Unreadable = None
+
+
+class JobState(View):
+    """A job and its status: what a request for long work answers. `GET /v1/jobs/{job}` shows the rest."""
+
+    job: Annotated[
+        str, described("The id of the job. `GET /v1/jobs/{job}` shows it.", "demo.digest.20260220T170000")
+    ]
+    status: Annotated[Status, described("The status at this moment.", "queued")] = "queued"
 
 
 class LlmUsage(View):

@@ -13,12 +13,31 @@ from livemem_http.views.fields import (
     RunId,
     View,
     described,
+    job_described,
 )
 from livemem_http.views.history import FileDiff, Removed, SynthesisBeforeAfter, Warnings, folding
 from livemem_http.views.notes import NoteView
 
 if TYPE_CHECKING:
     from livemem.bank.plans import WaitingPlan
+
+PlanJob = Annotated[str, job_described("consolidation", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+
+
+class PlanApproval(Body):
+    """The plan that is approved. Its revision is named, so that nobody approves an unseen plan."""
+
+    job: PlanJob
+    plan_revision: PlanRevision
+
+
+class PlanRefusal(Body):
+    """The plan that is refused, and why."""
+
+    job: PlanJob
+    reason: Annotated[
+        Reason | None, described("The reason, in at most 500 bytes. The job shows it.", "This is not decided.")
+    ] = None
 
 
 class Approval(Body):
