@@ -68,7 +68,7 @@ def fill(bench: Bench, count: int) -> int:
 def consolidate(bench: Bench, space: str) -> None:
     """Fold the live notes of a space, until that is done."""
     queued = bench.ok("POST", f"/spaces/{space}/consolidations", {})
-    while (run := bench.ok("GET", f"/spaces/{space}/runs/{queued['run_id']}"))["status"] in ("queued", "running"):
+    while (run := bench.ok("GET", f"/jobs/{queued['job']}"))["status"] in ("queued", "running"):
         pass
     assert run["status"] == "done", run
 

@@ -296,8 +296,8 @@ def fill(bench: Bench, notes: int) -> None:
 
 def consolidate(bench: Bench) -> None:
     """Fold 100 notes, and wait for the end."""
-    run = bench.ok("POST", f"/spaces/{SPACE}/consolidations", {"max_notes": 100})["run_id"]
-    wait(lambda: bench.ok("GET", f"/spaces/{SPACE}/runs/{run}")["status"], {"done"}, {"queued", "running"})
+    run = bench.ok("POST", f"/spaces/{SPACE}/consolidations", {"max_notes": 100})["job"]
+    wait(lambda: bench.ok("GET", f"/jobs/{run}")["status"], {"done"}, {"queued", "running"})
 
 
 def back_up(bench: Bench) -> None:

@@ -41,11 +41,6 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "20260220T140000_cline-dev_decision_1a2b3c4d",
         "schema": {"pattern": "^" + re.sub(r"\?P<\w+>", "", keys.NOTE_ID.pattern) + "$"},
     },
-    "run_id": {
-        "description": "The id of the run, from the answer that started it, or from any list.",
-        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
-    },
     "backup_id": {
         "description": "The id of the backup, from the answer that made it, or from any list.",
         "example": "2026-02-20T02-00-00",
@@ -66,16 +61,6 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "general",
         "schema": {"pattern": f"^{keys.ROOM.pattern}$"},
     },
-    "slot": {
-        "description": "The time (UTC) at which the digest was due or requested, from any list.",
-        "example": "20260220T140000",
-        "schema": {"pattern": f"^{keys.SLOT.pattern}$"},
-    },
-    "request_id": {
-        "description": "The id of the question, from the answer to the request that asked it.",
-        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
-    },
     "turn_index": {
         "description": "The number of the turn in the conversation, from 1.",
         "example": "1",
@@ -85,11 +70,6 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "description": "The id of the job, from the answer that started the work.",
         "example": "demo.backup.2026-02-20T02-00-00",
         "schema": {"pattern": re.sub(r"\?P<[a-z]+>", "", f"^{job_lookup.JOB_ID.pattern}$")},
-    },
-    "job_id": {
-        "description": "The id of the job, from the answer that started it, or from any list.",
-        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "connection_id": {
         "description": "The id of the connection, from the list.",
@@ -165,7 +145,7 @@ TAGS = {
     "search": "One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one "
     "ranking.",
     "jobs": "Long work of any kind in one form: its status, its progress, its usage, and its error.",
-    "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
+    "usage": "What the LLM was used for, by day.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made every night and on request; restore and fork.",
     "archives": "A space as one file, to download and to import. A folder of Markdown files can be imported too.",
@@ -402,7 +382,6 @@ WHAT_CAN_BE_MISSING = (
     "bank_file",
     "synthesis",
     "run",
-    "plan",
     "consolidation",
     "token",
     "backup",

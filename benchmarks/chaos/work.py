@@ -183,13 +183,13 @@ class Work:
         reply = self.admin.ask("POST", f"/spaces/{space.space_id}/consolidations", {})
         self.ledger.count("runs by hand", reply.code)
         if reply.ok:
-            self.ledger.runs[reply.body["run_id"]] = life
+            self.ledger.runs[reply.body["job"].rpartition(".")[2]] = life
 
     def _rehearse(self, _: random.Random, space: Space, life: Life) -> None:
         reply = self.admin.ask("POST", f"/spaces/{space.space_id}/consolidations", {"dry_run": True})
         self.ledger.count("dry runs", reply.code)
         if reply.ok:
-            self.ledger.runs[reply.body["run_id"]] = life
+            self.ledger.runs[reply.body["job"].rpartition(".")[2]] = life
 
     def _correct(self, chance: random.Random, space: Space, life: Life) -> None:
         marker = self.ledger.marker("c")

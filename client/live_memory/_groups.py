@@ -316,6 +316,21 @@ class ConnectionsGroup(Group):
 class ConsolidationsGroup(Group):
     """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
+    def approve_plan(self, space_id: str, *, job: str, plan_revision: str) -> models.ChangeDetail:
+        """Approve the plan.
+
+        Commit exactly the plan that `plan_revision` names. It is in the result of its job. New notes wait for the
+        next run. If bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a
+        run is queued that makes another plan. This needs `admin`, or `write` if the space's `corrections` allows it.
+        A repeat returns the same answer.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            job: The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form.
+            plan_revision: The revision of the plan. An approval must name the revision that was read.
+        """
+        return self._invoke("approve_plan", locals())
+
     def get(self, space_id: str, number: str) -> models.ChangeDetail:
         """Get a consolidation.
 
@@ -353,6 +368,61 @@ class ConsolidationsGroup(Group):
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_consolidations", locals())
+
+    def refuse_plan(self, space_id: str, *, job: str, reason: str | None = None) -> models.JobState:
+        """Refuse the plan.
+
+        Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan
+        the same notes again. After the refusal of a tidy run, only no tidy run does (`tidy_paused`). Change the rules
+        or correct the bank, then start a run. This needs the same permission as an approval.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            job: The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form.
+            reason: The reason, in at most 500 bytes. The job shows it.
+        """
+        return self._invoke("refuse_plan", locals())
+
+    def start(
+        self,
+        space_id: str,
+        *,
+        agent: str | None = None,
+        max_notes: int | None = None,
+        dry_run: bool | None = None,
+        tidy: bool | None = None,
+        replace: bool | None = None,
+        rules: str | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
+        notes_of: int | None = None,
+    ) -> models.JobState:
+        """Start a consolidation.
+
+        Start a run that folds the live notes into the bank, even if there are few. The run continues after the
+        answer: get its job (`Location`) until its status is final, or `waiting` in a space that requires approval.
+        Without notes it ends with the code `nothing_to_do`. To fold only another agent's notes needs `admin`. While a
+        plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
+        Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run
+        can try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
+        before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            agent: Only the notes of this agent. Another agent than the caller's own name needs `admin`.
+            max_notes: Maximum number of notes; the oldest are taken. The service has a limit of its own.
+            dry_run: Asks the LLM and stores the plan in the run. Nothing else is written.
+            tidy: Shortens the bank to its `bank_chars` instead: an LLM writes the files that are too long again. No
+                note is folded. Not together with `agent`, `max_notes` or `notes_of`.
+            replace: Discards a plan that waits for approval. The new run makes another one.
+            rules: Only with `dry_run`: rules to try in the place of those of the space.
+            rules_template: Only with `dry_run`: a template of rules to try.
+            notes_of: Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live
+                ones, and the bank as it stood before it, so that the plan can be compared with that change.
+        """
+        return self._invoke("start_consolidation", locals())
 
     def undo(self, space_id: str, number: str) -> models.ChangeSummary:
         """Undo the newest change.
@@ -517,19 +587,6 @@ class ConversationsGroup(Group):
         """
         return self._invoke("get_conversation", locals())
 
-    def get_summary_job(self, space_id: str, conversation_id: str, job_id: str) -> models.SummariesJobView:
-        """Get a job.
-
-        A job: its status, the summaries that it made, or the reason of its failure. Send the request again until its
-        status is final.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, from the answer that created it, or from any list.
-            job_id: The id of the job, from the answer that started it, or from any list.
-        """
-        return self._invoke("get_summary_job", locals())
-
     def get_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.TurnView:
         """Get a turn.
 
@@ -593,21 +650,6 @@ class ConversationsGroup(Group):
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_summaries", locals())
-
-    def list_summary_jobs(
-        self, space_id: str, conversation_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> models.SummariesJobPage:
-        """List jobs of a conversation.
-
-        The jobs that made summaries of the conversation, newest first, including those that failed.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, from the answer that created it, or from any list.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_summary_jobs", locals())
 
     def list_turns(
         self,
@@ -702,36 +744,13 @@ class ConversationsGroup(Group):
 class DigestsGroup(Group):
     """At fixed hours, or on request, an LLM makes memories of the messages of rooms."""
 
-    def get(self, space_id: str, slot: str) -> models.DigestView:
-        """Get a digest.
-
-        A digest: its status, its results, and its dead letters.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            slot: The time (UTC) at which the digest was due or requested, from any list.
-        """
-        return self._invoke("get_digest", locals())
-
-    def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.DigestPage:
-        """List digests.
-
-        The digests of the space with their results, the newest first.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_digests", locals())
-
     def start(self, space_id: str, *, slot: str | None = None) -> models.DigestQueued:
         """Start a digest.
 
         Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
-        continues after the answer: get it (`Location`) until its `status` is `done`. With a `slot` the messages of
-        that digest's dead letters are put back into their rooms before (admin). This is possible from 30 minutes
-        after its end.
+        continues after the answer: get its job (`Location`) until that is `done`. With a `slot` the messages of that
+        digest's dead letters are put back into their rooms before (admin). This is possible from 30 minutes after its
+        end.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1126,14 +1145,14 @@ class QuestionsGroup(Group):
         room: str | None = None,
         expression: bool | None = None,
         idempotency_key: str | None = None,
-    ) -> models.AskView:
+    ) -> models.JobView:
         """Ask a question.
 
         Ask an agent that searches memories, notes and conversations, and answers with its sources. With `write` the
         agent may also store memories, and the questions of one user form a session. With `read` alone each question
-        is independent and leaves nothing that others see. 200: the question is answered or has failed (`status`).
-        202: the work continues, see `Location`. Questions of one user are answered one after the other. With an
-        `Idempotency-Key` the request can be repeated safely.
+        is independent and leaves nothing that others see. 200: the question is answered (`result`) or has failed
+        (`error`). 202: the work continues, see `Location`. Questions of one user are answered one after the other.
+        With an `Idempotency-Key` the request can be repeated safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1150,32 +1169,6 @@ class QuestionsGroup(Group):
                 repeat the request.
         """
         return self._invoke("ask_question", locals())
-
-    def get(self, space_id: str, request_id: str) -> models.AskView:
-        """Get a question.
-
-        A question and its answer. Send the request again until its `status` is final. A question that was asked with
-        `read` alone is shown only to the token that asked it.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            request_id: The id of the question, from the answer to the request that asked it.
-        """
-        return self._invoke("get_question", locals())
-
-    def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.AskPage:
-        """List questions.
-
-        The questions of the space with their answers, those with the newest progress first. Questions that were asked
-        with `read` alone are listed only for the token that asked them. Old questions are removed with the documents
-        of runs (`RUN_RETENTION_DAYS`).
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_questions", locals())
 
 
 class RoomsGroup(Group):
@@ -1251,143 +1244,6 @@ class RoomsGroup(Group):
             items: The messages, from 1 to 100.
         """
         return self._invoke("post_message", {"space_id": space_id, "room": room, **fields})
-
-
-class RunsGroup(Group):
-    """A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes."""
-
-    def approve_plan(self, space_id: str, run_id: str, *, plan_revision: str) -> models.ChangeDetail:
-        """Approve a plan.
-
-        Commit exactly the plan that `plan_revision` names. New notes wait for the next run. If bank, rules or one of
-        its notes have changed since, nothing is committed (`plan_outdated`), and a run is queued that makes another
-        plan. This needs `admin`, or `write` if the space's `corrections` allows it. A repeat returns the same answer.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, from the answer that started it, or from any list.
-            plan_revision: The revision of the plan. An approval must name the revision that was read.
-        """
-        return self._invoke("approve_plan", locals())
-
-    def get(self, space_id: str, run_id: str) -> models.RunView:
-        """Get a run.
-
-        A run: its status, its results, or why it failed. Send the request again until its status is final.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, from the answer that started it, or from any list.
-        """
-        return self._invoke("get_run", locals())
-
-    def get_plan(self, space_id: str, run_id: str) -> models.RunPlan:
-        """Get a plan that waits for approval.
-
-        The plan of a run whose status is `waiting`: its notes, the diffs, the synthesis, and the `plan_revision` that
-        an approval names. 404 once the plan is approved (the change is then in the history), refused or discarded.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, from the answer that started it, or from any list.
-        """
-        return self._invoke("get_plan", locals())
-
-    def get_usage(
-        self, *, space_id: str | None = None, days: int | None = None, until: date | str | None = None
-    ) -> models.UsageReport:
-        """Get the usage of the LLM.
-
-        Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs
-        to the day on which it was queued. Dry runs and failed runs are included, because they use tokens too. Without
-        a space this needs `admin`: then all spaces count that the token may see, also those deleted in the last 31
-        days.
-
-        Args:
-            space_id: Only this space.
-            days: Number of days, including the last one.
-            until: The last day of the report, UTC. Default: today.
-        """
-        return self._invoke("get_usage", locals())
-
-    def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.RunPage:
-        """List runs.
-
-        Runs with their status, newest first. Failed runs are included, with the reason.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_runs", locals())
-
-    def list_of(self, *, space_id: str, limit: int | None = None, cursor: str | None = None) -> models.RunPage:
-        """List the runs of a space by name.
-
-        The list of a space's runs. The id of the space is a query parameter.
-
-        Args:
-            space_id: The id of the space.
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_runs_of", locals())
-
-    def refuse_plan(self, space_id: str, run_id: str, *, reason: str | None = None) -> models.RunView:
-        """Refuse a plan.
-
-        Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan
-        the same notes again. After the refusal of a tidy run, only no tidy run does (`tidy_paused`). Change the rules
-        or correct the bank, then start a run. This needs the same permission as an approval.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, from the answer that started it, or from any list.
-            reason: The reason, in at most 500 bytes. The run shows it.
-        """
-        return self._invoke("refuse_plan", locals())
-
-    def start(
-        self,
-        space_id: str,
-        *,
-        agent: str | None = None,
-        max_notes: int | None = None,
-        dry_run: bool | None = None,
-        tidy: bool | None = None,
-        replace: bool | None = None,
-        rules: str | None = None,
-        rules_template: Literal[
-            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
-        ]
-        | None = None,
-        notes_of: int | None = None,
-    ) -> models.RunQueued:
-        """Start a consolidation.
-
-        Start a run that folds the live notes into the bank, even if there are few. The run continues after the
-        answer: get the run (`Location`) until its status is final, or `waiting` in a space that requires approval.
-        Without notes it ends with the code `nothing_to_do`. To fold only another agent's notes needs `admin`. While a
-        plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
-        Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run
-        can try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
-        before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            agent: Only the notes of this agent. Another agent than the caller's own name needs `admin`.
-            max_notes: Maximum number of notes; the oldest are taken. The service has a limit of its own.
-            dry_run: Asks the LLM and stores the plan in the run. Nothing else is written.
-            tidy: Shortens the bank to its `bank_chars` instead: an LLM writes the files that are too long again. No
-                note is folded. Not together with `agent`, `max_notes` or `notes_of`.
-            replace: Discards a plan that waits for approval. The new run makes another one.
-            rules: Only with `dry_run`: rules to try in the place of those of the space.
-            rules_template: Only with `dry_run`: a template of rules to try.
-            notes_of: Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live
-                ones, and the bank as it stood before it, so that the plan can be compared with that change.
-        """
-        return self._invoke("start_consolidation", locals())
 
 
 class SearchGroup(Group):
@@ -1994,6 +1850,27 @@ class UpkeepGroup(Group):
         return self._invoke("collect_garbage", locals())
 
 
+class UsageGroup(Group):
+    """What the LLM was used for, by day."""
+
+    def get(
+        self, *, space_id: str | None = None, days: int | None = None, until: date | str | None = None
+    ) -> models.UsageReport:
+        """Get the usage of the LLM.
+
+        Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs
+        to the day on which it was queued. Dry runs and failed runs are included, because they use tokens too. Without
+        a space this needs `admin`: then all spaces count that the token may see, also those deleted in the last 31
+        days.
+
+        Args:
+            space_id: Only this space.
+            days: Number of days, including the last one.
+            until: The last day of the report, UTC. Default: today.
+        """
+        return self._invoke("get_usage", locals())
+
+
 class Groups:
     """The groups of methods, by the tags of the API."""
 
@@ -2066,11 +1943,6 @@ class Groups:
         return RoomsGroup(self._invoke)
 
     @property
-    def runs(self) -> RunsGroup:
-        """A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes."""
-        return RunsGroup(self._invoke)
-
-    @property
     def search(self) -> SearchGroup:
         """One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one
         ranking.
@@ -2096,3 +1968,8 @@ class Groups:
     def upkeep(self) -> UpkeepGroup:
         """Work of an operator: retention and garbage collection."""
         return UpkeepGroup(self._invoke)
+
+    @property
+    def usage(self) -> UsageGroup:
+        """What the LLM was used for, by day."""
+        return UsageGroup(self._invoke)

@@ -25,16 +25,6 @@ class About(Model):
     """The templates: rules that come with the service."""
 
 
-class Approval(Model):
-    """The revision of the plan that is approved, so that nobody approves an unseen plan."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    plan_revision: str
-    """The revision of the plan. An approval must name the revision that was read."""
-
-
 class ArchiveView(Model):
     """The archive of a backup (tar.gz), or its progress."""
 
@@ -60,15 +50,6 @@ class ArchiveView(Model):
     """Number of objects written to the archive so far."""
     total: int | None = None
     """Number of objects that the archive will have; 0 while the backup is being taken."""
-
-
-class AskProblemView(Model):
-    """Why there is no answer."""
-
-    code: str
-    """A stable error code."""
-    detail: str
-    """A description of the error."""
 
 
 class BackupView(Model):
@@ -285,17 +266,6 @@ class CoversView(Model):
 
     turns: list[Any]
     """The first and the last turn. Either may be covered only in part."""
-
-
-class DigestQueued(Model):
-    """A digest that was requested."""
-
-    slot: str
-    """The id of the digest: the time (UTC) at which it was due or requested."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    messages: int | None = None
-    """Number of messages of dead letters that are in their rooms again. Only with a `slot`."""
 
 
 class DigestResult(Model):
@@ -572,15 +542,6 @@ class JobError(Model):
     """The error as a sentence."""
 
 
-class JobProblem(Model):
-    """The reason why a job failed, or what it waits for. The service tries the missing summaries again by itself."""
-
-    code: str
-    """The error code. See the errors of a run in errors.md."""
-    detail: str
-    """The error as a sentence."""
-
-
 class JobProgress(Model):
     """The progress of a job."""
 
@@ -588,6 +549,15 @@ class JobProgress(Model):
     """Number of finished parts: objects of a copy, summaries, or prompts of a digest."""
     total: int | None = None
     """Total number of parts, if it is known."""
+
+
+class JobState(Model):
+    """A job and its status: what a request for long work answers. `GET /v1/jobs/{job}` shows the rest."""
+
+    job: str
+    """The id of the job. `GET /v1/jobs/{job}` shows it."""
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str | None = "queued"
+    """The status at this moment."""
 
 
 class KnownView(Model):
@@ -1165,8 +1135,8 @@ class PastMoment(Model):
 class PendingPlan(Model):
     """A plan that waits for a person's approval."""
 
-    run_id: str
-    """The id of the run, a ULID."""
+    job: str
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     plan_revision: str
     """The revision of the plan. An approval must name the revision that was read."""
     planned_at: AwareDatetime
@@ -1175,6 +1145,30 @@ class PendingPlan(Model):
     """The number that its change will have."""
     notes_count: int
     """Number of notes that the plan folds."""
+
+
+class PlanApproval(Model):
+    """The plan that is approved. Its revision is named, so that nobody approves an unseen plan."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    job: str
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
+    plan_revision: str
+    """The revision of the plan. An approval must name the revision that was read."""
+
+
+class PlanRefusal(Model):
+    """The plan that is refused, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    job: str
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
+    reason: str | None = None
+    """The reason, in at most 500 bytes. The job shows it."""
 
 
 class PlanView(Model):
@@ -1291,16 +1285,6 @@ class ReadView(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class Refusal(Model):
-    """Why a plan is refused."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    reason: str | None = None
-    """The reason, in at most 500 bytes. The run shows it."""
-
-
 class RemovedBackup(Model):
     """A backup that is removed."""
 
@@ -1389,68 +1373,6 @@ class RulesChange(Model):
     """A template: rules that come with the service."""
     reason: str | None = None
     """The reason, in at most 500 bytes, for the history."""
-
-
-class RunQueued(Model):
-    """A run that was queued. It starts in a moment."""
-
-    run_id: str
-    """The id of the run, a ULID."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-
-
-class RunView(Model):
-    """A run: one attempt to consolidate, and its status."""
-
-    run_id: str
-    """The id of the run, a ULID."""
-    space_id: str
-    """The id of the space."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued`, `running`: not finished. `waiting`: its plan waits for a person. All others are final."""
-    code: Literal["nothing_to_do", "busy", "awaiting_approval", "refused", "superseded"] | str | None = None
-    """Why. `busy`: other work held the space. `superseded`: its plan was discarded, `message` says why."""
-    step: str | None = None
-    """The phase of a running run: `asking` the LLM, or `applying` the committed change."""
-    trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
-    agent: str | None = None
-    """The agent whose notes alone were requested. Left out: all notes."""
-    max_notes: int | None = None
-    """The maximum number of notes that was requested."""
-    dry_run: bool | None = False
-    """Whether the run only shows a plan."""
-    tidy: bool | None = False
-    """Whether it is a tidy run, which shortens the bank and folds no notes."""
-    rules: str | None = None
-    """Only for a dry run of other rules: these rules. Lists leave them out."""
-    notes_of: int | None = None
-    """Only for a dry run over the notes of an earlier change: its number."""
-    queued_at: AwareDatetime
-    """The time of the request, UTC."""
-    started_at: AwareDatetime | None = None
-    """The time when the worker started to ask the LLM, UTC."""
-    finished_at: AwareDatetime | None = None
-    """The time when the run ended, or when its plan was made, UTC."""
-    consolidation: int | None = None
-    """The number of the change that the run made."""
-    model: str | None = None
-    """The model that was asked. Left out: no model was asked."""
-    metrics: dict[str, Any] | None = {}
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
-    message: str | None = None
-    """The reason why the run did nothing, or why its plan was refused or discarded."""
-    decided_by: str | None = None
-    """The name of the token that approved or refused the plan."""
-    decided_at: AwareDatetime | None = None
-    """The time when the plan was approved, refused or discarded, UTC."""
-    error: dict[str, str] | None = None
-    """The error of a failed run: `code` (see the errors of a run in errors.md) and `detail`."""
-    plan: dict[str, Any] | None = None
-    """Only for a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`."""
 
 
 class SectionEdit(Model):
@@ -1678,43 +1600,6 @@ class StartView(Model):
     """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
     at: PastMoment | None = Field(None, examples=[{"change": 1, "committed_at": "2026-02-20T14:05:00Z"}])
     """The change whose state is shown. Only with `at`."""
-
-
-class SummariesJobView(Model):
-    """A job: one run that makes summaries of a conversation."""
-
-    job_id: str
-    """The id of the job, a ULID."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    strategy: Literal["incremental", "full", "redo"] | str
-    """The work that was requested."""
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: the job is not finished. All other values are final."""
-    generation: int
-    """The number of the summary version that the job works on."""
-    created_at: AwareDatetime
-    """The time of the request, UTC."""
-    started_at: AwareDatetime | None = None
-    """The start time, UTC."""
-    ended_at: AwareDatetime | None = None
-    """The end time, UTC."""
-    sealed: dict[str, int]
-    """Number of new blocks and groups, by level."""
-    generated: dict[str, int]
-    """Number of summaries that the job made, by level."""
-    reused: int
-    """Number of summaries that were reused from an earlier summary version with exactly the same source."""
-    usage: LlmUsage
-    """The LLM usage of this job."""
-    latency_ms: dict[str, float]
-    """Milliseconds for one summary: `mean` and `max`."""
-    dirty_share: float | None = None
-    """The share of the summaries that was missing at the start, from 0 to 1."""
-    queue_length: int
-    """Number of summaries that could be made and are still missing."""
-    error: JobProblem | None = None
-    """The reason why the job failed, or the error after which a `queued` job waits."""
 
 
 class SummariesResult(Model):
@@ -1974,11 +1859,9 @@ class UpdateView(Model):
     """The result of an update."""
 
     status: Literal["planned", "nothing_to_do", "queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, `running`: the work continues, see the job. If the job has an `error`, it waits after this error. `failed`: see the job."""
-    job_id: str | None = None
-    """The id of the job, or of a job that does this work already."""
-    job: SummariesJobView | None = None
-    """The job in its present state."""
+    """`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, `running`: the work continues, see the job. `failed`: see the job."""
+    job: str | None = None
+    """The id of the job, or of a job that does this work already. `GET /v1/jobs/{job}` shows it."""
     plan: PlanView | None = None
     """Only for a dry run: the planned work."""
 
@@ -2079,47 +1962,6 @@ class WrittenForView(Model):
     """The name of the token."""
     speaker: str
     """The speaker."""
-
-
-class AskView(Model):
-    """A question and, once it is `done`, its answer. `error` is the reason if it has `failed`."""
-
-    request_id: str
-    """The id of the question."""
-    question: str
-    """The question."""
-    user: str
-    """The person who asked."""
-    room: str | None = None
-    """The room whose messages were added to the context."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: ask again later. All other values are final."""
-    expression: (
-        Literal["neutral", "happy", "amused", "curious", "thoughtful", "concerned", "surprised", "apologetic", "sad"]
-        | str
-        | None
-    ) = None
-    """The facial expression of the agent while it says the answer, if that was asked for."""
-    message: str | None = None
-    """The answer."""
-    sources: list[SourceView] | None = None
-    """The sources that the answer rests on."""
-    tool_calls: list[CallView]
-    """The called tools, in the order of the calls."""
-    usage: LlmUsage
-    """The LLM usage of this question."""
-    session: str | None = None
-    """The conversation that the question is part of."""
-    redacted: dict[str, int] | None = None
-    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
-    error: AskProblemView | None = None
-    """The error. Only if the question failed."""
-    created_at: AwareDatetime
-    """The time of the question, UTC."""
-    ended_at: AwareDatetime | None = None
-    """The time when the question was answered or failed, UTC."""
 
 
 class BackupPage(Model):
@@ -2234,52 +2076,11 @@ class ConversationPage(Gapped):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class DigestCounts(Model):
-    """The results of a digest."""
+class DigestQueued(JobState):
+    """A digest that was requested."""
 
-    messages: int
-    """Number of messages that the digest took."""
-    chunks: int
-    """Number of chunks, each of which is one prompt to the LLM."""
-    dead_letters: list[int]
-    """The numbers of the dead letters: chunks that failed three times."""
-    new: int
-    """Number of new memories."""
-    merged: int
-    """Number of memories that existed already, or were updated."""
-    refused: int
-    """Number of facts that could not be stored."""
-    usage: LlmUsage
-    """The LLM usage of this digest."""
-    started_at: AwareDatetime
-    """The start time, UTC."""
-    ended_at: AwareDatetime
-    """The end time, UTC."""
-
-
-class DigestView(Model):
-    """A digest."""
-
-    slot: str
-    """The id of the digest: the time (UTC) at which it was due or requested."""
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It tries again every hour, and when a digest is started by hand."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    error: str | None = None
-    """The code of the failure after which the digest waits."""
-    messages: int
-    """Number of messages that the digest takes."""
-    chunks: int
-    """Number of chunks, each of which is one prompt to the LLM."""
-    settled: int
-    """Number of chunks that need no more work."""
-    counts: DigestCounts | None = None
-    """The results, once the digest has ended."""
-    given_up: list[ChunkGivenUp] | None = None
-    """The chunks that can be tried again (`POST .../digests` with `slot`). Absent in a list."""
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
+    messages: int | None = None
+    """Number of messages of dead letters that are in their rooms again. Only with a `slot`."""
 
 
 class ErasurePreviewView(Model):
@@ -2608,56 +2409,6 @@ class RoomMessagePage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class RunPage(Gapped):
-    """A page of runs, newest first."""
-
-    items: list[RunView]
-    """The runs."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class RunPlan(Model):
-    """The plan of a run. The run commits the plan once a person approves it."""
-
-    run_id: str
-    """The id of the run, a ULID."""
-    plan_revision: str
-    """The revision of the plan. An approval must name the revision that was read."""
-    planned_at: AwareDatetime
-    """The time since when the plan waits, UTC."""
-    outdated: bool
-    """Whether the bank or the rules have changed since. If so, an approval makes another plan instead."""
-    number: int
-    """The number that the change will have."""
-    trigger: str
-    """The trigger of the run: `api`, `threshold`, `sweep` or `gc`."""
-    agent: str | None = None
-    """The agent whose notes alone were requested. Left out: all notes."""
-    model: str | None = None
-    """The model that was asked. Left out: no model was asked."""
-    notes_count: int
-    """Number of notes that the plan folds."""
-    sources: list[NoteView]
-    """The notes that the plan folds. They are still live."""
-    changes: list[FileDiff]
-    """The effect of the plan, file by file."""
-    synthesis: SynthesisBeforeAfter
-    """The synthesis before and after the plan."""
-    discarded: list[dict[str, Any]]
-    """The notes that the LLM found not worth keeping, each with `note_id` and `reason`."""
-    uncited: list[str]
-    """Ids of the notes that the plan folds although two answers in a row left them out."""
-    left_out: list[str]
-    """Ids of the notes that the answer left out for the first time. They stay live."""
-    warnings: list[BankWarningView]
-    """Deviations from the request, and what may have been lost."""
-    removed: list[RemovedLineView]
-    """Only for a tidy run: the lines that went, at most 500. `lines_removed` in `metrics` counts them all."""
-    metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
-
-
 class SearchAnswer(Model):
     """The documents that were found, the best first."""
 
@@ -2744,15 +2495,6 @@ class SpaceView(Model):
     """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
     committed_run: str | None = None
     """The run whose change is committed and still being applied. Usually left out."""
-
-
-class SummariesJobPage(Gapped):
-    """A page of jobs, newest first."""
-
-    items: list[SummariesJobView]
-    """The jobs."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class SummaryView(Model):
@@ -2874,15 +2616,6 @@ class Written(MemoryView):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
-class AskPage(Gapped):
-    """A page of questions, those with the newest progress first."""
-
-    items: list[AskView]
-    """The questions."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
 class BatchItem(Model):
     """The result for one memory of a batch."""
 
@@ -2946,15 +2679,6 @@ class ConsolidationResult(Model):
     """The plan of a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`. Lists leave it out."""
     pending_plan: PlanDetail | None = None
     """The plan, while it waits for approval. Lists leave it out."""
-
-
-class DigestPage(Model):
-    """A page of digests."""
-
-    items: list[DigestView]
-    """The digests, the newest first."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class FoundMemory(MemoryView):

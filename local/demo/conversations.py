@@ -134,7 +134,7 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
             raise DemoError(f"The summaries were not ready after {patience:.0f} s.")
         levels = api.conversations.get(SPACE, talk).levels
         counts = [(level.sealed, level.sealed - level.summarised) for level in levels]
-        jobs = api.conversations.list_summary_jobs(SPACE, talk, limit=1).items
+        jobs = api.jobs.list(space_id=SPACE, kind="summaries", subject=talk, limit=1).items
         running = bool(jobs) and jobs[0].status in ("queued", "running")
         failed = jobs[0].error if jobs else None
         if failed:
@@ -171,7 +171,7 @@ def _costs(api: Client, talk: str, lines: Sequence[str]) -> str:
     """Characters by level, calls and tokens; the latter are counted by the job."""
     turns = [json.loads(line) for line in lines]
     raw = sum(len(turn["user_message"]) + len(turn["assistant_message"]) for turn in turns)
-    jobs = list(api.pages("list_summary_jobs", _talk(talk)))
+    jobs = list(api.pages("list_jobs", {"space_id": SPACE, "kind": "summaries", "subject": talk}))
     rows: list[list[object]] = [["0 (turns)", len(turns), raw]]
     for level in LEVELS:
         items = list(api.pages("list_summaries", {**_talk(talk), "level": level, "state": "sealed"}))

@@ -81,10 +81,9 @@ def _run(service: Service) -> None:
         raise DemoError("Messages that were digested came into the room once more.")
     print(f"The same {FIRST} messages are posted once more: all are known, none is digested twice.")
     _post(api, messages[FIRST:])
-    slot = api.digests.start(SPACE).slot
-    forced = _await_digest(api, patience, slot)
+    forced = _await_digest(api, patience, api.digests.start(SPACE).job)
     print(f"The rest, by hand.\n  {_told(forced)}\n")
-    if missed.messages + forced.messages != len(messages) or _waiting(api):
+    if _result(missed).messages + _result(forced).messages != len(messages) or _waiting(api):
         raise DemoError("Not every message was digested once.")
     _show_memories(api)
     for question in QUESTIONS:
@@ -119,25 +118,28 @@ def _waiting(api: Client) -> bool:
     return bool(api.rooms.list_messages(SPACE, ROOM, limit=10).items)
 
 
-def _await_digest(api: Client, patience: float, slot: str | None = None) -> models.DigestView:
-    """The digest of the slot, or the first one, once it has ended."""
+def _await_digest(api: Client, patience: float, job: str | None = None) -> models.JobView:
+    """The job, or the first digest, once it has ended."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        found = [one for one in api.digests.list(SPACE, limit=5).items if slot in (None, one.slot)]
+        found = [one for one in api.jobs.list(space_id=SPACE, kind="digest", limit=5).items if job in (None, one.job)]
         if found and found[0].status == "done":
             return found[0]
         if found and found[0].error:
-            raise DemoError(f"The digest failed ({found[0].error}).")
+            raise DemoError(f"The digest failed ({found[0].error.code}).")
         time.sleep(_POLL_SECONDS)
     raise DemoError(f"No digest had ended after {patience:.0f} s.")
 
 
-def _told(digest: models.DigestView) -> str:
-    counts = digest.counts
-    if counts is None:
+def _result(digest: models.JobView) -> models.DigestResult:
+    if not isinstance(digest.result, models.DigestResult):
         raise DemoError("The digest does not say what it did.")
-    calls = f"{counts.usage.calls} call{'s' * (counts.usage.calls != 1)} of the LLM"
-    return f"{counts.messages} messages, {calls}: {counts.new} new memories, {counts.merged} merged."
+    return digest.result
+
+
+def _told(digest: models.JobView) -> str:
+    result, calls = _result(digest), digest.usage.calls
+    return f"{result.messages} messages, {calls} calls of the LLM: {result.new} new memories, {result.merged} merged."
 
 
 def _show_memories(api: Client) -> None:
@@ -169,11 +171,9 @@ def _show_memories(api: Client) -> None:
 
 def _ask(api: Client, question: Question, patience: float) -> None:
     """Ask, and print the answer, the tools that were called, and what it rests on."""
-    answer = api.questions.ask(SPACE, message=question.text, user="ann", room=ROOM)
-    deadline = time.monotonic() + patience
-    while answer.status in ("queued", "running") and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
-        answer = api.questions.get(SPACE, answer.request_id)
+    job = api.questions.ask(SPACE, message=question.text, user="ann", room=ROOM)
+    answer = api.jobs.wait(job.job, timeout=patience).result
+    assert isinstance(answer, models.QuestionResult)
     print(f"── {question.text}")
     sources = answer.sources or []
     print("\n".join(f"  {line}" for line in wrap(answer.message or "", width() - 2)))

@@ -143,7 +143,7 @@ def _run(service: Service, home: Path, began: float) -> None:
 
     _headline("What it cost")
     records = _account(service, posted)
-    used, requests = service.admin.runs.get_usage(space_id=SPACE, days=1).total, _requests(service)
+    used, requests = service.admin.usage.get(space_id=SPACE, days=1).total, _requests(service)
     print(
         f"{used.runs} consolidations: {used.calls} calls of the LLM, {used.tokens:,} tokens. {requests} requests to "
         f"the API.\nAll {len(posted)} notes are in exactly one of {records} records. With the start of the service: "

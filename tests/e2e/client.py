@@ -23,6 +23,17 @@ class Answer:
     headers: httpx.Headers
 
 
+class Ended:
+    """A run that has ended: the job and its result as one."""
+
+    def __init__(self, job: models.JobView) -> None:
+        self.job, self.result = job, job.result
+
+    def __getattr__(self, name: str) -> Any:
+        of = self.job if name in models.JobView.model_fields else self.result
+        return getattr(of, name)
+
+
 class Service(Client):
     """The service as a program sees it, and by `send` as the wire has it."""
 
@@ -43,10 +54,16 @@ class Service(Client):
             got = self._http.request(method, path, headers=named, **given)
         return Answer(got.status_code, _body(got), got.headers)
 
-    def ended(self, space_id: str, run_id: str) -> models.RunView:
-        """The run once it has ended."""
-        self.jobs.wait(f"{space_id}.consolidation.{run_id}", timeout=PATIENCE_SECONDS)
-        return self.runs.get(space_id, run_id)
+    def ended(self, job: str) -> Ended:
+        """The run of a job once it has ended."""
+        return Ended(self.jobs.wait(job, timeout=PATIENCE_SECONDS))
+
+    def plan(self, job: str) -> models.PlanDetail:
+        """The plan of a job, which waits."""
+        result = self.jobs.get(job).result
+        assert isinstance(result, models.ConsolidationResult)
+        assert result.pending_plan
+        return result.pending_plan
 
     def wait_until(self, read: Callable[[], Any], good: Callable[[Any], Any]) -> Any:
         """What `read` gives as soon as `good` likes it."""

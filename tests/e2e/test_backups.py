@@ -18,8 +18,8 @@ def space(service: Service):
     """A space with a bank, a history and a live note."""
     with fresh_space(service, 0) as space_id:
         write(service, space_id, "We keep S3 as the only store.")
-        run = service.send("POST", f"/spaces/{space_id}/consolidations").body["run_id"]
-        assert service.ended(space_id, run).status == "done"
+        run = service.send("POST", f"/spaces/{space_id}/consolidations").body["job"]
+        assert service.ended(run).status == "done"
         write(service, space_id, WORDS)
         yield space_id
 

@@ -57,8 +57,9 @@ def test_turns_are_summarised_by_events_read_in_layers_and_deleted(service, talk
     first = next(one for one in service.conversations.list_summaries(**talk, level=1).items if one.number == 1)
     assert (first.covers.turns, first.state) == ([1, 1], "sealed")
     # A job notes its end after the last summary is there.
+    jobs = {"space_id": talk["space_id"], "kind": "summaries", "subject": talk["conversation_id"]}
     service.wait_until(
-        lambda: {job.status for job in service.conversations.list_summary_jobs(**talk).items},
+        lambda: {job.status for job in service.jobs.list(**jobs).items},
         lambda status: status == {"done"},
     )
     done = service.send("POST", f"{path}/summaries/update")

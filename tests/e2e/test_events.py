@@ -45,7 +45,7 @@ def test_a_threshold_that_comes_down_to_the_notes_starts_a_run_without_an_event(
         changed = service.send("PATCH", f"/spaces/{space}", {"consolidation_threshold": 3})
 
         assert changed.status == 200, changed
-        assert service.ended(space, changed.body["started_run"]).status == "done"
+        assert service.ended(f"{space}.consolidation.{changed.body['started_run']}").status == "done"
         (record,) = service.call("list_consolidations", {"space_id": space})["items"]
         assert (record["trigger"], record["notes_count"]) == ("threshold", len(ids))
 

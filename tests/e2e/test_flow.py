@@ -69,8 +69,8 @@ def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(serv
     assert history(service, space) == []
     started = service.send("POST", f"/spaces/{space}/consolidations", {})
     assert started.status == 202
-    assert started.headers["location"] == f"/v1/spaces/{space}/runs/{started.body['run_id']}"
-    run = service.ended(space, started.body["run_id"])
+    assert started.headers["location"] == f"/v1/jobs/{started.body['job']}"
+    run = service.ended(started.body["job"])
     assert run.status == "done"
     assert run.metrics["notes_processed"] == 2
     record = service.call("get_consolidation", {"space_id": space, "number": run.consolidation})
@@ -80,22 +80,22 @@ def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(serv
 
 def test_a_run_without_notes_says_so(service, space):
     started = service.send("POST", f"/spaces/{space}/consolidations")
-    run = service.ended(space, started.body["run_id"])
+    run = service.ended(started.body["job"])
     assert run.code == "nothing_to_do"
     assert run.message == "No new notes to consolidate"
 
 
 def test_undo_brings_back_bank_and_notes_and_time_travel_shows_each_state(service, space):
     post(service, space, 2)
-    first = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    service.ended(space, first)
+    first = service.send("POST", f"/spaces/{space}/consolidations").body["job"]
+    service.ended(first)
     before = {
         file["path"]: file["content"]
         for file in service.call("list_bank", {"space_id": space, "content": True})["items"]
     }
     second_ids = post(service, space, 2, "issue")
-    second = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    assert service.ended(space, second).status == "done"
+    second = service.send("POST", f"/spaces/{space}/consolidations").body["job"]
+    assert service.ended(second).status == "done"
 
     undone = service.send("POST", f"/spaces/{space}/consolidations/2/undo")
 
@@ -118,8 +118,8 @@ def test_undo_brings_back_bank_and_notes_and_time_travel_shows_each_state(servic
 
 def test_a_manual_edit_is_recorded_and_every_section_names_its_sources(service, space):
     ids = post(service, space, 2)
-    run_id = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    service.ended(space, run_id)
+    job = service.send("POST", f"/spaces/{space}/consolidations").body["job"]
+    service.ended(job)
     path = service.call("list_bank", {"space_id": space})["items"][0]["path"]
     edited = service.send("PUT", f"/spaces/{space}/bank/{path}", {"content": "# By hand\n\nText.\n"})
     assert edited.status == 200
@@ -140,8 +140,8 @@ def test_a_manual_edit_is_recorded_and_every_section_names_its_sources(service, 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(service, space):
     ids = post(service, space, 2)
-    run_id = service.send("POST", f"/spaces/{space}/consolidations", {"dry_run": True}).body["run_id"]
-    run = service.ended(space, run_id)
+    job = service.send("POST", f"/spaces/{space}/consolidations", {"dry_run": True}).body["job"]
+    run = service.ended(job)
     assert run.status == "done"
     assert run.plan["changes"]
     assert run.plan["sources"] == sorted(ids)
@@ -207,8 +207,8 @@ def test_a_request_without_a_token_learns_nothing(service, space):
 
 def test_rules_and_sections_are_changed_by_hand_recorded_and_undone(service, space):
     post(service, space, 2)
-    run_id = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    service.ended(space, run_id)
+    job = service.send("POST", f"/spaces/{space}/consolidations").body["job"]
+    service.ended(job)
     path = service.call("list_bank", {"space_id": space})["items"][0]["path"]
     before, rules = service.bank.get_file(space, path).content, service.call("get_rules", {"space_id": space})
 

@@ -44,13 +44,13 @@ def ask(service, space, key, **body):
     """The question once it has ended, and what is asked for with the key then."""
     asked = service.send("POST", f"/spaces/{space}/ask", body, Idempotency_Key=key)
     assert asked.status in (200, 202), asked
-    request_id = asked.body["request_id"]
+    job = asked.body["job"]
     if asked.status == 202:
-        assert asked.headers["location"] == f"/v1/spaces/{space}/ask/{request_id}"
-    return service.wait_until(
-        lambda: service.call("get_question", {"space_id": space, "request_id": request_id}),
-        lambda one: one["status"] in ("done", "failed"),
+        assert asked.headers["location"] == f"/v1/jobs/{job}"
+    ended = service.wait_until(
+        lambda: service.call("get_job", {"job": job}), lambda one: one["status"] in ("done", "failed")
     )
+    return {**ended["result"], **ended}
 
 
 def test_a_fact_is_kept_once_corrected_deleted_and_brought_back(service, space):
@@ -110,13 +110,13 @@ def test_what_is_said_in_a_room_is_found_and_then_remembered(service, space):
     assert SAID[2] in [one["text"] for one in known["items"]]
 
     digest = digested(service, space)
-    assert (digest["counts"]["messages"], digest["counts"]["dead_letters"]) == (3, [])
+    assert (digest["messages"], digest["dead_letters"]) == (3, [])
     assert service.call("list_messages", {"space_id": space, "room": "salon"})["items"] == []
     late = post(service, space, 0, 200)
     assert (late["repeated"], late["digested"]) == (True, True)
     remembered = service.call("search_memories", {"space_id": space})["items"]
-    assert len(remembered) == digest["counts"]["new"] > 0
-    assert {one["provenance"]["digest"] for one in remembered} == {digest["slot"]}
+    assert len(remembered) == digest["new"] > 0
+    assert {one["provenance"]["digest"] for one in remembered} == {digest["subject"]}
     assert any("Ines" in one["content"] and "timetable" in one["content"] for one in remembered)
     known = service.call("load_context", asked)
     assert "[Mémoire - faits que tu connais]" in known["markdown"]
@@ -126,14 +126,12 @@ def digested(service, space):
     """A digest that was started by hand, once it is done."""
     started = service.send("POST", f"/spaces/{space}/digests")
     assert started.status == 202, started
-    slot = started.body["slot"]
-    assert started.headers["location"] == f"/v1/spaces/{space}/digests/{slot}"
+    job = started.body["job"]
+    assert started.headers["location"] == f"/v1/jobs/{job}"
     # A digest that the first message set off, for the hour that was due, has nothing to take.
-    digest = service.wait_until(
-        lambda: service.call("get_digest", {"space_id": space, "slot": slot}), lambda one: one["status"] == "done"
-    )
-    assert digest["slot"] in [one["slot"] for one in service.call("list_digests", {"space_id": space})["items"]]
-    return digest
+    digest = service.wait_until(lambda: service.call("get_job", {"job": job}), lambda one: one["status"] == "done")
+    assert job in [one["job"] for one in service.call("list_jobs", {"space_id": space, "kind": "digest"})["items"]]
+    return {**digest["result"], **digest}
 
 
 def test_a_question_is_answered_from_what_is_known_and_a_repeat_gets_the_same_answer(service, space):

@@ -23,7 +23,7 @@ from tests.support.service import Service
 from tests.support.tokens import REGISTRY, TOKEN, entry, write_registry
 
 SPACE = "/v1/spaces/{space_id}"
-SPACE_QUERY = "GET /v1/runs"
+SPACE_QUERY = "GET /v1/jobs"
 NOTES = f"{SPACE}/notes"
 NOTE = {"category": "todo", "content": "x"}
 UNHEARD = {404, 413, 422}
@@ -95,10 +95,10 @@ def test_8_names_in_queries_and_bodies_are_held_to_the_same_rules(guarded: Servi
     for name in hostile.NAMES:
         cursor = base64.urlsafe_b64encode(name.encode(errors="surrogatepass")).decode().rstrip("=")
         sent += [
-            ("reads", SPACE_QUERY, {"queryStringParameters": {"space_id": name}}),
+            ("backup", SPACE_QUERY, {"queryStringParameters": {"space_id": name}}),
             ("reads", "GET /v1/spaces", {"queryStringParameters": {"cursor": cursor}}),
             ("reads", f"GET {NOTES}", {"queryStringParameters": {"cursor": cursor}}),
-            ("reads", f"GET {SPACE}/runs", {"queryStringParameters": {"cursor": cursor}}),
+            ("backup", "GET /v1/jobs", {"queryStringParameters": {"cursor": cursor}}),
             ("reads", f"GET {NOTES}", {"queryStringParameters": {"agent": name}}),
             ("admin", "POST /v1/spaces", {"body": json.dumps({"space_id": name})}),
         ]
@@ -126,7 +126,7 @@ def test_8_what_names_a_moment_or_an_agent_leads_nowhere_else(guarded: Service):
 
 @pytest.mark.filterwarnings("ignore:No application metrics to publish")
 def test_8_of_an_id_in_the_event_of_a_run_none_is_asked_for_that_can_be_no_id(guarded: Service):
-    run = {"kind": "consolidation", "space_id": "mine", "job_id": VALUES["run_id"]}
+    run = {"kind": "consolidation", "space_id": "mine", "job_id": VALUES["memory_id"]}
 
     for (field, said), name in itertools.product((("space_id", "space_id"), ("job_id", "run_id")), hostile.NAMES):
         guarded.recorder.asked.clear()

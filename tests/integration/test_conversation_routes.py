@@ -223,7 +223,7 @@ def test_pages_of_conversations_turns_and_summaries_go_on_by_their_cursors(talk)
     _, rest = talk.ask("GET", ALL, query={"limit": "2", "cursor": page["next_cursor"]})
     assert {one["conversation_id"] for one in page["items"] + rest["items"]} == ids
     assert rest["next_cursor"] is None
-    for route in (ALL, f"{ONE}/turns", f"{ONE}/summaries", f"{ONE}/jobs"):
+    for route in (ALL, f"{ONE}/turns", f"{ONE}/summaries"):
         for cursor in ("x", "MA", "LTE", "OTk5OTk5OTk5OTk5OTk", "NC8x", "MS8w"):
             assert talk.fields("GET", route, query={"cursor": cursor}) == ["cursor"], (route, cursor)
 
@@ -288,13 +288,12 @@ def test_what_there_is_not_has_its_code(talk):
     ghost = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     for method, route, path, code in (
         ("GET", f"{ONE}/turns/{{turn_index}}", {"turn_index": "1"}, "turn_not_found"),
-        ("GET", f"{ONE}/jobs/{{job_id}}", {"job_id": ghost}, "job_not_found"),
         ("POST", f"{ONE}/summaries/update", {"body": {"level": 1, "number": 1}}, "summary_not_found"),
     ):
         status, problem = talk.ask(method, route, **path)
         assert (status, problem["code"]) == (404, code)
     talk.id = ghost
-    for method, route in (("GET", ONE), ("DELETE", ONE), ("GET", f"{ONE}/turns"), ("GET", f"{ONE}/jobs")):
+    for method, route in (("GET", ONE), ("DELETE", ONE), ("GET", f"{ONE}/turns")):
         status, problem = talk.ask(method, route)
         assert (status, problem["code"]) == (404, "conversation_not_found")
     for route in ("turns", "messages", "close", "summaries/update"):

@@ -21,6 +21,7 @@ from tests.support.cases import each
 from tests.support.functions import EVENTS, request, sample
 from tests.support.world import BOOTSTRAP_KEY
 
+NO_JOB = "demo.consolidation.01HZZZZZZZ0000000000000001"
 SPACE = "/v1/spaces/{space_id}"
 HTTP = {
     "ingest": "ingest-note",
@@ -119,7 +120,7 @@ def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(
     # The LLM of this test can't be reached: an error that is told, and every note still live.
     answer = demo.work()
     assert answer["status"] == "failed"
-    run = body(demo.http("reads", "GET", f"{SPACE}/runs/{{run_id}}", space_id="demo", run_id=queued[-31:-5]))
+    run = body(demo.http("backup", "GET", "/v1/jobs/{job}", job=f"demo.consolidation.{queued[-31:-5]}"))
     assert run["error"]["code"] == "llm_unreachable"
     assert len(body(demo.http("reads", "GET", f"{SPACE}/notes", space_id="demo"))["items"]) == 2
     health = body(demo.http("reads", "GET", "/v1/health"))
@@ -563,7 +564,7 @@ def test_a_patch_that_makes_a_run_due_names_it(demo):
     assert not {"started_run", "language"} & again.keys()
 
 
-def test_the_runs_of_a_space_are_listed_by_path_or_by_name_for_those_who_may_see_it(demo):
+def test_the_runs_of_a_space_are_listed_for_those_who_may_see_it(demo):
     entry = {"permissions": ["read"], "space_ids": ["other"], "created_at": "2026-01-01T00:00:00Z"}
     digest = "sha256:" + hashlib.sha256(b"lm_ann").hexdigest()
     registry = {"version": 1, "tokens": [{"hash": digest, "name": "ann", **entry}]}
@@ -571,18 +572,15 @@ def test_the_runs_of_a_space_are_listed_by_path_or_by_name_for_those_who_may_see
     demo.modules.clear()
     started = body(demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo", body={}))
 
-    by_path = demo.http("reads", "GET", f"{SPACE}/runs", space_id="demo")
-    by_name = demo.http("reads", "GET", "/v1/runs", query={"space_id": "demo"})
+    of_space = demo.http("backup", "GET", "/v1/jobs", query={"space_id": "demo", "kind": "consolidation"})
 
-    assert [run["run_id"] for run in body(by_path)["items"]] == [started["run_id"]]
-    assert body(by_name) == body(by_path)
-    assert demo.http("reads", "GET", f"{SPACE}/runs", space_id="demo", token="lm_ann")["statusCode"] == 403
+    assert [job["job"] for job in body(of_space)["items"]] == [started["job"]]
+    assert body(demo.http("backup", "GET", "/v1/jobs"))["items"] == body(of_space)["items"]
+    assert body(demo.http("backup", "GET", "/v1/jobs", token="lm_ann"))["items"] == []
     # Whether the space exists is not told.
     for name, status in (("demo", 403), ("nowhere", 403), ("other", 404), ("no name", 422)):
-        refused = demo.http("reads", "GET", "/v1/runs", query={"space_id": name}, token="lm_ann")
+        refused = demo.http("backup", "GET", "/v1/jobs", query={"space_id": name}, token="lm_ann")
         assert refused["statusCode"] == status
-    missing = demo.http("reads", "GET", "/v1/runs")
-    assert (missing["statusCode"], body(missing)["errors"][0]["field"]) == (422, "space_id")
 
 
 def test_a_look_back_is_asked_for_by_a_number_or_a_time(demo):
@@ -751,32 +749,34 @@ def test_the_request_id_of_every_500_is_in_a_log_line(demo, logged, monkeypatch,
         ("approve", {"plan_revision": 1}, 422, "invalid_request"),
         ("approve", {"plan_revision": "x", "anyway": True}, 422, "invalid_request"),
         ("approve", {"plan_revision": "x"}, 404, "run_not_found"),
-        ("refuse", None, 404, "run_not_found"),
+        ("refuse", {}, 404, "run_not_found"),
+        ("refuse", {"job": "demo.digest.20260220T140000"}, 422, "invalid_request"),
+        ("refuse", {"job": "other.consolidation.01HZZZZZZZ0000000000000001"}, 422, "invalid_request"),
+        ("refuse", {"job": "demo.consolidation.x"}, 422, "invalid_request"),
         ("refuse", {"reason": "x" * 501}, 413, "too_large"),
         ("refuse", {"reason": "x", "anyway": True}, 422, "invalid_request"),
     ],
 )
 def test_a_decision_on_a_plan_that_is_none_is_refused(demo, what, sent, status, code):
-    route, run_id = f"{SPACE}/runs/{{run_id}}/plan/{what}", "01HZZZZZZZ0000000000000001"
-    more = {} if sent is None else {"body": sent}
+    more = {} if sent is None else {"body": {"job": NO_JOB, **sent}}
 
-    answer = demo.http("admin", "POST", route, space_id="demo", run_id=run_id, **more)
+    answer = demo.http("admin", "POST", f"{SPACE}/plan/{what}", space_id="demo", **more)
 
     assert (answer["statusCode"], body(answer)["code"]) == (status, code)
 
 
 def test_who_decides_on_plans_and_on_whether_they_wait_is_told_by_the_token(demo):
     agent = with_token(demo, "ann", "read", "write")
-    route, run_id = f"{SPACE}/runs/{{run_id}}/plan/refuse", "01HZZZZZZZ0000000000000001"
+    route, none = f"{SPACE}/plan/refuse", {"job": NO_JOB}
 
     mode = demo.http("admin", "PATCH", SPACE, space_id="demo", body={"consolidation_mode": "review"}, token=agent)
-    refusal = demo.http("admin", "POST", route, space_id="demo", run_id=run_id, token=agent)
-    shown = demo.http("reads", "GET", f"{SPACE}/runs/{{run_id}}/plan", space_id="demo", run_id=run_id, token=agent)
+    refusal = demo.http("admin", "POST", route, space_id="demo", body=none, token=agent)
+    shown = demo.http("backup", "GET", "/v1/jobs/{job}", job=NO_JOB, token=agent)
 
     assert (mode["statusCode"], refusal["statusCode"]) == (403, 403)
-    assert (shown["statusCode"], body(shown)["code"]) == (404, "plan_not_found")
+    assert (shown["statusCode"], body(shown)["code"]) == (404, "job_not_found")
     demo.http("admin", "PATCH", SPACE, space_id="demo", body={"corrections": "write"})
-    refusal = demo.http("admin", "POST", route, space_id="demo", run_id=run_id, token=agent)
+    refusal = demo.http("admin", "POST", route, space_id="demo", body=none, token=agent)
     assert (refusal["statusCode"], body(refusal)["code"]) == (404, "run_not_found")
 
 

@@ -33,8 +33,6 @@ SENT: dict[str, dict[str, Any]] = {
     "delete_bank_file": {"reason": "x"},
 }
 REFUSED = {
-    "get_digest": "there was none",
-    "get_plan": "no plan was made",
     "approve_plan": "no plan waits",
     "refuse_plan": "no plan waits",
     "import_space": "nothing was uploaded",

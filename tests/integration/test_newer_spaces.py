@@ -23,7 +23,8 @@ BODIES: dict[str, Any] = {
     f"PATCH {SPACE}/bank/{{path+}}": {"edits": [EDIT], "reason": "x"},
     f"PUT {SPACE}/bank/{{path+}}": {"content": "# A\n"},
     f"PUT {SPACE}/rules": {"rules": "Keep all."},
-    f"POST {SPACE}/runs/{{run_id}}/plan/approve": {"plan_revision": "x"},
+    f"POST {SPACE}/plan/approve": {"job": "mine.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV", "plan_revision": "x"},
+    f"POST {SPACE}/plan/refuse": {"job": "mine.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV"},
     f"POST {SPACE}/erasures": {"ids": [VALUES["note_id"]]},
     f"POST {SPACE}/fork": {"target_space_id": "other"},
 }

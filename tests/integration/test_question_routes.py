@@ -10,7 +10,7 @@ from livemem.store import timing
 from tests.support.agent import calls, responds
 from tests.support.cases import each
 from tests.support.policy import BUCKET
-from tests.support.room_api import ASK, ASKED, SPACE, Rooms
+from tests.support.room_api import ASK, JOB, JOBS, SPACE, Rooms, flat
 
 CHANGES = {"store_memory", "store_self", "store_goal", "delete_memory"}
 FERRY = {"content": "The ferry leaves at nine.", "subjects": ["ferry"], "ttl": None}
@@ -41,7 +41,7 @@ def test_a_question_is_answered_with_what_it_rests_on_and_what_was_called(rooms)
     search, _ = asked["tool_calls"]
     assert (search["name"], search["arguments"], search["results"]) == ("search_memories", {"query": "ferry"}, 1)
     assert (asked["usage"]["calls"], asked["usage"]["prompt_tokens"]) == (2, 200)
-    assert rooms.good("GET", ASKED, request_id=asked["request_id"]) == asked
+    assert rooms.job(asked["job"]) == asked
     assert rooms.service.lambda_api.invoked == []
 
 
@@ -64,20 +64,21 @@ def test_questions_are_listed_by_pages_and_those_of_readers_only_for_themselves(
     rooms.question("Who reads this?", token=bob)
 
     def listed(token: str, **query: str) -> dict:
-        return rooms.good("GET", ASK, token=token, query=query)
+        page = rooms.good("GET", JOBS, token=token, query={"space_id": "mine", "kind": "question", **query})
+        return {**page, "items": [flat(job) for job in page["items"]]}
 
     assert {one["question"] for one in listed(bob)["items"]} == {
         "Who looks after it?",
         "When does it leave?",
         "Who reads this?",
     }
-    of_ann = {one["request_id"]: one for one in listed(ann)["items"]}
-    assert of_ann == {one["request_id"]: one for one in (ines, ferry)}
+    of_ann = {one["job"]: one for one in listed(ann)["items"]}
+    assert of_ann == {one["job"]: one for one in (ines, ferry)}
     first = listed(bob, limit="2")
     rest = listed(bob, limit="2", cursor=first["next_cursor"])
     assert len({one["question"] for one in (*first["items"], *rest["items"])}) == 3
     assert rest["next_cursor"] is None
-    assert rooms.fields("GET", ASK, query={"cursor": "bm9uZQ"}) == ["cursor"]
+    assert rooms.fields("GET", JOBS, query={"cursor": "bm8uZQ"}) == ["cursor"]
 
 
 def test_a_repeat_with_its_key_gets_the_same_answer_and_stores_nothing_twice(rooms):
@@ -91,7 +92,7 @@ def test_a_repeat_with_its_key_gets_the_same_answer_and_stores_nothing_twice(roo
         assert rooms.fields("POST", ASK, body=other, headers=headers) == ["Idempotency-Key"]
     # Another token's key is another one.
     ann = rooms.token("ann", "read")
-    assert rooms.question("Forget it.", key="k", token=ann)["request_id"] != first["request_id"]
+    assert rooms.question("Forget it.", key="k", token=ann)["job"] != first["job"]
 
 
 def test_a_question_that_failed_is_told_and_goes_on_with_a_repeat(rooms):
@@ -102,7 +103,7 @@ def test_a_question_that_failed_is_told_and_goes_on_with_a_repeat(rooms):
 
     assert (failed["status"], failed["error"]["code"]) == ("failed", "llm_refused_request")
     assert "message" not in failed
-    assert (again["status"], again["request_id"]) == ("done", failed["request_id"])
+    assert (again["status"], again["job"]) == ("done", failed["job"])
     assert "error" not in again
 
 
@@ -119,10 +120,10 @@ def test_while_a_user_has_another_question_a_second_one_waits_its_turn(rooms, mo
     first = rooms.question()
 
     ((status, location, second),) = seen
-    assert (status, location) == (202, f"/v1/spaces/mine/ask/{second['request_id']}")
+    assert (status, location) == (202, f"/v1/jobs/{second['job']}")
     assert (second["status"], "message" in second) == ("queued", False)
     rooms.work()
-    done = rooms.good("GET", ASKED, request_id=second["request_id"])
+    done = rooms.job(second["job"])
     assert (done["status"], done["session"]) == ("done", first["session"])
 
 
@@ -160,11 +161,11 @@ def test_a_question_with_read_alone_leaves_nothing_that_others_see(rooms):
     # Each stands alone: nothing of the one before is in the prompt.
     assert "ferry sinks" not in json.dumps(rooms.agent.asked[-1])
     # Who asked reads the answer again; to everybody else there is no such question.
-    assert rooms.good("GET", ASKED, request_id=first["request_id"], token=ann) == first
+    assert rooms.job(first["job"], token=ann) == first
     for other in (rooms.token("bob", "read", "write"), None):
         rest = {"token": other} if other else {}
-        status, problem = rooms.ask("GET", ASKED, request_id=first["request_id"], **rest)
-        assert (status, problem["code"]) == (404, "question_not_found")
+        status, problem = rooms.ask("GET", JOB, job=first["job"], **rest)
+        assert (status, problem["code"]) == (404, "job_not_found")
 
 
 def test_with_read_alone_nobody_asks_as_another_user_or_in_another_users_session(rooms):
@@ -189,7 +190,7 @@ def test_a_failed_question_of_a_token_that_may_write_is_not_gone_on_with_by_its_
 
     other = rooms.question(key="k", token=reader)
 
-    assert other["request_id"] != failed["request_id"]
+    assert other["job"] != failed["job"]
     assert not CHANGES & set(rooms.agent.offered[-1])
     assert memories(rooms) == []
 
@@ -276,6 +277,6 @@ def test_without_a_model_nobody_can_be_asked(rooms, monkeypatch):
 
 
 def test_a_question_that_nobody_asked_is_not_found(rooms):
-    status, problem = rooms.ask("GET", ASKED, request_id=NOBODY)
-    assert (status, problem["code"]) == (404, "question_not_found")
-    assert rooms.ask("GET", ASKED, request_id="x y")[0] == 422
+    status, problem = rooms.ask("GET", JOB, job=f"mine.question.{NOBODY}")
+    assert (status, problem["code"]) == (404, "job_not_found")
+    assert rooms.ask("GET", JOB, job="mine.question.x y")[0] == 422

@@ -9,7 +9,7 @@ import pytest
 
 from livemem.ask.question import EXPRESSIONS
 from tests.support.agent import calls, responds
-from tests.support.room_api import ASK, ASKED, SPACE, Rooms
+from tests.support.room_api import ASK, JOBS, SPACE, Rooms
 
 DOCUMENT = json.loads((Path(__file__).resolve().parents[2] / "docs" / "openapi.json").read_text())
 SECRETS = {
@@ -102,8 +102,10 @@ class Scene:
         return responds(question, EXPRESSIONS[0])
 
     def call(self, method: str, route: str, **rest: Any) -> str:
-        path = {"space_id": "mine"} | ({"conversation_id": self.id} if "{conversation_id}" in route else {})
-        function = "ask" if route in (ASK, ASKED) else "search" if route.endswith("/context") else "conversations"
+        path = {"space_id": "mine"} if "{space_id}" in route else {}
+        path |= {"conversation_id": self.id} if "{conversation_id}" in route else {}
+        functions = {ASK: "ask", JOBS: "backup"}
+        function = "search" if route.endswith("/context") else functions.get(route, "conversations")
         answer = self.rooms.service.http(function, method, route, **path, **rest)
         self.answers.append(json.dumps(answer))
         self.statuses.append((route, answer["statusCode"]))
@@ -148,7 +150,8 @@ def test_a_secret_in_any_field_of_what_is_recorded_is_neither_stored_nor_answere
         for turn in json.loads(scene.call("GET", f"{ONE}/turns", query={"limit": "100"}))["items"]:
             scene.call("GET", f"{ONE}/turns/{{turn_index}}", turn_index=str(turn["turn_index"]))
         scene.call("GET", f"{ONE}/context", query={"q": "PASSWORD"})
-        scene.call("GET", f"{ONE}/jobs")
+        query = {"space_id": "mine", "kind": "summaries", "subject": scene.id}
+        scene.call("GET", JOBS, query=query)
     scene.call("GET", ALL, query={"cwd": LEAK, "host": LEAK})
 
     # Then it stands nowhere
@@ -194,13 +197,13 @@ def test_what_was_taken_out_is_counted_and_a_repeat_is_the_same_turn_conversatio
     asking = {"message": f"PASSWORD={SECRETS['a password']}?", "user": f"u {SECRETS['a token']}"}
     headers = {"idempotency-key": SECRETS["a token"]}
     one = json.loads(scene.call("POST", ASK, body=asking, headers=headers))
-    assert one["redacted"] == {"github": 1, "password": 1}
+    assert one["result"]["redacted"] == {"github": 1, "password": 1}
     assert json.loads(scene.call("POST", ASK, body=asking, headers=headers)) == one
     # A session is that of the user who was named, and of no other.
-    two = json.loads(scene.call("POST", ASK, body={**asking, "session": one["session"]}))
-    assert two["session"] == one["session"]
+    two = json.loads(scene.call("POST", ASK, body={**asking, "session": one["result"]["session"]}))
+    assert two["result"]["session"] == one["result"]["session"]
     three = json.loads(scene.call("POST", ASK, body={**asking, "user": f"u {SECRETS['a token']}z"}))
-    assert three["session"] != one["session"]
+    assert three["result"]["session"] != one["result"]["session"]
 
     lines = [{"message_id": f"i{number}", "role": "user", "content": LEAK} for number in range(2)]
     imported = json.loads(scene.call("POST", f"{ONE}/turns", body={"items": lines}))

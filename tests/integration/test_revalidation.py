@@ -59,9 +59,9 @@ def test_each_read_of_a_space_is_told_to_be_unchanged_until_it_changes(demo, acc
 
 
 POLLED = {
-    "reads": ["/v1/spaces", SPACE, "/v1/whoami", "/v1/about", f"{SPACE}/runs", "/v1/usage"],
+    "reads": ["/v1/spaces", SPACE, "/v1/whoami", "/v1/about", "/v1/usage"],
     "memories": [f"{SPACE}/memories"],
-    "rooms": [f"{SPACE}/rooms", f"{SPACE}/digests"],
+    "rooms": [f"{SPACE}/rooms"],
     "conversations": [f"{SPACE}/conversations"],
     "backup": [f"{SPACE}/backups", "/v1/backups", "/v1/jobs"],
     "admin": ["/v1/tokens"],

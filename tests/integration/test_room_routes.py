@@ -12,7 +12,7 @@ from livemem.rooms.posting import BATCH
 from tests.support.cases import each
 from tests.support.chatter import fact, fails_on
 from tests.support.policy import BUCKET
-from tests.support.room_api import ASK, ASKED, DIGEST, DIGESTS, MESSAGES, ROOMS, SPACE, Rooms
+from tests.support.room_api import ASK, DIGESTS, JOB, JOBS, MESSAGES, ROOMS, SPACE, Rooms
 
 GOOD = {"author": "Ann", "content": "Hello!"}
 NEVER = "20200101T000000"
@@ -122,8 +122,10 @@ def test_too_much_at_once_is_refused_and_nothing_of_it_is_kept(rooms):
         (MESSAGES, {"limit": "101"}, "limit"),
         (MESSAGES, {"order": "best"}, "order"),
         (MESSAGES, {"cursor": "x"}, "cursor"),
-        (DIGESTS, {"cursor": "x"}, "cursor"),
-        (DIGESTS, {"limit": "0"}, "limit"),
+        (JOBS, {"cursor": "x"}, "cursor"),
+        (JOBS, {"limit": "0"}, "limit"),
+        (JOBS, {"state": "gone"}, "state"),
+        (JOBS, {"kind": "gone"}, "kind"),
     ],
 )
 def test_a_query_that_is_none_is_refused(rooms, route, query, field):
@@ -146,17 +148,20 @@ def test_a_digest_by_hand_makes_memories_of_what_was_said_and_takes_it_away(room
     rooms.post("Hello!", room="kitchen")
 
     started = rooms.call("POST", DIGESTS)
-    slot = json.loads(started["body"])["slot"]
-    assert (started["statusCode"], started["headers"]["Location"]) == (202, f"/v1/spaces/mine/digests/{slot}")
+    job = json.loads(started["body"])["job"]
+    slot = job.rpartition(".")[2]
+    assert (started["statusCode"], started["headers"]["Location"]) == (202, f"/v1/jobs/{job}")
+    assert started["headers"]["Retry-After"]
     # As long as it has not begun, who asks again gets the same one.
-    assert rooms.good("POST", DIGESTS, 202) == {"slot": slot, "job": f"mine.digest.{slot}"}
-    assert rooms.good("GET", DIGEST, slot=slot)["status"] == "queued"
+    assert rooms.good("POST", DIGESTS, 202) == {"status": "queued", "job": f"mine.digest.{slot}"}
+    assert rooms.job(job)["status"] == "queued"
+    assert rooms.jobs("digest")[0]["job"] == job
     rooms.work()
 
-    done = rooms.good("GET", DIGEST, slot=slot)
-    assert (done["status"], done["counts"]["messages"], done["counts"]["new"]) == ("done", 2, 1)
-    assert done["counts"]["usage"]["calls"] == len(rooms.listener.asked)
-    assert rooms.good("GET", DIGESTS)["items"][-1]["slot"] == slot
+    done = rooms.job(job)
+    assert (done["status"], done["messages"], done["new"]) == ("done", 2, 1)
+    assert done["usage"]["calls"] == len(rooms.listener.asked)
+    assert rooms.jobs("digest")[-1]["subject"] == slot
     assert rooms.said() == rooms.said(order="oldest") == []
     again = rooms.post(fact(1), 200, message_id="m-1")
     assert (again["repeated"], again["digested"]) == (True, True)
@@ -176,15 +181,15 @@ def test_what_a_digest_gave_up_is_told_and_can_be_tried_anew_but_not_at_once(roo
 
     (given_up,) = shown["given_up"]
     assert (given_up["room"], given_up["messages"], given_up["code"]) == ("salon", 1, "llm_contract")
-    assert (shown["counts"]["dead_letters"], shown["counts"]["new"]) == ([given_up["chunk"]], 1)
-    answer = rooms.call("POST", DIGESTS, body={"slot": shown["slot"]})
+    assert (shown["dead_letters"], shown["new"]) == ([given_up["chunk"]], 1)
+    answer = rooms.call("POST", DIGESTS, body={"slot": shown["subject"]})
     assert (answer["statusCode"], json.loads(answer["body"])["code"]) == (409, "conflict")
     assert 0 < int(answer["headers"]["Retry-After"]) <= 30 * 60
 
 
 def test_a_retry_where_nothing_was_given_up_puts_nothing_back(rooms):
     rooms.post("Hello!")
-    slot = rooms.digest()["slot"]
+    slot = rooms.digest()["subject"]
     assert rooms.good("POST", DIGESTS, 202, body={"slot": slot})["messages"] == 0
     assert rooms.said() == []
 
@@ -196,20 +201,17 @@ def test_a_digest_that_waits_after_a_failure_is_told_with_its_code(rooms):
     rooms.listener.queue.append(LlmError("llm_unavailable", "503"))
 
     assert rooms.digest()["status"] == "queued"
-    shown = rooms.good("GET", DIGESTS)["items"][0]
-    assert (shown["error"], "counts" in shown, rooms.said()) == ("llm_unavailable", False, [fact(1)])
+    shown = rooms.jobs("digest")[0]
+    assert (shown["error"]["code"], "new" in shown, rooms.said()) == ("llm_unavailable", False, [fact(1)])
 
 
 def test_a_slot_that_no_digest_has_is_refused(rooms):
-    def asked(slot):
-        return {"path": ("GET", DIGEST, {"slot": slot}), "body": ("POST", DIGESTS, {"body": {"slot": slot}})}.values()
-
-    for method, route, rest in asked(NEVER):
-        status, problem = rooms.ask(method, route, **rest)
-        assert (status, problem["code"]) == (404, "digest_not_found")
+    status, problem = rooms.ask("POST", DIGESTS, body={"slot": NEVER})
+    assert (status, problem["code"]) == (404, "digest_not_found")
     for slot in ("now", "20201301T000000", "20200101T0000000"):
-        for method, route, rest in asked(slot):
-            assert rooms.fields(method, route, **rest) == ["slot"]
+        assert rooms.fields("POST", DIGESTS, body={"slot": slot}) == ["slot"]
+        status, problem = rooms.ask("GET", JOB, job=f"mine.digest.{slot}")
+        assert (status, problem["code"]) == (404, "job_not_found")
     assert rooms.service.lambda_api.invoked == []
 
 
@@ -225,7 +227,7 @@ def test_who_only_reads_posts_nothing_and_starts_nothing(rooms, method, route, r
 
 @pytest.mark.parametrize(
     ("route", "path"),
-    [(ROOMS, {}), (MESSAGES, {}), (DIGESTS, {}), (DIGEST, {"slot": NEVER}), (ASKED, {"request_id": NOBODY})],
+    [(ROOMS, {}), (MESSAGES, {}), (JOBS, {}), (JOB, {"job": f"mine.question.{NOBODY}"})],
 )
 def test_who_only_writes_reads_nothing(rooms, route, path):
     assert rooms.ask("GET", route, token=rooms.token("ann", "write"), **path)[0] == 403
@@ -233,8 +235,7 @@ def test_who_only_writes_reads_nothing(rooms, route, path):
 
 def test_only_an_admin_of_the_space_tries_anew_what_was_given_up(rooms):
     rooms.post("Hello!")
-    slot = rooms.digest()["slot"]
-    again = {"slot": slot}
+    again = {"slot": rooms.digest()["subject"]}
     assert rooms.ask("POST", DIGESTS, body=again, token=rooms.token("ann", "read", "write"))[0] == 403
     chief = rooms.token("chief", "write", "admin")
     assert rooms.good("POST", DIGESTS, 202, body=again, token=chief)["messages"] == 0
@@ -247,11 +248,8 @@ def test_only_an_admin_of_the_space_tries_anew_what_was_given_up(rooms):
         ("GET", MESSAGES, {}),
         ("GET", ROOMS, {}),
         ("POST", DIGESTS, {}),
-        ("GET", DIGESTS, {}),
-        ("GET", DIGEST, {"slot": NEVER}),
         ("POST", DIGESTS, {"body": {"slot": NEVER}}),
         ("POST", ASK, {"body": {"message": "x"}}),
-        ("GET", ASKED, {"request_id": NOBODY}),
     ],
 )
 def test_a_space_that_is_not_there_has_no_rooms(rooms, method, route, rest):

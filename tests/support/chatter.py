@@ -19,7 +19,9 @@ from livemem.rooms.digest_work import DigestOrder
 from livemem.rooms.message import Message, MessageDraft
 from livemem.store.bucket import DIGEST_DONE, IN_DIGEST
 from livemem.store.keys import MemoryKind
-from tests.support.world import INVOCATION, World, verdicts
+from livemem.upkeep import job_lookup
+from livemem.upkeep.job_lookup import JobFilter
+from tests.support.world import EVERYONE, INVOCATION, World, verdicts
 
 ROOM = "general"
 
@@ -177,6 +179,11 @@ class Chatter:
 
     def done(self, slot: str) -> DigestDone | None:
         return digest_progress.find_done(self.process, "demo", slot)
+
+    def slots(self) -> list[str]:
+        """The slots of the digests in the list of jobs."""
+        jobs = job_lookup.page(self.process, EVERYONE, "demo", limit=99, filter_by=JobFilter("digest"))[0]
+        return [job.name for job in jobs]
 
     def names(self, slot: str) -> list[str]:
         """What there is of a digest."""

@@ -181,12 +181,8 @@ def change(number: int, **changed: Any) -> dict[str, Any]:
 
 
 def run(status: str, **changed: Any) -> dict[str, Any]:
-    """A run as the service shows it."""
-    return {
-        "run_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "space_id": "demo",
-        "status": status,
-        "step": None,
-        "queued_at": QUEUED,
-        **changed,
-    }
+    """The job of a run: `changed` are fields of its result, but for its error."""
+    error = {"error": changed.pop("error")} if "error" in changed else {}
+    result = {"kind": "consolidation", "trigger": "api", "dry_run": False, "tidy": False, "metrics": {}, **changed}
+    job = "demo.consolidation.01KHXE5Q2V8R0M4T6W9YBNCD3F"
+    return {"job": job, "kind": "consolidation", "space_id": "demo", "status": status, **error, "result": result}

@@ -118,14 +118,15 @@ def built() -> Whole:
     backup = world.back_up()
     ids = {
         "note_id": first.note_id,
-        "run_id": run.job_id,
+        "consolidation": f"demo.consolidation.{run.job_id}",
         "memory_id": memory_id,
         "conversation_id": conversation_id,
-        "request_id": asked.job_id,
-        "job": f"demo.erasure.{erased.job_id}",
+        "question": f"demo.question.{asked.job_id}",
+        "erasure": f"demo.erasure.{erased.job_id}",
         "backup_id": backup.job_id,
         "slot": next(key.split("/")[2] for key in world.keys("demo/_digests/") if key.endswith("/input.json")),
     }
+    ids["digest"] = f"demo.digest.{ids['slot']}"
     world.queued.clear()
     return Whole(world, ids)
 
@@ -209,8 +210,6 @@ READS: Mapping[str, str] = {
             "/bank/{path+}",
             "/consolidations",
             "/consolidations/{number}",
-            "/runs",
-            "/runs/{run_id}",
         )
     },
     "GET /v1/spaces": "reads",
@@ -228,7 +227,6 @@ READS: Mapping[str, str] = {
             "/{conversation_id}/turns",
             "/{conversation_id}/turns/{turn_index}",
             "/{conversation_id}/summaries",
-            "/{conversation_id}/jobs",
         )
     },
     f"GET {SPACE}/memories": "memories",
@@ -236,13 +234,10 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/memories/{{memory_id}}": "memories",
     f"GET {SPACE}/rooms": "rooms",
     f"GET {SPACE}/rooms/{{room}}/messages": "rooms",
-    f"GET {SPACE}/digests": "rooms",
-    f"GET {SPACE}/digests/{{slot}}": "rooms",
-    f"GET {SPACE}/ask": "questions",
-    f"GET {SPACE}/ask/{{request_id}}": "questions",
     f"GET {SPACE}/backups": "archives",
     "GET /v1/jobs": "archives",
-    "GET /v1/jobs/{job}": "archives",
+    "GET /v1/jobs summaries": "archives",
+    **{f"GET /v1/jobs/{{job}} {kind}": "archives" for kind in ("consolidation", "question", "digest", "erasure")},
 }
 QUERIES = {
     "search": {"q": "harbour"},
@@ -263,7 +258,7 @@ class Answer:
 
 def http(agents: Agents, function: str, route: str, ids: Mapping[str, str], **rest: Any) -> tuple[int, Any]:
     """Status and body of an answer."""
-    method, _, path = route.partition(" ")
+    method, path, *_ = route.split(" ")
     values = {"space_id": "demo", "path": "log.md", "number": "1", "turn_index": "2", "room": "general", **ids}
     places = {name: value for name, value in values.items() if f"{{{name}}}" in path or f"{{{name}+}}" in path}
     return agents.http(function, request(method, path, token=BOOTSTRAP_KEY, **{**places, **rest}))
@@ -274,7 +269,11 @@ def answers(agents: Agents, whole: Whole) -> dict[str, Answer]:
     found = {}
     for route, function in READS.items():
         last = route.rpartition("/")[2]
-        status, body = http(agents, function, route, whole.ids, query=QUERIES.get(last))
+        ids = {**whole.ids, "job": whole.ids.get(route.rpartition(" ")[2], "")}
+        query = QUERIES.get(last)
+        if last == "jobs summaries":
+            query = {"space_id": "demo", "kind": "summaries", "subject": ids["conversation_id"]}
+        status, body = http(agents, function, route, ids, query=query)
         found[route] = Answer(status, (body or {}).get("code", ""), frozenset(named(body)))
     return found
 

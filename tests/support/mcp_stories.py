@@ -108,8 +108,8 @@ def questions_over_mcp(account: Account) -> None:
         assert first["status"] == "done", first
         account.clock.move(60)
         again = use(account, "ask", message="1: When?", by=ann)
-    assert again["session"] == first["session"]
-    assert use(account, "poll", handle=f"ask:demo:{first['request_id']}")["message"] == "x"
+    assert again["result"]["session"] == first["result"]["session"]
+    assert use(account, "poll", handle=first["job"])["result"]["message"] == "x"
 
 
 def a_question_over_mcp_that_goes_on(account: Account) -> None:

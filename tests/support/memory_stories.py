@@ -20,7 +20,6 @@ ROOM = f"{SPACE}/rooms/{{room}}/messages"
 DIGESTS = f"{SPACE}/digests"
 DIGEST = f"{DIGESTS}/{{slot}}"
 ASK = f"{SPACE}/ask"
-QUESTION = f"{ASK}/{{request_id}}"
 DAY = 24 * HOUR
 DIRECTIONS = 40
 TOPIC = re.compile(r"([0-9]+): ")
@@ -207,19 +206,19 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
     assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
     assert searched(account, f"{SPACE}/search", q="ferry", scope="all")["items"]
     assert searched(account, f"{SPACE}/context", q="1: ferry", room="general")["markdown"]
-    slot = account.call("rooms", "POST", DIGESTS, 202)["slot"]
-    account.call("rooms", "GET", DIGEST, 200, slot=slot)
+    job = account.call("rooms", "POST", DIGESTS, 202)["job"]
+    account.job(job)
     assert digested(account) == ["done"]
-    assert account.call("rooms", "GET", DIGEST, 200, slot=slot)["counts"]["messages"] == 3
-    listed = account.call("rooms", "GET", DIGESTS, 200)["items"]
-    assert [one["status"] for one in listed if one["slot"] == slot] == ["done"], listed
+    assert account.job(job)["messages"] == 3
+    listed = account.jobs("digest")
+    assert [one["status"] for one in listed if one["job"] == job] == ["done"], listed
     assert account.call("rooms", "GET", ROOM, 200, room="general")["items"] == []
     assert len(call(account, "GET", MEMORIES, 200)["items"]) == 4
     # Late: it was digested.
     assert post(account, "1: The ferry leaves at nine.", 200, message_id="m-1")["digested"]
     account.clock.move(HOUR)
     assert account.service.invoke("digest", sample("digest-schedule"))["queued"] == {}
-    assert account.call("rooms", "POST", DIGESTS, 202, body={"slot": slot})["messages"] == 0
+    assert account.call("rooms", "POST", DIGESTS, 202, body={"slot": job.rpartition(".")[2]})["messages"] == 0
     digested(account)
     account.call("reads", "GET", "/v1/health", 200)
     account.clock.move(100 * DAY)
@@ -272,16 +271,16 @@ def a_digest_that_is_given_up_and_retried(account: Account) -> None:
     queued(account).clear()
     account.llm.script.clear()
     account.llm.script.extend([answer(completion("no JSON"))] * 50)
-    slot = account.call("rooms", "POST", DIGESTS, 202)["slot"]
+    job = account.call("rooms", "POST", DIGESTS, 202)["job"]
     for _ in range(4):
         digested(account)
         account.clock.move(HOUR)
         account.call("rooms", "POST", DIGESTS, 202)
         digested(account)
-    (given_up,) = account.call("rooms", "GET", DIGEST, 200, slot=slot)["given_up"]
+    (given_up,) = account.job(job)["given_up"]
     assert given_up["messages"] == 1
     account.clock.move(HOUR)
-    assert account.call("rooms", "POST", DIGESTS, 202, body={"slot": slot})["messages"] == 1
+    assert account.call("rooms", "POST", DIGESTS, 202, body={"slot": job.rpartition(".")[2]})["messages"] == 1
     assert len(account.call("rooms", "GET", ROOM, 200, room="general")["items"]) == 1
 
 
@@ -291,9 +290,9 @@ def an_llm_that_does_not_digest(account: Account) -> None:
     queued(account).clear()
     account.llm.script.clear()
     account.llm.script.extend([answer({}, 500)] * 50)
-    slot = account.call("rooms", "POST", DIGESTS, 202)["slot"]
+    job = account.call("rooms", "POST", DIGESTS, 202)["job"]
     assert digested(account) == ["waiting"]
-    assert account.call("rooms", "GET", DIGEST, 200, slot=slot)["error"]
+    assert account.job(job)["error"]
     account.call("reads", "GET", "/v1/health", 200)
     serving(account)
     account.clock.move(2 * HOUR)
@@ -305,7 +304,8 @@ def ask(account: Account, status: int = 200, **more: Any) -> Any:
     headers = {"idempotency-key": more.pop("key")} if "key" in more else {}
     who = {"token": more.pop("token")} if "token" in more else {}
     body = {"message": "1: When does the ferry leave?", **more}
-    return account.call("ask", "POST", ASK, status, body=body, headers=headers, **who)
+    answer = account.call("ask", "POST", ASK, status, body=body, headers=headers, **who)
+    return {**answer.get("result", {}), **answer}
 
 
 ALL_TOOLS: list[list[tuple[str, Any]]] = [
@@ -334,11 +334,9 @@ def questions_and_their_session(account: Account) -> None:
     answered = ask(account, key="k", room="general", token=ann)
     assert answered["status"] == "done", answered
     assert len(answered["tool_calls"]) == 10, answered
-    assert ask(account, key="k", room="general", token=ann)["request_id"] == answered["request_id"]
-    request = answered["request_id"]
-    assert account.call("ask", "GET", QUESTION, 200, request_id=request)["message"] == "x"
-    listed = account.call("ask", "GET", ASK, 200)["items"]
-    assert [one["request_id"] for one in listed] == [request]
+    assert ask(account, key="k", room="general", token=ann)["job"] == answered["job"]
+    assert account.job(answered["job"])["message"] == "x"
+    assert [one["job"] for one in account.jobs("question")] == [answered["job"]]
     # The session goes on, and what was said in it is found.
     account.clock.move(60)
     again = ask(account, token=ann)
@@ -399,7 +397,7 @@ def a_question_that_goes_on(account: Account) -> None:
         assert account.service.work() == {"result": "unfinished"}
         while queued(account):
             account.service.work()
-    assert account.call("ask", "GET", QUESTION, 200, request_id=asked["request_id"])["status"] == "done"
+    assert account.job(asked["job"])["status"] == "done"
 
 
 def a_question_whose_worker_died(account: Account) -> None:

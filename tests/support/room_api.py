@@ -17,7 +17,13 @@ MESSAGES = f"{ROOMS}/{{room}}/messages"
 DIGESTS = f"{SPACE}/digests"
 DIGEST = f"{DIGESTS}/{{slot}}"
 ASK = f"{SPACE}/ask"
-ASKED = f"{ASK}/{{request_id}}"
+JOBS = "/v1/jobs"
+JOB = f"{JOBS}/{{job}}"
+
+
+def flat(job: dict[str, Any]) -> dict[str, Any]:
+    """A job with its result beside the rest."""
+    return {**job.get("result", {}), **job}
 
 
 class Rooms:
@@ -32,8 +38,10 @@ class Rooms:
 
     def call(self, method: str, route: str, *, markdown: bool = False, **rest: Any) -> Any:
         """The answer as API Gateway gets it."""
-        function = "ask" if route in (ASK, ASKED) else "rooms"
-        path = {"space_id": "mine"} | ({"room": "salon"} if "{room}" in route else {})
+        function = {ASK: "ask", JOB: "backup", JOBS: "backup"}.get(route, "rooms")
+        path = ({"space_id": "mine"} if "{space_id}" in route else {}) | (
+            {"room": "salon"} if "{room}" in route else {}
+        )
         headers = rest.pop("headers", {}) | ({"accept": "text/markdown"} if markdown else {})
         return self.service.http(function, method, route, headers=headers, **path | rest)
 
@@ -66,13 +74,22 @@ class Rooms:
         rest: dict[str, Any] = {"headers": {"idempotency-key": key} if key else {}} | (
             {"token": token} if token else {}
         )
-        return self.good("POST", ASK, status, body={"message": message, **body}, **rest)
+        return flat(self.good("POST", ASK, status, body={"message": message, **body}, **rest))
+
+    def job(self, job: str, **rest: Any) -> Any:
+        """A job, with its result beside the rest."""
+        return flat(self.good("GET", JOB, job=job, **rest))
+
+    def jobs(self, kind: str, **rest: Any) -> Any:
+        """The jobs of a kind, in the same form."""
+        query = {"space_id": "mine", "kind": kind}
+        return [flat(job) for job in self.good("GET", JOBS, query=query, **rest)["items"]]
 
     def digest(self) -> Any:
         """Start a digest by hand and carry it out; the answer to a look at it."""
-        slot = self.good("POST", DIGESTS, 202)["slot"]
+        job = self.good("POST", DIGESTS, 202)["job"]
         self.work()
-        return self.good("GET", DIGEST, slot=slot)
+        return self.job(job)
 
     def work(self) -> None:
         """Work off all that is queued."""

@@ -9,7 +9,6 @@ from tests.support.world import BOOTSTRAP_KEY
 VALUES = {
     "space_id": "mine",
     "note_id": "20260220T140000_ann_todo_00000000",
-    "run_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "number": "1",
     "path": "a/b.md",
     "token_hash": "0123456789abcdef",
@@ -19,12 +18,10 @@ VALUES = {
     "memory_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "room": "general",
     "slot": "20260220T140000",
-    "request_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "turn_index": "1",
     "level": "1",
     "n": "1",
     "job": "mine.backup.2026-02-20T02-00-00",
-    "job_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
 }
 ROUTES = [(function, key) for function in HTTP_FUNCTIONS for key in sorted(load(function).api.needs)]
 """(function, `GET /v1/...`) of each."""

@@ -45,7 +45,7 @@ NOON = datetime(2026, 2, 20, 12, tzinfo=UTC)
 SPACE = "/v1/spaces/{space_id}"
 FILE = f"{SPACE}/bank/{{path+}}"
 RUNS = f"{SPACE}/consolidations"
-PLAN = f"{SPACE}/runs/{{run_id}}/plan"
+PLAN = f"{SPACE}/plan"
 AS_SENT = ("arguments", "result")
 """Of a call of a tool: any JSON of a caller's."""
 
@@ -130,8 +130,22 @@ class Account:
         return self.call("reads", "GET", SPACE, 200).get("pending_plan")
 
     def approve(self, plan: Any, status: int = 200) -> None:
-        body = {"plan_revision": plan["plan_revision"]}
-        self.call("admin", "POST", f"{PLAN}/approve", status, run_id=plan["run_id"], body=body)
+        body = {"job": plan["job"], "plan_revision": plan["plan_revision"]}
+        self.call("admin", "POST", f"{PLAN}/approve", status, body=body)
+
+    def refuse(self, **more: str) -> None:
+        self.call("admin", "POST", f"{PLAN}/refuse", 200, body={"job": self.plan()["job"], **more})
+
+    def jobs(self, kind: str, **query: str) -> list[Any]:
+        """The jobs of a kind."""
+        return list(
+            self.call("backup", "GET", "/v1/jobs", 200, query={"space_id": "demo", "kind": kind, **query})["items"]
+        )
+
+    def job(self, job: str) -> Any:
+        """A job, with its result beside the rest."""
+        found = self.call("backup", "GET", "/v1/jobs/{job}", 200, job=job)
+        return {**found.get("result", {}), **found}
 
     def start(self, status: int = 202, *, token: str = BOOTSTRAP_KEY, **order: Any) -> None:
         """Start a run by hand, when the last one is long enough ago."""
@@ -300,7 +314,8 @@ def a_budget_that_a_deleted_space_has_used(account: Account) -> None:
 
 def everything_is_read(account: Account, first: str) -> None:
     live = account.note(content="live")
-    run = next(key for key in account.service.written() if "/_runs/" in key).rpartition("/")[2].removesuffix(".json")
+    (*_, oldest) = account.jobs("consolidation")
+    account.job(oldest["job"])
     reads: dict[str, dict[str, Any]] = {
         "/v1/health": {},
         "/v1/about": {},
@@ -316,9 +331,6 @@ def everything_is_read(account: Account, first: str) -> None:
         FILE: {"path": "log.md", "query": {"sources": "true"}},
         RUNS: {},
         f"{RUNS}/{{number}}": {"number": "1"},
-        f"{SPACE}/runs/{{run_id}}": {"run_id": run},
-        f"{SPACE}/runs": {},
-        "/v1/runs": {"query": {"space_id": "demo"}},
         "/v1/usage": {"query": {"space_id": "demo"}},
     }
     for route, path in reads.items():
@@ -356,13 +368,12 @@ def plans_that_wait(account: Account) -> None:
     account.start(409)
     account.call("reads", "GET", "/v1/health", 200)
     plan = account.plan()
-    read = account.call("reads", "GET", f"{PLAN}", 200, run_id=plan["run_id"])
-    assert read["plan_revision"] == plan["plan_revision"]
+    assert account.job(plan["job"])["pending_plan"]["plan_revision"] == plan["plan_revision"]
     account.approve(plan)
     assert account.plan() is None
     account.written(account.note(content="another"))
     account.work("awaiting_approval")
-    account.call("admin", "POST", f"{PLAN}/refuse", 200, run_id=account.plan()["run_id"], body={"reason": "not so"})
+    account.refuse(reason="not so")
     account.start()
     account.work("awaiting_approval")
     account.correct()
@@ -402,7 +413,7 @@ def a_refusal_that_dies_after_its_swap(account: Account, recover: Story) -> None
     account.start()
     account.work("awaiting_approval")
     with account.dying("s3:PutObject", "demo/_runs/"):
-        account.call("admin", "POST", f"{PLAN}/refuse", 200, run_id=account.plan()["run_id"])
+        account.refuse()
     recover(account)
 
 

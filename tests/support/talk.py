@@ -17,7 +17,7 @@ from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.process import Process
 from livemem.spaces import due_index
-from tests.support.world import INVOCATION, World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 
 def asked_for(messages: Messages) -> list[dict[str, Any]]:
@@ -136,7 +136,8 @@ class Talk:
 
     def jobs(self) -> list[SummariesJob]:
         """All of them, the newest first."""
-        return summaries_job.page(self.process, "demo", self.id, limit=99, after=None)[0]
+        names = [name for _, name in summaries_job.listing(self.process, "demo", self.id)]
+        return [summaries_job.item(self.process, EVERYONE, "demo", name).result for name in names]
 
     def names(self, folder: str = "") -> list[str]:
         prefix = f"demo/conversations/{self.id}/"

@@ -122,8 +122,8 @@ def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
     assert update(account, one, 200)["status"] == "nothing_to_do"
     call(account, "POST", f"{ONE}/close", 201, conversation_id=one)
     call(account, "POST", f"{ONE}/close", 200, conversation_id=one)
-    (job, *_) = call(account, "GET", f"{ONE}/jobs", 200, conversation_id=one)["items"]
-    call(account, "GET", f"{ONE}/jobs/{{job_id}}", 200, conversation_id=one, job_id=job["job_id"])
+    (job, *_) = account.jobs("summaries", subject=one)
+    account.job(job["job"])
     account.put(f"demo/conversations/{one}/claims/summaries.json")
     account.put(f"demo/conversations/{one}/versions.json", dumps({"version": 1}))
     wanted = {"name": "ann", "permissions": ["admin"], "space_ids": ["demo"]}
@@ -174,10 +174,10 @@ def a_worker_that_dies(account: Account) -> None:
         told(account, one)
     account.sweep()
     assert worked_off(account) == ["done"]
-    (job,) = call(account, "GET", f"{ONE}/jobs", 200, conversation_id=one)["items"]
+    (job,) = account.jobs("summaries", subject=one)
     assert job["status"] == "done"
     # One that died when it had written the end.
-    account.put(f"demo/conversations/{one}/claims/summaries.json", dumps(_claim_of(job["job_id"])))
+    account.put(f"demo/conversations/{one}/claims/summaries.json", dumps(_claim_of(job["job"].rpartition(".")[2])))
     account.clock.move(HOUR)
     account.sweep()
     assert worked_off(account) == []
@@ -233,7 +233,7 @@ def a_budget_of_tokens_for_summaries(account: Account) -> None:
         say(account, one)
         update(account, one, 200)
         say(account, one)
-        assert update(account, one, 202)["job"]["error"]["code"] == "token_budget_exhausted"
+        assert account.job(update(account, one, 202)["job"])["error"]["code"] == "token_budget_exhausted"
         say(account, one)
         account.clock.move(HOUR)
         assert told(account, one, 3) == "waiting"

@@ -56,8 +56,8 @@ class Refused(Exception):
 
 
 def of_run(run: dict[str, Any]) -> int:
-    """The exit code for a run that has ended, or whose plan waits."""
-    return _OF_RUN.get(run.get("code") or "", _OF_RUN.get(run["status"], FAILED))
+    """The exit code for the job of a run that has ended, or whose plan waits."""
+    return _OF_RUN.get(run["result"].get("code") or "", _OF_RUN.get(run["status"], FAILED))
 
 
 def of_error(problem: LiveMemoryError) -> int:

@@ -53,22 +53,23 @@ def metrics(counted: dict[str, Any]) -> str:
 
 
 def run(found: dict[str, Any]) -> Styled:
-    """The result of a run."""
+    """The result of a job that is a run."""
     if found["status"] == "failed":
         error = found.get("error") or {}
         return [
             (f"The run failed: {error.get('code', 'error')}. {error.get('detail', '')}".rstrip(), "red"),
             ("Every note is still live, and the bank is as it was.", ""),
         ]
-    if found["status"] == "done" and found.get("consolidation"):
-        number = found["consolidation"]
-        done = f"Change {number}: {metrics(found.get('metrics') or {})}"
+    result = found["result"]
+    if found["status"] == "done" and result.get("consolidation"):
+        number = result["consolidation"]
+        done = f"Change {number}: {metrics(result.get('metrics') or {})}"
         return [(done, "green"), (f"To see it: livemem diff {number}. To undo it: livemem undo {number}.", "dim")]
     words = {
         "nothing_to_do": "There is nothing to consolidate.",
         "awaiting_approval": "The plan waits for approval: livemem review show.",
     }
-    message = found.get("message") or words.get(found.get("code") or "") or f"The run is {found['status']}."
+    message = result.get("message") or words.get(result.get("code") or "") or f"The run is {found['status']}."
     return [(message, "")]
 
 

@@ -68,23 +68,14 @@ def progress(out: Output) -> Iterator[Callable[[str], None]]:
     yield line
 
 
-def run(session: Session, run_id: str) -> Any:
-    """Wait for a consolidation. Returns the ended run."""
-    return wait(
-        session,
-        lambda: session.here("get_run", run_id=run_id),
-        lambda found: found["status"] in {"queued", "running"},
-        lambda found: found.get("step") or found["status"],
-    )
-
-
-def job(session: Session, job_id: str) -> Any:
-    """Wait for a job of any kind. Returns the ended job."""
+def job(session: Session, job_id: str, *, first: Any = None) -> Any:
+    """Wait for a job of any kind. Returns it once it has ended, or waits for a person. `first`: as `wait` takes it."""
     return wait(
         session,
         lambda: session.call("get_job", job=job_id),
         lambda found: found["status"] in {"queued", "running"},
-        lambda found: f"{found['kind']} {found['status']}",
+        lambda found: f"{found['kind']} {(found.get('result') or {}).get('step') or found['status']}",
+        first=first,
     )
 
 

@@ -42,6 +42,9 @@ rotation is repeated with its key), or none at all.
 Renderer = Callable[[Any], str]
 """Makes Markdown of what a handler returns."""
 
+ASK_AGAIN = "5"
+"""Seconds after which to look at a job again."""
+
 PROBLEMS = {
     400: "Body is not JSON",
     401: "No or bad token",
@@ -290,6 +293,11 @@ class Api:
     def json(self, status: int, body: BaseModel, headers: dict[str, str] | None = None) -> Response[Any]:
         """An answer with a status or headers of its own."""
         return Response(int(status), negotiation.JSON, body, dict(headers or {}))
+
+    def accepted(self, body: BaseModel) -> Response[Any]:
+        """202, with the job (`body.job`) that continues the work, and when to look at it."""
+        job: str = getattr(body, "job")  # noqa: B009
+        return self.json(HTTPStatus.ACCEPTED, body, {"Location": f"/v1/jobs/{job}", "Retry-After": ASK_AGAIN})
 
     def empty(self) -> Response[None]:
         """204."""

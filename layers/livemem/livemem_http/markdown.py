@@ -13,7 +13,6 @@ from livemem_http.views import (
     LiveNotes,
     NotePage,
     NoteView,
-    RunPlan,
     SectionSources,
     SpaceSummary,
     SynthesisView,
@@ -57,7 +56,7 @@ def summary(answer: SpaceSummary) -> str:
     parts = [f"# Space {answer.space_id}", answer.description]
     if answer.pending_plan and not answer.at:
         parts.append(
-            f"A plan waits for approval since {answer.pending_plan.planned_at} (run {answer.pending_plan.run_id}). "
+            f"A plan waits for approval since {answer.pending_plan.planned_at} (job {answer.pending_plan.job}). "
             f"Its notes ({answer.pending_plan.notes_count}) are live until then."
         )
     if answer.at:
@@ -85,19 +84,6 @@ def note(answer: NoteView) -> str:
     return joined(_note(answer))
 
 
-def plan(answer: RunPlan) -> str:
-    """A plan that waits for approval: what it would make of the bank as diffs, and the notes that it would fold."""
-    facts = [
-        f"- run: {answer.run_id}",
-        f"- plan_revision: {answer.plan_revision}",
-        f"- waits since: {answer.planned_at}",
-        f"- trigger: {answer.trigger}",
-    ]
-    facts += ["- it is outdated: an approval makes another plan"] if answer.outdated else []
-    facts += [f"- warning: {within_item(warning.text)}" for warning in answer.warnings]
-    return joined("# A plan that waits for approval", "\n".join(facts), *what_changes(answer))
-
-
 def change(answer: ChangeDetail) -> str:
     """One change of the history: what it made of the bank as diffs, and the notes that it folded."""
     facts = [f"- committed: {answer.committed_at}", f"- trigger: {answer.trigger}"]
@@ -108,7 +94,7 @@ def change(answer: ChangeDetail) -> str:
     return joined(f"# Change {answer.number}: {answer.kind}", "\n".join(facts), *what_changes(answer))
 
 
-def what_changes(answer: "ChangeDetail | RunPlan | PlanDetail") -> list[str]:
+def what_changes(answer: "ChangeDetail | PlanDetail") -> list[str]:
     """What a change makes of the bank, or a plan would make of it: diffs, synthesis, notes."""
     parts: list[str] = []
     for item in answer.changes:

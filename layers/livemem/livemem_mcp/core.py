@@ -256,24 +256,24 @@ def consolidate(session: McpSession, wait: bool = True, space_id: str | None = N
 @_tool("poll", "Poll a handle", "read", required=("handle",), reads=True, handle={"type": "string"})
 def poll(session: McpSession, handle: str) -> ToolAnswer:
     """The result of consolidate or ask."""
-    kind, _, rest = handle.partition(":")
-    space, _, name = rest.partition(":")
-    if kind not in ("run", "ask") or not space or not name:
+    space, _, rest = handle.partition(".")
+    kind, _, name = rest.partition(".")
+    if kind not in ("consolidation", "question") or not space or not name:
         raise InvalidRequest.of("handle", "is not a handle from consolidate or ask")
     space = session.enter("read", space)
-    if kind == "run":
+    if kind == "consolidation":
         return _followed(session, space, run_progress.view(session.process, space, name), wait=True)
     reader = session.principal.name
     asked = questions.load(session.process, space, name, reader)
     while not asked.ended() and _may_wait(session):
         asked = questions.load(session.process, space, name, reader)
-    return telling.of_question(space, asked)
+    return telling.of_question(asked)
 
 
 def _followed(session: McpSession, space: str, run: Run, *, wait: bool) -> ToolAnswer:
     while wait and run.status in telling.GOING_ON and _may_wait(session):
         run = run_progress.view(session.process, space, run.job_id)
-    return telling.of_run(space, run)
+    return telling.of_run(run)
 
 
 def _may_wait(session: McpSession) -> bool:

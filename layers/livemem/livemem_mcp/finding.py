@@ -122,4 +122,4 @@ def ask(session: McpSession, space_id: str, wanted: AskRequest) -> ToolAnswer:
     )
     metrics.report_question("questions", worked)
     assert worked.job
-    return telling.of_question(space_id, worked.job)
+    return telling.of_question(worked.job)

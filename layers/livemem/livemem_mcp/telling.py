@@ -1,17 +1,18 @@
 """The answers of tools about runs and questions: the result, or that the work continues and the handle to ask with."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
+from livemem.ask import question as questions
 from livemem.ask.question import Question
+from livemem.changes import run_progress
 from livemem.jobs.run import Run
 from livemem.recall.short_ids import MEMORIES, NOTES, short_id, tells_day
 from livemem.store.keys import MEMORY_KINDS
 from livemem.text.items import joined
-from livemem_http.views import RunView
-from livemem_http.views.ask import AskView, SourceView
+from livemem_http.views.ask import QuestionResult, SourceView
+from livemem_http.views.jobs import JobView
 from livemem_mcp.tool import ToolAnswer
 
 GOING_ON = ("queued", "running")
@@ -31,38 +32,37 @@ def as_json(view: BaseModel) -> dict[str, Any]:
     return view.model_dump(mode="json")
 
 
-def of_run(space_id: str, run: Run) -> ToolAnswer:
+def of_run(run: Run) -> ToolAnswer:
     """The state of a run."""
-    view = RunView.of(run)
+    view = JobView.of(run_progress.of_run(run))
     if run.status in GOING_ON:
-        return _going_on(f"The run is {run.status}.", f"run:{space_id}:{run.job_id}", as_json(view))
-    return ToolAnswer(_ended(view), as_json(view), failed=view.status == "failed")
+        return _going_on(f"The run is {run.status}.", view)
+    return ToolAnswer(_ended(view, run), as_json(view), failed=run.status == "failed")
 
 
-def _ended(run: RunView) -> str:
-    if run.error:
-        return (
-            f"The run failed ({run.error.get('code')}): {run.error.get('detail')} {LATER} All notes are still there.\n"
-        )
+def _ended(view: JobView, run: Run) -> str:
+    if view.error:
+        return f"The run failed ({view.error.code}): {view.error.detail} {LATER} All notes are still there.\n"
     if run.status == "waiting":
-        return f"The plan of run {run.run_id} waits until somebody approves it. Its notes are live until then.\n"
+        return f"The plan of the job {view.job} waits until somebody approves it. Its notes are live until then.\n"
     if run.code:
         return f"The run ended as {run.code}. {run.message or ''}".rstrip() + "\n"
     told = ", ".join(f"{name.replace('_', ' ')} {run.metrics[name]}" for name in METRICS if run.metrics.get(name))
     return f"Consolidation {run.consolidation} is done: {told}.\n"
 
 
-def of_question(space_id: str, asked: Question) -> ToolAnswer:
+def of_question(asked: Question) -> ToolAnswer:
     """The state of a question."""
-    view = AskView.of(asked)
+    view = JobView.of(questions.of_question(asked))
     if not asked.ended():
-        return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.job_id}", as_json(view))
+        return _going_on(f"The question is {view.status}.", view)
     if view.error:
         return ToolAnswer(
             f"No answer ({view.error.code}): {view.error.detail} {BY_SEARCH}\n", as_json(view), failed=True
         )
-    sources = "\n".join(map(_source, view.sources or ()))
-    return ToolAnswer(joined(view.message or "", "Sources:" if sources else "", sources), as_json(view))
+    answer = QuestionResult.of(asked)
+    sources = "\n".join(map(_source, answer.sources or ()))
+    return ToolAnswer(joined(answer.message or "", "Sources:" if sources else "", sources), as_json(view))
 
 
 def _source(source: SourceView) -> str:
@@ -71,5 +71,6 @@ def _source(source: SourceView) -> str:
     return f"- [{name}{f' {day}' if day and not tells_day(name, day) else ''}] {source.excerpt}"
 
 
-def _going_on(how: str, handle: str, data: Mapping[str, Any]) -> ToolAnswer:
-    return ToolAnswer(f"{how} It continues; call `poll` with handle `{handle}`.\n", {**data, "handle": handle})
+def _going_on(how: str, view: JobView) -> ToolAnswer:
+    data = {**as_json(view), "handle": view.job}
+    return ToolAnswer(f"{how} It continues; call `poll` with handle `{view.job}`.\n", data)

@@ -76,7 +76,7 @@ def test_a_second_run_by_hand_is_told_to_wait_and_for_how_long(api: Service, at)
     api.send("POST", "/spaces", {"space_id": "hasty"})
     api.send("POST", "/spaces/hasty/notes", NOTE)
     queued = api.send("POST", "/spaces/hasty/consolidations", {}).body
-    assert api.ended("hasty", queued["run_id"]).status == "failed"
+    assert api.ended(queued["job"]).status == "failed"
     found: Visit = at("#/spaces/hasty")
     found.allowed.add(429)
 
@@ -160,7 +160,7 @@ def test_all_spaces_show_which_one_waits_after_a_failure_and_it_is_tried_again_t
         api.send("POST", "/spaces", {"space_id": name, "consolidation_threshold": 1})
     api.send("POST", "/spaces/failing/notes", NOTE)
     api.wait_until(lambda: api.spaces.get("failing").waiting.next_run.why, lambda why: why == "after_failure")
-    before = len(api.runs.list("failing").items)
+    before = len(api.jobs.list(space_id="failing", kind="consolidation").items)
     found: Visit = at("#/operate/jobs")
 
     row = found.page.locator("li.row").filter(has_text="failing")
@@ -169,4 +169,6 @@ def test_all_spaces_show_which_one_waits_after_a_failure_and_it_is_tried_again_t
     found.shot("jobs-of-all-spaces")
     row.get_by_role("button", name="Try again").click()
 
-    api.wait_until(lambda: len(api.runs.list("failing").items), lambda count: count > before)
+    api.wait_until(
+        lambda: len(api.jobs.list(space_id="failing", kind="consolidation").items), lambda count: count > before
+    )

@@ -108,8 +108,8 @@ def test_a_plan_is_read_approved_and_committed_as_it_was_read(signed_in, service
         service.spaces.patch(space, consolidation_mode="review")
         post_notes(service, space, 3)
         waits = service.wait_until(lambda: service.spaces.get(space).pending_plan, bool)
-        plan = service.runs.get_plan(space, waits.run_id)
-        found: Visit = signed_in(f"#/spaces/{space}/review/{waits.run_id}")
+        plan = service.plan(waits.job)
+        found: Visit = signed_in(f"#/spaces/{space}/review/{waits.job.rpartition('.')[2]}")
 
         found.page.get_by_role("heading", name="A plan waits for you").wait_for()
         found.page.get_by_role("button", name="Approve the plan").click()
@@ -123,8 +123,8 @@ def test_a_plan_is_read_approved_and_committed_as_it_was_read(signed_in, service
 def test_a_note_that_is_erased_on_the_page_is_gone_everywhere(signed_in, service: Service):
     with fresh_space(service, 0) as space:
         note = service.notes.append(space, category="observation", content=WORDS).note_id
-        queued = service.runs.start(space)
-        assert service.ended(space, queued.run_id).status == "done"
+        queued = service.consolidations.start(space)
+        assert service.ended(queued.job).status == "done"
         backup = service.send("POST", f"/spaces/{space}/backups", {}).body["backup_id"]
         service.wait_until(lambda: service.send("GET", f"/spaces/{space}/backups/{backup}").body["complete"], bool)
         found: Visit = signed_in(f"#/spaces/{space}/notes/{note}")

@@ -79,12 +79,13 @@ def test_settings_are_changed_and_taken_away_again(signed_in, service: Service):
 def test_a_run_that_has_ended_is_not_asked_for_again(signed_in, service: Service):
     with fresh_space(service, 0) as space:
         post_notes(service, space, 1)
-        run = service.runs.start(space).run_id
-        assert service.ended(space, run).status == "done"
+        job = service.consolidations.start(space).job
+        run = job.rpartition(".")[2]
+        assert service.ended(job).status == "done"
         found: Visit = signed_in(f"#/spaces/{space}/runs/{run}")
         found.page.get_by_role("heading", name="Run").wait_for()
         found.settle()
-        path = f"GET /v1/spaces/{space}/runs/{run} "
+        path = f"GET /v1/jobs/{job} "
         before = sum(one.startswith(path) for one in found.requests)
         found.page.wait_for_timeout(2_500)
         assert sum(one.startswith(path) for one in found.requests) == before

@@ -72,7 +72,7 @@ def story(own: Own, api: Service) -> str:
         body = {"category": category, "content": content}
         assert agent.send("POST", f"/spaces/{SPACE}/notes", body).status == 201
     queued = api.send("POST", f"/spaces/{SPACE}/consolidations", {}).body
-    assert api.ended(SPACE, queued["run_id"]).status == "done"
+    assert api.ended(queued["job"]).status == "done"
     change = api.send("GET", f"/spaces/{SPACE}/consolidations/1").body
     path = next(one["path"] for one in change["changes"] if DECIDED in one["diff"])
     body = {"content": "# Tides\n\nHigh water is at noon.\n"}
@@ -82,7 +82,7 @@ def story(own: Own, api: Service) -> str:
     queued = api.wait_until(
         lambda: api.send("POST", f"/spaces/{SPACE}/consolidations", {}), lambda one: one.status == 202
     )
-    assert api.ended(SPACE, queued.body["run_id"]).status == "failed"
+    assert api.ended(queued.body["job"]).status == "failed"
     own.model.refuses = False
     return str(path)
 

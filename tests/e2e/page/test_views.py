@@ -67,7 +67,7 @@ def story(service: Service) -> str:
         # Between two runs of a space there is a short pause.
         start = partial(service.send, "POST", f"/spaces/{name}/consolidations", {})
         queued = service.wait_until(start, lambda got: got.status == 202)
-        assert service.ended(name, queued.body["run_id"]).status in {"done", "waiting"}
+        assert service.ended(queued.body["job"]).status in {"done", "waiting"}
     for content in HOSTILE:
         body = {"category": "observation", "content": content, "tags": ["hostile"]}
         assert service.send("POST", f"/spaces/{space}/notes", body).status == 201
@@ -77,8 +77,9 @@ def story(service: Service) -> str:
 def links(service: Service, space: str) -> dict[str, str]:
     """Each view by its name."""
     root = f"#/spaces/{space}"
-    run = service.send("GET", f"/spaces/{space}/runs?limit=1").body["items"][0]["run_id"]
-    plan = service.send("GET", f"/spaces/{REVIEWED}").body["pending_plan"]["run_id"]
+    (job,) = service.send("GET", f"/jobs?space_id={space}&kind=consolidation&limit=1").body["items"]
+    run = job["job"].rpartition(".")[2]
+    plan = service.send("GET", f"/spaces/{REVIEWED}").body["pending_plan"]["job"].rpartition(".")[2]
     note = service.send("GET", f"/spaces/{space}/consolidations/2").body["sources"][0]["note_id"]
     operate = ["health", "jobs", "usage", "costs", "tokens", "connections", "backups", "import", "garbage"]
     return {
@@ -337,7 +338,7 @@ def test_a_plan_is_read_as_a_diff_and_approved_and_the_change_says_by_whom(signe
     service.send("POST", "/spaces", {"space_id": space, "consolidation_mode": "review"})
     service.send("POST", f"/spaces/{space}/notes", {"category": "decision", "content": "S3 is the only store."})
     queued = service.send("POST", f"/spaces/{space}/consolidations", {})
-    assert service.ended(space, queued.body["run_id"]).status == "waiting"
+    assert service.ended(queued.body["job"]).status == "waiting"
     found: Visit = signed_in()
     found.open("#/")
 

@@ -4,6 +4,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.bank import corrections, history, plans, review
+from livemem.bank.plans import WaitingPlan
 from livemem.changes import records, rules_change
 from livemem.changes.rules_change import NewRules
 from livemem.consolidation import space_change
@@ -61,6 +62,12 @@ def set_mode(world: World, mode, principal: Principal = ADMIN) -> space_change.C
     return space_change.change(world.process, principal, "demo", SpaceUpdate(consolidation_mode=mode))
 
 
+def plan_of(world: World, run: Run) -> WaitingPlan:
+    plan = plans.find(world.process, "demo", run.job_id)
+    assert plan
+    return plan
+
+
 def test_a_run_stops_after_its_plan_and_gives_the_space_back():
     world = space_in_review()
     before, noted = world.bank(), world.live_ids()
@@ -80,7 +87,7 @@ def test_a_run_stops_after_its_plan_and_gives_the_space_back():
 def test_the_plan_shows_what_a_change_would_show():
     world, run = planned()
 
-    plan = plans.read(world.process, "demo", run.job_id)
+    plan = plan_of(world, run)
 
     assert (plan.review, plan.outdated) == (world.plan(), False)
     assert [note.content for note in plan.detail.sources] == ["two", "three"]
@@ -93,14 +100,14 @@ def test_reading_a_plan_costs_two_requests():
     world, run = planned()
     world.new_process()
 
-    plans.read(world.process, "demo", run.job_id)
+    assert plans.find(world.process, "demo", run.job_id)
 
     assert dict(world.client.counts) == {"GET": 2}
 
 
 def test_an_approved_plan_is_committed_as_it_was_read_and_says_by_whom():
     world, run = planned()
-    read = plans.read(world.process, "demo", run.job_id)
+    read = plan_of(world, run)
     world.clock.move(3600)
 
     made = approve(world, run)
@@ -234,8 +241,7 @@ def test_a_refused_plan_leaves_its_notes_live_and_pauses_what_would_plan_them_ag
     assert (meta(world).auto_paused, meta(world).review) == (True, None)
     assert world.count() == counter.Counted("not_automatic")
     assert REVIEW.key("demo", run.job_id) not in world.inner.objects
-    with pytest.raises(NotFound):
-        plans.read(world.process, "demo", run.job_id)
+    assert plans.find(world.process, "demo", run.job_id) is None
 
 
 def test_refusing_twice_is_refusing_once_and_what_is_refused_is_not_approved():
@@ -345,7 +351,7 @@ def test_a_plan_whose_grounds_have_changed_is_not_committed_but_made_anew(distur
 def test_a_plan_says_when_it_can_not_be_committed_as_it_stands():
     world, run = planned()
     by_hand(world)
-    assert plans.read(world.process, "demo", run.job_id).outdated
+    assert plan_of(world, run).outdated
 
 
 @pytest.mark.parametrize("decide", [approve, refuse])
@@ -463,11 +469,11 @@ def test_an_approval_while_somebody_holds_the_space_is_refused_as_busy():
         approve(world, run)
 
 
-@pytest.mark.parametrize("ask", [plans.read, lambda p, s, r: review.refuse(p, ADMIN, s, r, None)])
-def test_a_run_that_nobody_knows_has_no_plan(ask):
+def test_a_run_that_nobody_knows_has_no_plan():
     world, _ = planned()
+    assert plans.find(world.process, "demo", f"{0:026d}") is None
     with pytest.raises(NotFound):
-        ask(world.process, "demo", f"{0:026d}")
+        review.refuse(world.process, ADMIN, "demo", f"{0:026d}", None)
 
 
 def test_a_reason_that_is_too_long_is_refused_and_the_plan_waits_on():

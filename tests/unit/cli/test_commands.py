@@ -41,7 +41,12 @@ CONNECTION = {
     "created_at": "2026-02-20T09:00:00Z",
     "expires_at": "2026-05-21T09:00:00Z",
 }
-DONE = {"request_id": "1", "status": "done", "message": "Ines.", "sources": [], "session": "s"}
+DONE = {
+    "job": "demo.question.1",
+    "kind": "question",
+    "status": "done",
+    "result": {"message": "Ines.", "sources": [], "session": "s"},
+}
 SPACE = {
     "space_id": "demo",
     "description": "d",
@@ -50,7 +55,7 @@ SPACE = {
     "consolidation_threshold": 3,
     "auto_paused": False,
     "consolidation_mode": "review",
-    "pending_plan": {"run_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F"},
+    "pending_plan": {"job": "demo.consolidation.01KHXE5Q2V8R0M4T6W9YBNCD3F"},
     "live": {"notes_count": 1, "total_size": 1},
     "bank": {"files_count": 1, "total_size": 1},
 }
@@ -76,6 +81,9 @@ FILE = {"path": "a.md", "size": 1, "last_modified": "2026-02-20T14:05:00Z"}
 
 
 PAGE_CODE = {"page_code": "x", "path": "/#code=x", "expires_in": 60}
+
+
+WAITING = run("waiting", pending_plan={"planned_at": "2026-02-20T14:05:00Z"})
 
 
 def page(*items: Any) -> dict[str, Any]:
@@ -136,8 +144,8 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     ),
     (
         ("review", "list"),
-        {"get_space": SPACE, "get_run": run("waiting", code="awaiting_approval")},
-        {"items": [run("waiting", code="awaiting_approval")]},
+        {"get_space": SPACE, "get_job": WAITING},
+        {"items": [WAITING]},
     ),
 ]
 
@@ -284,7 +292,7 @@ def test_what_was_redacted_is_said(desk: CliHarness):
 
 def test_a_dry_run_shows_its_plan(desk: CliHarness):
     plan = {"changes": [{"path": "a.md", "action": "created", "diff": "--- x\n+y\n"}], "synthesis": "All."}
-    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run("done", plan=plan)]}
+    desk.answers = {"start_consolidation": run("queued"), "get_job": [run("running"), run("done", plan=plan)]}
     said = desk.say("consolidate", "--dry-run")
     assert said.code == 0
     assert "created a.md" in said.out
@@ -297,7 +305,7 @@ def test_the_warnings_of_a_change_and_of_a_plan_are_shown_and_the_history_counts
     desk.answers = {
         "get_consolidation": warnings,
         "start_consolidation": run("queued"),
-        "get_run": run("done", plan=warnings),
+        "get_job": run("done", plan=warnings),
         "list_consolidations": page(change(2, metrics={"warnings": 1}), change(1, metrics={"warnings": 0})),
     }
 
@@ -308,7 +316,7 @@ def test_the_warnings_of_a_change_and_of_a_plan_are_shown_and_the_history_counts
 
 def test_a_tidy_run_is_started_and_tried_and_shows_the_lines_that_would_go(desk: CliHarness):
     plan = {"changes": [], "sources": [], "removed": [{"file": "a.md", "line": "- The tunnel is closed."}]}
-    desk.answers = {"start_consolidation": run("queued"), "get_run": run("done", plan=plan)}
+    desk.answers = {"start_consolidation": run("queued"), "get_job": run("done", plan=plan)}
 
     said = desk.say("consolidate", "--tidy", "--dry-run")
 
@@ -343,7 +351,7 @@ def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(de
     rules = tmp_path / "rules.md"
     rules.write_text("Keep two logs.")
     bare = {"changes": [], "synthesis": "s"}
-    desk.answers = {"start_consolidation": run("queued"), "get_run": run("done", plan=bare)}
+    desk.answers = {"start_consolidation": run("queued"), "get_job": run("done", plan=bare)}
 
     assert desk.say("consolidate", "--rules", str(rules), "--notes-of", "3").code == 0
 
@@ -352,9 +360,9 @@ def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(de
 
 def test_waiting_tells_each_step_once_on_stderr(desk: CliHarness):
     steps = [run("queued"), run("running", step="asking"), run("running", step="asking"), run("done", consolidation=4)]
-    desk.answers = {"start_consolidation": run("queued"), "get_run": steps}
+    desk.answers = {"start_consolidation": run("queued"), "get_job": steps}
     said = desk.say("consolidate", "--wait")
-    assert said.err == "queued\nasking\n"
+    assert said.err == "consolidation queued\nconsolidation asking\n"
     assert said.out.startswith("Change 4")
     assert len(desk.waited) == 3
 
@@ -370,7 +378,7 @@ def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: CliHarness):
 def test_waiting_on_a_terminal_leaves_the_result_alone_on_stdout(desk: CliHarness):
     desk.terminal = True
     desk.environ["NO_COLOR"] = "1"
-    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running", step="asking"), run("done")]}
+    desk.answers = {"start_consolidation": run("queued"), "get_job": [run("running", step="asking"), run("done")]}
     said = desk.say("consolidate", "--wait")
     assert said.code == 0
     assert said.out == "The run is done.\n"
@@ -616,7 +624,7 @@ def test_a_space_says_its_mode_and_which_plan_waits(desk: CliHarness):
     desk.answers = {"get_space": SPACE}
     out = desk.say("space", "show", "demo").out
     assert "mode\treview\n" in out
-    assert "plan that waits\t01KHXE5Q2V8R0M4T6W9YBNCD3F\n" in out
+    assert "plan that waits\tdemo.consolidation.01KHXE5Q2V8R0M4T6W9YBNCD3F\n" in out
 
 
 def test_the_history_says_who_approved(desk: CliHarness):

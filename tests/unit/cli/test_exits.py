@@ -88,9 +88,9 @@ def test_wrong_usage_ends_with_2(desk: CliHarness):
     ],
 )
 def test_how_a_run_ended_is_the_exit_code(desk: CliHarness, status: str, why: str | None, code: int):
-    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run(status, code=why)]}
+    desk.answers = {"start_consolidation": run("queued"), "get_job": [run("running"), run(status, code=why)]}
     assert desk.say("consolidate", "--wait").code == code
-    desk.answers = {"start_consolidation": run("queued"), "get_run": run(status, code=why)}
+    desk.answers = {"start_consolidation": run("queued"), "get_job": run(status, code=why)}
     said = desk.say("consolidate", "--wait", "--json")
     assert (said.code, said.json["status"]) == (code, status)
 

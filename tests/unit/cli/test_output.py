@@ -79,10 +79,10 @@ SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "ask": (
         {
             "ask_question": {
-                "request_id": "1",
+                "job": "demo.question.1",
+                "kind": "question",
                 "status": "done",
-                "message": HOSTILE,
-                "sources": [{"kind": "fact", "id": "1", "excerpt": HOSTILE}],
+                "result": {"message": HOSTILE, "sources": [{"kind": "fact", "id": "1", "excerpt": HOSTILE}]},
             }
         },
         ("ask", "x"),
@@ -98,8 +98,8 @@ SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "failed run": (
         {
-            "start_consolidation": {"run_id": "1"},
-            "get_run": {"status": "failed", "error": {"code": "x", "detail": HOSTILE}},
+            "start_consolidation": {"job": "demo.consolidation.1"},
+            "get_job": {"status": "failed", "error": {"code": "x", "detail": HOSTILE}, "result": {}},
         },
         ("consolidate", "--wait"),
     ),

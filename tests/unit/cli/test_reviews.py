@@ -10,16 +10,15 @@ from typer.testing import CliRunner
 from live_memory.cli.main import app
 from tests.support.cli_harness import CliHarness, run
 
-RUN = "01KHXE5Q2V8R0M4T6W9YBNCD3F"
+JOB = "demo.consolidation.01KHXE5Q2V8R0M4T6W9YBNCD3F"
 PLAN = {
-    "run_id": RUN,
     "plan_revision": "9f2c",
+    "planned_at": "2026-02-20T14:05:00Z",
     "outdated": False,
-    "notes_count": 2,
+    "sources": [{}, {}],
     "changes": [{"path": "a.md", "action": "created", "diff": "--- x\n+y\n"}],
     "synthesis": {"before": None, "after": "All."},
     "warnings": [{"kind": "long_synthesis", "text": "The synthesis is long."}],
-    "metrics": {},
 }
 
 
@@ -43,13 +42,11 @@ class Reviewed:
 
 @pytest.fixture
 def client() -> Reviewed:
-    waits = {**run("waiting", code="awaiting_approval"), "run_id": RUN}
     answers = {
-        "get_space": {"pending_plan": {"run_id": RUN}},
-        "get_run": waits,
-        "get_plan": PLAN,
+        "get_space": {"pending_plan": {"job": JOB}},
+        "get_job": run("waiting", code="awaiting_approval", pending_plan=PLAN),
         "approve_plan": {"number": 4},
-        "refuse_plan": run("refused"),
+        "refuse_plan": {"job": JOB, "status": "cancelled"},
     }
     return Reviewed(answers)
 
@@ -70,9 +67,9 @@ def test_the_plan_that_waits_is_shown_with_its_revision(desk: CliHarness, client
 
 
 def test_a_plan_is_approved_by_its_revision(desk: CliHarness, client: Reviewed):
-    code, out, _ = say(desk, client, "approve", RUN, "--revision", "9f2c")
+    code, out, _ = say(desk, client, "approve", JOB, "--revision", "9f2c")
     assert (code, out) == (0, "Change 4 is committed. To undo it: livemem undo 4.\n")
-    assert client.asked == [("approve_plan", {"space_id": "demo", "run_id": RUN, "plan_revision": "9f2c"})]
+    assert client.asked == [("approve_plan", {"space_id": "demo", "job": JOB, "plan_revision": "9f2c"})]
 
 
 def test_who_names_no_revision_is_shown_the_plan_and_asked(desk: CliHarness, client: Reviewed):
@@ -96,7 +93,7 @@ def test_without_a_terminal_the_revision_must_be_named(desk: CliHarness, client:
 
 def test_a_plan_is_refused_with_its_reason(desk: CliHarness, client: Reviewed):
     assert say(desk, client, "refuse", "--reason", "No.", "-y")[0] == 0
-    assert client.asked[-1] == ("refuse_plan", {"space_id": "demo", "run_id": RUN, "reason": "No."})
+    assert client.asked[-1] == ("refuse_plan", {"space_id": "demo", "job": JOB, "reason": "No."})
     assert say(desk, client, "refuse")[0] == 2
 
 
@@ -108,5 +105,5 @@ def test_where_no_plan_waits_there_is_nothing_to_do(desk: CliHarness, client: Re
 
 def test_the_plan_that_waits_is_found_behind_any_number_of_dry_runs(desk: CliHarness, client: Reviewed):
     code, out, _ = say(desk, client, "list")
-    assert (code, out.split()[0]) == (0, RUN)
-    assert client.asked == [("get_space", {"space_id": "demo"}), ("get_run", {"space_id": "demo", "run_id": RUN})]
+    assert (code, out.split()[0]) == (0, JOB)
+    assert client.asked == [("get_space", {"space_id": "demo"}), ("get_job", {"job": JOB})]

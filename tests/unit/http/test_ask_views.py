@@ -4,14 +4,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from livemem.ask import question as questions
 from livemem.llm.client import LlmError
-from livemem_http.views.ask import AskView, NewQuestion
+from livemem_http.views.ask import NewQuestion
+from livemem_http.views.jobs import JobView
 from tests.support.agent import calls, responds
 from tests.support.asking import Asking
 
 
 def shown(asked: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(AskView.of(asked).model_dump_json())
+    found: dict[str, Any] = json.loads(JobView.of(questions.of_question(asked)).model_dump_json())
     return found
 
 
@@ -23,12 +25,10 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
     )
     asked = asking.ask()
 
-    assert shown(asked) == {
-        "request_id": asked.job_id,
+    result = {
+        "kind": "question",
         "question": "Who looks after it?",
         "user": "ann",
-        "job": f"demo.question.{asked.job_id}",
-        "status": "done",
         "message": "Ines.",
         "sources": [
             {"kind": "fact", "id": memory_id, "excerpt": "Ines looks after the ferry.", "at": asked.created_at}
@@ -40,7 +40,7 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
                 "arguments": "{",
                 "results": 0,
                 "ms": 0,
-                "error": shown(asked)["tool_calls"][1]["error"],
+                "error": shown(asked)["result"]["tool_calls"][1]["error"],
             },
             {
                 "name": "respond",
@@ -49,6 +49,14 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
                 "ms": 0,
             },
         ],
+        "session": asked.conversation_id,
+    }
+    assert shown(asked) == {
+        "job": f"demo.question.{asked.job_id}",
+        "kind": "question",
+        "space_id": "demo",
+        "subject": asked.conversation_id,
+        "status": "done",
         "usage": {
             "calls": 2,
             "prompt_tokens": 200,
@@ -56,9 +64,10 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
             "estimated_tokens": 0,
             "prompts_cut": 0,
         },
-        "session": asked.conversation_id,
         "created_at": "2026-02-20T14:00:00.000Z",
+        "started_at": "2026-02-20T14:00:00.000Z",
         "ended_at": "2026-02-20T14:00:00.000Z",
+        "result": result,
     }
 
 
@@ -74,7 +83,7 @@ def test_a_question_that_failed_tells_why_and_one_that_goes_on_has_no_answer():
         {"code": "llm_unavailable", "detail": "It answered with 503."},
     )
     assert goes_on["status"] == "running"
-    assert not {"message", "expression", "sources", "error", "ended_at"} & goes_on.keys()
+    assert not {"message", "expression", "sources", "error", "ended_at"} & {**goes_on, **goes_on["result"]}.keys()
 
 
 def test_a_misspelt_field_of_a_question_is_an_error():

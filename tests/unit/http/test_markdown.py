@@ -8,8 +8,9 @@ from livemem.bank import corrections, history, plans
 from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
 from livemem.recall import summary
-from livemem_http import markdown, views
-from tests.support.world import World
+from livemem_http import job_markdown, markdown, views
+from livemem_http.views.jobs import JobView
+from tests.support.world import EVERYONE, World
 
 
 def in_use() -> World:
@@ -144,16 +145,17 @@ def test_a_plan_shows_what_an_approval_needs_and_its_change_who_approved_it():
     run = world.consolidate()
     waits = world.plan()
 
-    plan = markdown.plan(views.RunPlan.of_plan(plans.read(world.process, "demo", run.job_id)))
+    plan = job_markdown.job(JobView.of(plans.described(world.process, EVERYONE, "demo", run.job_id)))
     before = markdown.summary(views.SpaceSummary.of_summary(summary.summary(world.process, "demo")))
     change = markdown.change(views.ChangeDetail.of_detail(world.approve()))
     after = markdown.summary(views.SpaceSummary.of_summary(summary.summary(world.process, "demo")))
 
-    assert plan.startswith("# A plan that waits for approval\n\n")
-    assert f"- run: {run.job_id}\n- plan_revision: {waits.revision}\n- waits since: {waits.planned_at}\n" in plan
+    assert "# A plan that waits for approval\n\n" in plan
+    assert f"- plan_revision: {waits.revision}\n- waits since: {waits.planned_at}\n" in plan
     assert "outdated" not in plan
     assert "## log.md (created)\n\n```diff\n" in plan
-    assert f"A plan waits for approval since {waits.planned_at} (run {run.job_id}). Its notes (1) are live" in before
+    job = f"demo.consolidation.{run.job_id}"
+    assert f"A plan waits for approval since {waits.planned_at} (job {job}). Its notes (1) are live" in before
     assert "- approved by: admin, 2026-02-20T14:00:00Z\n" in change
     assert "approval" not in after
 

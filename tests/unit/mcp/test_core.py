@@ -116,7 +116,7 @@ def test_ask_answers_with_its_sources(agents):
 
     answer = agents.result("ask", {"message": "Who looks after the store?"})
 
-    assert answer["structuredContent"]["message"] == "Ann does."
+    assert answer["structuredContent"]["result"]["message"] == "Ann does."
     assert answer["content"][0]["text"].startswith("Ann does.")
     assert answer["isError"] is False
 
@@ -127,7 +127,7 @@ def test_a_question_stores_nothing_in_the_toolset_that_reads_whatever_the_token_
 
     answer = agents.result("ask", {"message": "Where is Ann?"}, query={"toolset": toolset})
 
-    assert answer["structuredContent"]["message"] == "She has left."
+    assert answer["structuredContent"]["result"]["message"] == "She has left."
     assert len(reading.recent(agents.world.process, "demo", limit=5)) == stored
 
 
@@ -137,11 +137,11 @@ def test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_f
     agents.world.agent.queue.append(responds("She has left."))
 
     asked = ann.call("ask", message="Where is Ann?")
-    handle = f"ask:demo:{asked['request_id']}"
+    handle = asked["job"]
 
-    assert "session" not in asked
+    assert "session" not in asked["result"]
     assert not agents.world.keys("demo/conversations/") + agents.world.keys("demo/sessions/")
-    assert ann.call("poll", handle=handle)["message"] == "She has left."
+    assert ann.call("poll", handle=handle)["result"]["message"] == "She has left."
     assert bob.refused("poll", handle=handle).endswith("[question_not_found]")
 
 

@@ -65,7 +65,7 @@ def agents(monkeypatch) -> Agents:
 
 def test_the_step_stands_behind_the_errors_own_words(agents):
     missing = agents.refused("read", id="bank/no.md", space_id="demo")
-    handle = agents.refused("poll", handle="run:demo:01KHXNKAR00000000000000004")
+    handle = agents.refused("poll", handle="demo.consolidation.01KHXNKAR00000000000000004")
 
     assert missing == f"There is no bank file 'no.md'. {STEPS['bank_file_not_found']} [bank_file_not_found]"
     assert handle.endswith(f"{STEPS['run_not_found']} [run_not_found]")

@@ -27,7 +27,7 @@ def test_a_run_that_goes_on_gives_a_handle_before_the_call_may_take_no_longer(ag
 
     run = going["structuredContent"]
     assert (going["isError"], run["status"]) == (False, "queued")
-    assert run["handle"] == f"run:demo:{run['run_id']}"
+    assert run["handle"] == run["job"]
     assert (
         going["content"][0]["text"] == f"The run is queued. It continues; call `poll` with handle `{run['handle']}`.\n"
     )
@@ -69,13 +69,13 @@ def test_a_question_that_takes_longer_gives_a_handle_and_poll_its_answer(agents)
 
     answer = agents.result("poll", {"handle": handle})
 
-    assert handle.startswith("ask:demo:")
-    assert (answer["isError"], answer["structuredContent"]["message"]) == (False, "Here it is.")
+    assert handle.startswith("demo.question.")
+    assert (answer["isError"], answer["structuredContent"]["result"]["message"]) == (False, "Here it is.")
 
 
-@pytest.mark.parametrize("kind", ["run", "ask"])
+@pytest.mark.parametrize("kind", ["consolidation", "question"])
 def test_what_another_space_has_under_way_is_not_told(agents, kind):
-    handle = agents.call("consolidate", wait=False)["handle"].replace("run", kind)
+    handle = agents.call("consolidate", wait=False)["handle"].replace("consolidation", kind)
 
     told = agents.as_one(EVE).refused("poll", handle=handle)
 
@@ -86,20 +86,20 @@ def test_what_another_space_has_under_way_is_not_told(agents, kind):
     "handle",
     [
         "",
-        "run",
-        "run:",
-        "run:demo",
-        "run:demo:",
-        "run::x",
-        "x:demo:y",
-        "run:demo:../x",
-        "run:../demo:x",
-        "run:demo:01ARZ3NDEKTSV4RRFFQ69G5FAV",
-        "ask:demo:01ARZ3NDEKTSV4RRFFQ69G5FAV",
-        "ask:demo:x",
-        "run:demo:x:y",
-        "run:demo:\x00",
-        "run:demo:" + "x" * 100_000,
+        "demo",
+        "demo.consolidation",
+        "demo.consolidation.",
+        ".consolidation.x",
+        "demo.x.y",
+        "demo.backup.2026-02-20T02-00-00",
+        "demo.consolidation.../x",
+        "../demo.consolidation.x",
+        "demo.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "demo.question.01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "demo.question.x",
+        "demo.consolidation.x.y",
+        "demo.consolidation.\x00",
+        "demo.consolidation." + "x" * 100_000,
     ],
 )
 def test_what_is_no_handle_is_refused_before_anything_is_asked_outside_of_the_space(agents, handle):

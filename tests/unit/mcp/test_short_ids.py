@@ -107,7 +107,7 @@ def test_each_source_that_ask_names_is_short_and_read_tells_the_full_one(agents)
 
     lines = answer["content"][0]["text"].partition("Sources:")[2]
     told = [head.rstrip(">") for head in heads_of(lines)]
-    sources = answer["structuredContent"]["sources"]
+    sources = answer["structuredContent"]["result"]["sources"]
     assert {one.partition("/")[0] for one in told} >= {"notes", "memories", "turns"}
     assert len(told) == len(sources)
     for name, source in zip(told, sources, strict=True):

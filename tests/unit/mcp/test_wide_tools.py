@@ -177,8 +177,8 @@ def test_ask_gives_an_expression_only_where_it_is_asked_for(agents: Agents):
     plain = called(agents, "ask", message="Where?")
     with_face = called(agents, "ask", message="Where?", expression=True)
 
-    assert "expression" not in plain
-    assert with_face["expression"] == "sad"
+    assert "expression" not in plain["result"]
+    assert with_face["result"]["expression"] == "sad"
 
 
 def test_core_has_the_short_forms_alone(agents: Agents):

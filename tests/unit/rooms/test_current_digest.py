@@ -125,7 +125,7 @@ def test_of_two_that_begin_at_once_one_does_and_nothing_of_the_other_one_is_show
 
     assert slow.result == ["overtaken"]
     assert chatter.names(beaten) == ["claim.json"]
-    assert [one.slot for one in digest_reading.page(chatter.process, "demo", limit=10)[0]] == [slot]
+    assert chatter.slots() == [slot]
     with pytest.raises(NotFound):
         digest_reading.load(chatter.process, "demo", beaten)
     chatter.world.clock.move(91 * 86_400)
@@ -181,7 +181,7 @@ def test_an_order_is_the_first_document_where_no_digest_was_ever_begun(chatter):
     found = current_digest.find(chatter.process, "demo").value
 
     assert (found.job_id, found.open_slot, found.ordered) == ("", None, slot)
-    assert [one.slot for one in digest_reading.page(chatter.process, "demo", limit=10)[0]] == [slot]
+    assert chatter.slots() == [slot]
     chatter.llm.default = notes_facts
     chatter.world.settle()
     assert chatter.done(slot).messages == 0

@@ -9,7 +9,8 @@ import pytest
 from functions.digest import app
 from livemem.errors import InvalidName, StillAtWork
 from livemem.llm.client import LlmError
-from livemem_http.views.rooms import DigestView, MessagePosted
+from livemem_http.views.jobs import JobView
+from livemem_http.views.rooms import MessagePosted
 from tests.support.chatter import Chatter, fact, fails_on, notes_facts
 from tests.support.functions import Context, sample
 
@@ -122,7 +123,8 @@ def test_views_tell_what_was_refused_and_what_was_given_up(chatter):
 
     chatter.llm.default = fails_on("poison")
     done = chatter.digested()
-    view = DigestView.of("demo", digest_reading.load(chatter.process, "demo", done.slot)).model_dump()
-    assert view["counts"]["dead_letters"] == [0]
-    assert view["given_up"][0]["messages"] == 1
+    digest = digest_reading.load(chatter.process, "demo", done.slot)
+    view = JobView.of(digest_reading.of_digest("demo", digest)).model_dump()
+    assert view["result"]["dead_letters"] == [0]
+    assert view["result"]["given_up"][0]["messages"] == 1
     assert "error" not in view

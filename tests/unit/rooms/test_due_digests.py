@@ -10,8 +10,10 @@ from livemem.rooms import digest_reading, digest_work, due_digests
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CURRENT_DIGEST
+from livemem.upkeep import job_lookup
+from livemem.upkeep.job_lookup import JobFilter
 from tests.support.chatter import Chatter, fact, notes_facts
-from tests.support.world import INVOCATION
+from tests.support.world import EVERYONE, INVOCATION
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_a_slot_that_was_missed_is_made_up_for_once_however_many_were_missed(cha
     chatter.world.settle()
 
     assert len(chatter.llm.asked) == 1
-    assert [one.slot for one in digest_reading.page(chatter.process, "demo", limit=10)[0]] == ["20260221T170000"]
+    assert chatter.slots() == ["20260221T170000"]
 
 
 def test_what_is_said_after_a_slot_waits_for_the_next_one(chatter):
@@ -263,12 +265,14 @@ def test_digests_are_listed_the_newest_first_in_pages(chatter):
         chatter.say(fact(number))
         slots.append(chatter.digested().slot)
 
-    first, after = digest_reading.page(chatter.process, "demo", limit=2)
-    second, after_second = digest_reading.page(chatter.process, "demo", limit=3, after=after)
+    digests = JobFilter("digest")
 
-    assert [one.slot for one in first + second] == slots[::-1]
-    assert after_second is None
-    assert {one.status for one in first} == {"done"}
+    first, after = job_lookup.page(chatter.process, EVERYONE, "demo", limit=2, filter_by=digests)
+    second, end = job_lookup.page(chatter.process, EVERYONE, "demo", limit=3, after=after, filter_by=digests)
+
+    assert [job.name for job in first + second] == slots[::-1]
+    assert end is None
+    assert {job.status for job in first} == {"done"}
 
 
 def test_hours_tell_how_long_messages_wait(chatter):

@@ -128,7 +128,17 @@ def test_an_id_that_names_nothing_is_not_found_and_one_of_no_form_is_refused(wor
     for wrong in ("", "demo", "demo.backup", "demo.backup.", ".backup.x", "de/mo.backup.x", f"demo.backup.{'x' * 81}"):
         with pytest.raises(InvalidName):
             job_lookup.find(world.process, EVERYONE, wrong)
-    for wrong in ("", "/", "d.e/", "demo/1", "demo/x.backup.y", "demo/1.backup", f"demo/{'9' * 16}.backup.y", "/1.a.b"):
+    for wrong in (
+        "",
+        "/",
+        "d.e",
+        "demo/",
+        "demo/1",
+        "demo/x.backup.y",
+        "demo/1.backup",
+        f"demo/{'9' * 16}.backup.y",
+        "/1.a.b",
+    ):
         with pytest.raises(ValueError, match="place"):
             After.parse(wrong)
 

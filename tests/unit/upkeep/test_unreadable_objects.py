@@ -45,12 +45,15 @@ KINDS = (
 )
 SUMMARIES = {f"{ONE}/summaries", ONE}
 NEEDED: dict[str, set[str]] = {
-    "_asks": {f"GET {SPACE}/ask/{{request_id}}"},
+    "_asks": {"GET /v1/jobs/{job} question"},
     # The note may be in it: nobody can say that it is gone.
     "_consolidations": {f"GET {SPACE}/consolidations/{{number}}", f"GET {SPACE}/notes/{{note_id}}"},
-    "_erasures": {"GET /v1/jobs/{job}"},
-    "_runs": {f"GET {SPACE}/runs/{{run_id}}"},
-    "conversation.json": {ONE, *(f"{ONE}/{part}" for part in ("turns", "turns/{turn_index}", "summaries", "jobs"))},
+    "_erasures": {"GET /v1/jobs/{job} erasure"},
+    "_runs": {"GET /v1/jobs/{job} consolidation"},
+    "conversation.json": {
+        *(ONE, "GET /v1/jobs summaries"),
+        *(f"{ONE}/{part}" for part in ("turns", "turns/{turn_index}", "summaries")),
+    },
     "v/boundaries/l1": {ONE},
     "v/boundaries/l2": SUMMARIES,
     "versions.json": SUMMARIES,

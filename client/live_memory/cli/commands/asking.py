@@ -233,13 +233,7 @@ def ask(
     with opened(ctx, json=json, space=space) as session:
         text = reading.text(session.program, message, "The question")
         first = session.here("ask_question", message=text, user=user, session=chat, room=room)
-        answer = waiting.wait(
-            session,
-            lambda: session.here("get_question", request_id=first["request_id"]),
-            lambda found: found["status"] in {"queued", "running"},
-            lambda _: "looking into the memory",
-            first=first,
-        )
+        answer = waiting.job(session, first["job"], first=first)
         session.out.result(answer, lambda: _answer(session.out, answer))
         if answer["status"] == "failed":
             raise typer.Exit(FAILED)
@@ -250,10 +244,11 @@ def _answer(out: Output, answer: dict[str, Any]) -> None:
         error = answer.get("error") or {}
         out.say(f"No answer: {error.get('detail') or error.get('code')}")
         return
-    out.text(answer.get("message") or "")
-    if found := answer.get("sources"):
+    result = answer["result"]
+    out.text(result.get("message") or "")
+    if found := result.get("sources"):
         lines = [("", ""), ("Sources", "bold")]
         lines += [(f"  {one['kind']}  {one['id']}  {texts.one_line(one['excerpt'], 100)}", "dim") for one in found]
         out.lines(lines)
-    if answer.get("session"):
-        out.say(f"Continue with: --session {answer['session']}")
+    if result.get("session"):
+        out.say(f"Continue with: --session {result['session']}")

@@ -56,19 +56,20 @@ def consolidate(
         }
         queued = session.here("start_consolidation", **arguments)
         if not (wait or dry_run):
-            session.out.result(queued, lambda: session.out.text(queued["run_id"]))
+            session.out.result(queued, lambda: session.out.text(queued["job"]))
             session.out.say(
-                "The run continues by itself. To see its result: `livemem consolidate --wait`, or `livemem history`."
+                f"The run continues by itself. To see its result: `livemem wait {queued['job']}`, or `livemem history`."
             )
             return
-        found = waiting.run(session, queued["run_id"])
+        found = waiting.job(session, queued["job"])
         session.out.result(found, lambda: _tell(session.out, found))
         raise typer.Exit(exits.of_run(found))
 
 
 def _tell(out: Output, found: dict[str, Any]) -> None:
-    if found["status"] == "done" and found.get("plan"):
-        out.lines(showing.plan(found["plan"]))
+    plan = found["result"].get("plan")
+    if found["status"] == "done" and plan:
+        out.lines(showing.plan(plan))
     else:
         out.lines(showing.run(found))
 

@@ -73,7 +73,7 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["threshold", found["consolidation_threshold"]],
         ["paused", "yes" if found["auto_paused"] else "no"],
         ["mode", found.get("consolidation_mode")],
-        ["plan that waits", (found.get("pending_plan") or {}).get("run_id")],
+        ["plan that waits", (found.get("pending_plan") or {}).get("job")],
         ["next consolidation", texts.next_run((found.get("waiting") or {}).get("next_run"))],
     ]
     out.table(["", ""], rows)

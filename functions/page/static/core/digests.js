@@ -13,9 +13,9 @@ export const byHand = (slot) => !/T\d\d0000$/.test(slot);
 
 /** Seconds by which a due digest began too late; 0 if it was in time, or was asked for by hand. */
 export function lateBy(digest) {
-  const due = dueAt(digest.slot);
-  const began = digest.counts?.started_at;
-  if (!due || !began || byHand(digest.slot)) return 0;
+  const due = dueAt(digest.subject);
+  const began = digest.started_at;
+  if (!due || !began || byHand(digest.subject)) return 0;
   const late = new Date(began) - new Date(due);
   return late > LATE ? Math.round(late / 1000) : 0;
 }

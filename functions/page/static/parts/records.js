@@ -13,8 +13,6 @@ import { html, useState } from '../vendor/preact.js';
 const TONES = { done: 'good', failed: 'bad', awaiting_approval: 'warn', running: 'accent', queued: 'accent', busy: 'warn' };
 const STEPS = ['queued', 'collecting', 'asking', 'applying'];
 
-export const goes = (run) => run.status === 'queued' || run.status === 'running';
-
 export const RunBadge = ({ run }) => {
   const code = has(`run.${run.code}`) && run.code;
   return html`<${Badge} tone=${TONES[run.code ?? run.status] ?? ''}>${t(code ? `run.${code}` : `job.${run.status}`)}</${Badge}>`;
@@ -43,13 +41,13 @@ export function RunNumbers({ run }) {
   return html`<span class="meta">
     ${metrics.notes_processed !== undefined && html`<span>${t('run.notes', { n: metrics.notes_processed })}</span>`}
     ${metrics.llm_tokens_used !== undefined && html`<span>${t('run.tokens', { n: metrics.llm_tokens_used })}</span>`}
-    ${(metrics.duration_seconds !== undefined || run.finished_at) && html`<span>${metrics.duration_seconds !== undefined ? t('seconds', { n: number(metrics.duration_seconds, { maximumFractionDigits: 1 }) }) : between(run.started_at ?? run.queued_at, run.finished_at)}</span>`}
+    ${(metrics.duration_seconds !== undefined || run.ended_at) && html`<span>${metrics.duration_seconds !== undefined ? t('seconds', { n: number(metrics.duration_seconds, { maximumFractionDigits: 1 }) }) : between(run.started_at ?? run.created_at, run.ended_at)}</span>`}
   </span>`;
 }
 
 export function RunRow({ run }) {
   return html`<div class="row">
-    <a class="grow" href=${href('run', { space: run.space_id, run: run.run_id })}>${nameOf(run)} <${Time} at=${run.queued_at} /></a>
+    <a class="grow" href=${href('run', { space: run.space_id, run: run.id })}>${nameOf(run)} <${Time} at=${run.created_at} /></a>
     <span class="quiet">${has(`trigger.${run.trigger}`) ? t(`trigger.${run.trigger}`) : run.trigger}</span>
     <${RunNumbers} run=${run} /><${RunBadge} run=${run} />
   </div>${run.error && html`<p class="quiet">${run.error.code}: <${Words} text=${run.error.detail ?? ''} /></p>`}`;
@@ -133,7 +131,7 @@ function Warnings({ warnings }) {
   })}</div>`;
 }
 
-/** `plan`: a RunPlan, a ChangeDetail, or the plan of a dry run (whose notes are ids alone). */
+/** `plan`: a PlanDetail, a ChangeDetail, or the plan of a dry run (whose notes are ids alone). */
 export function PlanBody({ plan }) {
   const notes = plan.sources.filter((note) => typeof note === 'object');
   const synthesis = typeof plan.synthesis === 'string' ? { after: plan.synthesis } : plan.synthesis;

@@ -3,6 +3,7 @@ import { at, get, post } from '../core/api.js';
 import { askedIn, askedOf, isFinal, keepAsked, lookups } from '../core/asked.js';
 import { between, duration } from '../core/format.js';
 import { linkOf } from '../core/found.js';
+import { flat, jobAt } from '../core/jobs.js';
 import { useLive, waitOf } from '../core/live.js';
 import { Markdown, visible } from '../core/markdown.js';
 import { usePages } from '../core/pages.js';
@@ -27,13 +28,13 @@ function useAnswer(space, question, sent) {
     let failures = 0;
     const read = async (id) => {
       try {
-        const answer = id
-          ? await get(at('spaces', space, 'ask', id), undefined, { signal: ended.signal })
-          : await post(at('spaces', space, 'ask'), { message: question.message, room: question.room || undefined }, { headers: { 'Idempotency-Key': question.key }, signal: ended.signal });
+        const answer = flat(id
+          ? await get(jobAt(space, 'question', id), undefined, { signal: ended.signal })
+          : await post(at('spaces', space, 'ask'), { message: question.message, room: question.room || undefined }, { headers: { 'Idempotency-Key': question.key }, signal: ended.signal }));
         failures = 0;
-        if (!id) sent(question.key, answer.request_id);
+        if (!id) sent(question.key, answer.id);
         setState({ answer });
-        if (!isFinal(answer)) timer = setTimeout(() => read(answer.request_id), waitOf(ASK_AGAIN, { hidden: document.hidden }));
+        if (!isFinal(answer)) timer = setTimeout(() => read(answer.id), waitOf(ASK_AGAIN, { hidden: document.hidden }));
       } catch (problem) {
         if (ended.signal.aborted) return;
         setState((now) => ({ ...now, problem }));
@@ -112,9 +113,9 @@ function Before({ space, question }) {
 /** The questions of the space, of any tab and day. They are read when somebody opens the list. */
 function Earlier({ space, opened }) {
   const [open, setOpen] = useState(opened);
-  const list = usePages(open ? at('spaces', space, 'ask') : undefined, { idOf: (one) => one.request_id, limit: 20 });
+  const list = usePages(open ? '/v1/jobs' : undefined, { query: { space_id: space, kind: 'question' }, idOf: (one) => one.job, limit: 20 });
   return html`<details class="panel" open=${open} onToggle=${(event) => setOpen(event.target.open)}><summary>${t('ask.before')}</summary>
-    ${open && html`<${PagedList} list=${list} idOf=${(one) => one.request_id} row=${(one) => html`<${Before} space=${space} question=${one} />`} empty=${html`<p class="quiet">${t('ask.before.none')}</p>`} />`}</details>`;
+    ${open && html`<${PagedList} list=${list} idOf=${(one) => one.job} row=${(one) => html`<${Before} space=${space} question=${flat(one)} />`} empty=${html`<p class="quiet">${t('ask.before.none')}</p>`} />`}</details>`;
 }
 
 function AskForm({ space, ask }) {

@@ -1,5 +1,6 @@
 /** Conversations: their list, and one of them from its highest summaries down to the words that were said. */
 import { at, post, remove } from '../core/api.js';
+import { goes } from '../core/jobs.js';
 import { useAction, useLive } from '../core/live.js';
 import { visible } from '../core/markdown.js';
 import { usePages } from '../core/pages.js';
@@ -48,7 +49,7 @@ export function Conversations({ params: { space }, query }) {
 /** What has a summary and what waits for one, with the work that makes them. */
 function Levels({ space, talk, refresh }) {
   const base = at('spaces', space, 'conversations', talk.conversation_id);
-  const jobs = useLive(`${base}/jobs`, { query: { limit: 1 }, every: EVERY });
+  const jobs = useLive('/v1/jobs', { query: { space_id: space, kind: 'summaries', subject: talk.conversation_id, limit: 1 }, every: EVERY });
   const job = jobs.data?.items[0];
   const [make, making] = useAction(async () => {
     const { status } = await post(`${base}/summaries/update`, { strategy: 'incremental' });
@@ -61,7 +62,7 @@ function Levels({ space, talk, refresh }) {
     toast({ text: t('conversation.closed'), tone: 'good' });
     refresh();
   });
-  const works = job && (job.status === 'queued' || job.status === 'running');
+  const works = job && goes(job);
   return html`<${Panel} title=${t('levels.title')} side=${works && html`<${Badge} tone="accent">${t(`job.${job.status}`)}</${Badge}>`}>
     <table class="data"><thead><tr><th>${t('levels.level')}</th><th class="right">${t('levels.made')}</th><th class="right">${t('levels.pending')}</th></tr></thead>
       <tbody>${[...talk.levels].reverse().map((one) => html`<tr key=${one.level}><th scope="row">${t('summary.level', { level: one.level })}</th><td class="right">${number(one.summarised)}${one.sealed > one.summarised && html` / ${number(one.sealed)}`}</td><td class="right">${number(one.pending)}</td></tr>`)}</tbody></table>

@@ -1,6 +1,7 @@
 /** Every change of the bank and the rules: as a line in time, one by one, and as a slider over the states between them. */
 import { at, filePath } from '../core/api.js';
 import { dayKey, weekday } from '../core/format.js';
+import { flat } from '../core/jobs.js';
 import { useLive } from '../core/live.js';
 import { Markdown } from '../core/markdown.js';
 import { usePages } from '../core/pages.js';
@@ -39,8 +40,8 @@ function Changes({ space }) {
 }
 
 function Runs({ space }) {
-  const list = usePages(at('spaces', space, 'runs'), { every: EVERY, idOf: (run) => run.run_id, limit: 30 });
-  return html`<${PagedList} list=${list} idOf=${(run) => run.run_id} row=${(run) => html`<${RunRow} run=${run} />`} empty=${html`<${Empty} title=${t('runs.none')} />`} />`;
+  const list = usePages('/v1/jobs', { query: { space_id: space, kind: 'consolidation' }, every: EVERY, idOf: (job) => job.job, limit: 30 });
+  return html`<${PagedList} list=${list} idOf=${(job) => job.job} row=${(job) => html`<${RunRow} run=${flat(job)} />`} empty=${html`<${Empty} title=${t('runs.none')} />`} />`;
 }
 
 export function History({ params: { space }, query }) {

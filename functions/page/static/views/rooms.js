@@ -2,6 +2,7 @@
 import { at, post } from '../core/api.js';
 import { byHand, dueAt, firstsOfDays, knownZone, lateBy } from '../core/digests.js';
 import { between, duration, moment } from '../core/format.js';
+import { flat, goes, jobAt, nameIn } from '../core/jobs.js';
 import { useAction, useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
 import { go, href } from '../core/router.js';
@@ -18,10 +19,9 @@ import { html } from '../vendor/preact.js';
 const EVERY = 5000;
 const WHILE_AT_WORK = 1000;
 const TONES = { done: 'good', failed: 'bad', cancelled: 'bad', queued: 'accent', running: 'accent' };
-const slotOf = (digest) => digest.slot;
+const slotOf = (job) => job.subject;
 const dayIn = (zone, when) => moment(when, { timeZone: zone, weekday: 'long', day: 'numeric', month: 'long' });
 const clockIn = (zone, when) => moment(when, { timeZone: zone, hour: '2-digit', minute: '2-digit' });
-const goes = (digest) => digest.status === 'queued' || digest.status === 'running';
 
 /** The zone of a space, in which digests are due. */
 function useZone(space) {
@@ -30,41 +30,41 @@ function useZone(space) {
 }
 
 function Status({ digest }) {
-  const dead = digest.counts?.dead_letters.length ?? 0;
+  const dead = digest.dead_letters?.length ?? 0;
   return html`<span class="waits"><${Badge} tone=${digest.error ? 'bad' : TONES[digest.status]}>${digest.error && goes(digest) ? t('digest.waits') : t(`job.${digest.status}`)}</${Badge}>
     ${dead > 0 && html`<${Badge} tone="bad">${t('digest.dead', { n: dead })}</${Badge}>`}
-    ${byHand(digest.slot) && html`<${Badge}>${t('digest.by.hand')}</${Badge}>`}</span>`;
+    ${byHand(digest.subject) && html`<${Badge}>${t('digest.by.hand')}</${Badge}>`}</span>`;
 }
 
 /** What a digest made of how much. */
 function Made({ digest }) {
-  const { counts } = digest;
-  if (!counts) return html`<p>${t('digest.takes', { n: digest.messages })}${digest.chunks > 1 && html` <progress value=${digest.settled} max=${digest.chunks} aria-label=${t('digest.progress')}></progress>`}</p>`;
-  if (!counts.messages) return html`<p class="quiet">${t('digest.nothing')}</p>`;
-  const tokens = counts.usage.prompt_tokens + counts.usage.completion_tokens;
-  return html`<p>${t('digest.took', { n: counts.messages })} → <b>${t('digest.new', { n: counts.new })}</b>${counts.merged > 0 && html`, ${t('digest.merged', { n: counts.merged })}`}${counts.refused > 0 && html`, ${t('digest.refused', { n: counts.refused })}`}</p>
-    <p class="meta">${tokens > 0 && html`<span>${t('run.tokens', { n: tokens })}</span>`}<span>${between(counts.started_at, counts.ended_at)}</span></p>`;
+  const { progress, usage } = digest;
+  if (digest.new === undefined) return html`<p>${t('digest.takes', { n: digest.messages })}${progress?.total > 1 && html` <progress value=${progress.done} max=${progress.total} aria-label=${t('digest.progress')}></progress>`}</p>`;
+  if (!digest.messages) return html`<p class="quiet">${t('digest.nothing')}</p>`;
+  const tokens = usage.prompt_tokens + usage.completion_tokens;
+  return html`<p>${t('digest.took', { n: digest.messages })} → <b>${t('digest.new', { n: digest.new })}</b>${digest.merged > 0 && html`, ${t('digest.merged', { n: digest.merged })}`}${digest.refused > 0 && html`, ${t('digest.refused', { n: digest.refused })}`}</p>
+    <p class="meta">${tokens > 0 && html`<span>${t('run.tokens', { n: tokens })}</span>`}<span>${between(digest.started_at, digest.ended_at)}</span></p>`;
 }
 
 function DigestRow({ space, digest, zone, first }) {
-  const due = dueAt(digest.slot);
+  const due = dueAt(digest.subject);
   const late = lateBy(digest);
   return html`${first && html`<h2 class="day">${dayIn(zone, due)}</h2>`}
     <article class=${`change digest ${digest.status} ${digest.error ? 'in-trouble' : ''}`}>
-      <div class="row"><a class="title" href=${href('digest', { space, slot: digest.slot })}>${clockIn(zone, due)}</a><${Status} digest=${digest} /><span class="quiet when"><${Time} at=${due} /></span></div>
+      <div class="row"><a class="title" href=${href('digest', { space, slot: digest.subject })}>${clockIn(zone, due)}</a><${Status} digest=${digest} /><span class="quiet when"><${Time} at=${due} /></span></div>
       <${Made} digest=${digest} />
       ${late > 0 && html`<p class="late">${t('digest.late', { by: duration(late) })}</p>`}
-      ${digest.error && html`<p class="late">${t('digest.error')} <code>${digest.error}</code></p>`}
+      ${digest.error && html`<p class="late">${t('digest.error')} <code>${digest.error.code}</code></p>`}
     </article>`;
 }
 
 function Digests({ space, zone }) {
-  const list = usePages(at('spaces', space, 'digests'), { every: EVERY, idOf: slotOf });
-  const firsts = firstsOfDays(list.pages.flat(), (digest) => dueAt(digest.slot), slotOf, zone);
+  const list = usePages('/v1/jobs', { query: { space_id: space, kind: 'digest' }, every: EVERY, idOf: slotOf });
+  const firsts = firstsOfDays(list.pages.flat(), (job) => dueAt(job.subject), slotOf, zone);
   return html`<${Panel} title=${t('digests.title')} side=${t('digests.zone', { zone })} class="open">
-    <${PagedList} class="changes" list=${list} idOf=${slotOf} mark=${`${zone} ${list.pages.flat().map((one) => `${one.status} ${one.settled}`).join()}`}
+    <${PagedList} class="changes" list=${list} idOf=${slotOf} mark=${`${zone} ${list.pages.flat().map((one) => `${one.status} ${one.progress?.done}`).join()}`}
       empty=${html`<${Empty} title=${t('digests.none')}><p>${t('digests.none.what')}</p></${Empty}>`}
-      row=${(digest) => html`<${DigestRow} space=${space} digest=${digest} zone=${zone} first=${firsts.has(digest.slot)} />`} />
+      row=${(job) => html`<${DigestRow} space=${space} digest=${flat(job)} zone=${zone} first=${firsts.has(job.subject)} />`} />
   </${Panel}>`;
 }
 
@@ -73,8 +73,8 @@ export function Rooms({ params: { space } }) {
   const rooms = useLive(at('spaces', space, 'rooms'), { every: EVERY });
   const waiting = rooms.data?.items.some((room) => room.has_messages);
   const [run, running] = useAction(async () => {
-    const { slot } = await post(at('spaces', space, 'digests'));
-    go('digest', { space, slot });
+    const { job } = await post(at('spaces', space, 'digests'));
+    go('digest', { space, slot: nameIn(job) });
   });
   return html`
     <${Heading} title=${t('nav.rooms')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
@@ -130,7 +130,7 @@ function Memories({ space, slot }) {
 
 function GivenUp({ space, digest, refresh }) {
   const [retry, retrying] = useAction(async () => {
-    const { messages } = await post(at('spaces', space, 'digests'), { slot: digest.slot });
+    const { messages } = await post(at('spaces', space, 'digests'), { slot: digest.subject });
     toast({ text: t('digest.retried', { n: messages }), tone: 'good' });
     refresh();
   });
@@ -141,23 +141,22 @@ function GivenUp({ space, digest, refresh }) {
 
 export function Digest({ params: { space, slot } }) {
   const zone = useZone(space);
-  const path = at('spaces', space, 'digests', slot);
-  const live = useLive(path, { every: (digest) => (digest && goes(digest) && !digest.error ? WHILE_AT_WORK : EVERY) });
-  return html`<${Answer} live=${live}>${(digest) => {
-    const { counts } = digest;
+  const live = useLive(jobAt(space, 'digest', slot), { every: (digest) => (digest && goes(digest) && !digest.error ? WHILE_AT_WORK : EVERY) });
+  return html`<${Answer} live=${live}>${(job) => {
+    const digest = flat(job);
     const late = lateBy(digest);
     return html`<${Heading} title=${t('digest.title', { when: moment(dueAt(slot), { timeZone: zone, dateStyle: 'medium', timeStyle: 'short' }) })} above=${html`<a href=${href('rooms', { space })}>${space} · ${t('nav.rooms')}</a>`}><${Status} digest=${digest} /></${Heading}>
       <${Panel}><${Made} digest=${digest} />
-        ${digest.error && html`<div class="problem passing"><p class="what">${t('digest.error')}</p><p>${t('digest.error.do')}</p><p class="codes"><code>${digest.error}</code></p></div>`}
+        ${digest.error && html`<div class="problem passing"><p class="what">${t('digest.error')}</p><p>${t('digest.error.do')}</p><p class="codes"><code>${digest.error.code}</code></p></div>`}
         <${Facts} items=${[
           [t('digest.due'), html`${moment(dueAt(slot), { timeZone: zone, dateStyle: 'full', timeStyle: 'short' })} (${zone})`],
-          [t('digest.began'), counts && html`<${Time} at=${counts.started_at} />${late > 0 && ` · ${t('digest.late', { by: duration(late) })}`}`],
-          [t('digest.ended'), counts && html`<${Time} at=${counts.ended_at} />`],
-          [t('digest.chunks'), digest.chunks > 0 && t('digest.chunks.of', { done: digest.settled, all: digest.chunks })],
-          [t('fact.calls'), counts?.usage.calls > 0 && number(counts.usage.calls)],
-          [t('fact.tokens'), counts?.usage.prompt_tokens > 0 && t('fact.tokens.both', { input: number(counts.usage.prompt_tokens), output: number(counts.usage.completion_tokens) })],
+          [t('digest.began'), digest.started_at && html`<${Time} at=${digest.started_at} />${late > 0 && ` · ${t('digest.late', { by: duration(late) })}`}`],
+          [t('digest.ended'), digest.ended_at && html`<${Time} at=${digest.ended_at} />`],
+          [t('digest.chunks'), digest.progress?.total > 0 && t('digest.chunks.of', { done: digest.progress.done, all: digest.progress.total })],
+          [t('fact.calls'), digest.usage.calls > 0 && number(digest.usage.calls)],
+          [t('fact.tokens'), digest.usage.prompt_tokens > 0 && t('fact.tokens.both', { input: number(digest.usage.prompt_tokens), output: number(digest.usage.completion_tokens) })],
         ]} /></${Panel}>
       ${digest.given_up?.length > 0 && html`<${GivenUp} space=${space} digest=${digest} refresh=${live.refresh} />`}
-      ${(counts?.new > 0 || counts?.merged > 0 || goes(digest)) && html`<${Memories} space=${space} slot=${slot} />`}`;
+      ${(digest.new > 0 || digest.merged > 0 || goes(digest)) && html`<${Memories} space=${space} slot=${slot} />`}`;
   }}</${Answer}>`;
 }

@@ -1,5 +1,6 @@
 /** The rules: what they say, what new ones would do to the bank, and the change itself. */
 import { at, post, put } from '../core/api.js';
+import { flat, goes, jobAt, nameIn } from '../core/jobs.js';
 import { useAction, useLive } from '../core/live.js';
 import { Markdown } from '../core/markdown.js';
 import { may } from '../core/session.js';
@@ -7,16 +8,18 @@ import { number, t } from '../core/texts.js';
 import { Answer, Choice, Facts, Heading, Panel, ProblemNote } from '../parts/basic.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useDraft } from '../parts/field.js';
-import { goes, PlanBody, RunBadge, RunProblem, Steps } from '../parts/records.js';
+import { PlanBody, RunBadge, RunProblem, Steps } from '../parts/records.js';
 import { toast } from '../parts/toast.js';
 import { html, useState } from '../vendor/preact.js';
 
 function Tried({ space, id }) {
-  const live = useLive(at('spaces', space, 'runs', id), { every: 800 });
-  return html`<${Panel} title=${t('rules.by.new')} class="open"><${Answer} live=${live}>${(run) => html`
-    <p class="row"><${RunBadge} run=${run} /></p>${goes(run) && html`<${Steps} run=${run} />`}<${RunProblem} run=${run} />
+  const live = useLive(jobAt(space, 'consolidation', id), { every: 800 });
+  return html`<${Panel} title=${t('rules.by.new')} class="open"><${Answer} live=${live}>${(job) => {
+    const run = flat(job);
+    return html`<p class="row"><${RunBadge} run=${run} /></p>${goes(run) && html`<${Steps} run=${run} />`}<${RunProblem} run=${run} />
     <${Facts} items=${[[t('fact.tokens'), run.metrics?.llm_tokens_used && number(run.metrics.llm_tokens_used)], [t('fact.notes'), run.metrics?.notes_processed], [t('fact.seconds'), run.metrics?.duration_seconds && t('seconds', { n: number(run.metrics.duration_seconds, { maximumFractionDigits: 1 }) })]]} />
-    ${run.plan && html`<${PlanBody} plan=${run.plan} />`}`}</${Answer}></${Panel}>`;
+    ${run.plan && html`<${PlanBody} plan=${run.plan} />`}`;
+  }}</${Answer}></${Panel}>`;
 }
 
 /** What the rules of then made of the same notes. */
@@ -35,8 +38,8 @@ function Edit({ space, rules, refresh }) {
   const [tried, setTried] = useState(undefined);
   const [attempt, trying] = useAction(async () => {
     const of = chosen === 'last' ? last : undefined;
-    const run = await post(at('spaces', space, 'consolidations'), { dry_run: true, rules: text, notes_of: of });
-    setTried({ id: run.run_id, of });
+    const { job } = await post(at('spaces', space, 'consolidations'), { dry_run: true, rules: text, notes_of: of });
+    setTried({ id: nameIn(job), of });
   });
   const [save, saving] = useAction(async () => {
     const { consolidation: number } = await put(at('spaces', space, 'rules'), { rules: text, reason: reason || undefined });

@@ -1,12 +1,13 @@
 /** One run: its steps, what it did or would do, why it failed; and the plan of one that waits for a person. */
 import { at, post } from '../core/api.js';
+import { flat, goes, jobAt } from '../core/jobs.js';
 import { useAction, useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
 import { canCorrect } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
 import { Answer, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
-import { goes, nameOf, PlanBody, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
+import { nameOf, PlanBody, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
 import { toast } from '../parts/toast.js';
 import { html } from '../vendor/preact.js';
 
@@ -20,8 +21,8 @@ function Ended({ space, run }) {
   const metrics = run.metrics ?? {};
   return html`<${Facts} items=${[
     [t('run.started.by'), has(`trigger.${run.trigger}`) ? t(`trigger.${run.trigger}`) : run.trigger],
-    [t('fact.queued'), html`<${Time} at=${run.queued_at} exact=${true} />`],
-    [t('fact.ended'), run.finished_at && html`<${Time} at=${run.finished_at} exact=${true} />`],
+    [t('fact.queued'), html`<${Time} at=${run.created_at} exact=${true} />`],
+    [t('fact.ended'), run.ended_at && html`<${Time} at=${run.ended_at} exact=${true} />`],
     [t('fact.model'), run.model],
     [t('fact.change'), run.consolidation && html`<a href=${href('change', { space, number: run.consolidation })}>${run.consolidation}</a>`],
     [t('fact.decided'), run.decided_by && html`${run.decided_by}, <${Time} at=${run.decided_at} />`],
@@ -32,21 +33,23 @@ function Ended({ space, run }) {
 }
 
 export function Run({ params: { space, run: id } }) {
-  const live = useLive(at('spaces', space, 'runs', id), { every: paceOf });
-  return html`<${Answer} live=${live} lines=${6}>${(run) => html`
-    <${Heading} title=${nameOf(run)} above=${html`<a href=${href('space', { space })}>${space}</a>`}><${RunBadge} run=${run} /></${Heading}>
+  const live = useLive(jobAt(space, 'consolidation', id), { every: paceOf });
+  return html`<${Answer} live=${live} lines=${6}>${(job) => {
+    const run = flat(job);
+    return html`<${Heading} title=${nameOf(run)} above=${html`<a href=${href('space', { space })}>${space}</a>`}><${RunBadge} run=${run} /></${Heading}>
     ${run.dry_run && html`<p class="lead">${t('run.dry.what')}</p>`}
     <${RunProblem} run=${run} />
     <${Panel}>${goes(run) && html`<${Steps} run=${run} />`}<p><${RunNumbers} run=${run} /></p><${Ended} space=${space} run=${run} />
       ${run.status === 'waiting' && html`<p><a class="button" href=${href('review', { space, run: id })}>${t('due.read.plan', { n: run.metrics?.notes_processed ?? 0 })}</a></p>`}</${Panel}>
-    ${run.plan && html`<${PlanBody} plan=${run.plan} />`}`}</${Answer}>`;
+    ${run.plan && html`<${PlanBody} plan=${run.plan} />`}`;
+  }}</${Answer}>`;
 }
 
-function Decision({ space, plan, refresh }) {
-  const path = at('spaces', space, 'runs', plan.run_id, 'plan');
+function Decision({ space, job, plan, refresh }) {
+  const decide = (how, body) => post(at('spaces', space, 'plan', how), { job, ...body });
   const [approve, approving] = useAction(async () => {
     try {
-      const change = await post(`${path}/approve`, { plan_revision: plan.plan_revision });
+      const change = await decide('approve', { plan_revision: plan.plan_revision });
       toast({ text: t('review.approved', { n: change.number }), tone: 'good' });
       go('change', { space, number: change.number });
     } catch (problem) {
@@ -55,7 +58,7 @@ function Decision({ space, plan, refresh }) {
     }
   });
   const refuse = async () => {
-    const run = await confirm({ title: t('review.refuse.title'), body: html`<p>${t('review.refuse.what')}</p>`, yes: t('review.refuse.yes'), reason: 'optional', act: (reason) => post(`${path}/refuse`, { reason }) });
+    const run = await confirm({ title: t('review.refuse.title'), body: html`<p>${t('review.refuse.what')}</p>`, yes: t('review.refuse.yes'), reason: 'optional', act: (reason) => decide('refuse', { reason }) });
     if (run) go('space', { space });
   };
   return html`<div class="verdict">
@@ -67,20 +70,20 @@ function Decision({ space, plan, refresh }) {
 }
 
 export function Review({ params: { space, run } }) {
-  const live = useLive(at('spaces', space, 'runs', run, 'plan'), { every: 10_000 });
+  const live = useLive(jobAt(space, 'consolidation', run), { every: 10_000 });
   const info = useLive(at('spaces', space));
-  const gone = live.problem?.code === 'plan_not_found';
+  const gone = live.problem?.code === 'job_not_found' || (live.data && !live.data.result.pending_plan);
   return html`<${Heading} title=${t('review.title')} above=${html`<a href=${href('space', { space })}>${space}</a>`} />
     ${gone ? html`<${Empty} title=${t('review.gone')}><p><a href=${href('run', { space, run })}>${t('review.gone.do')}</a></p></${Empty}>` : html`
-    <${Answer} live=${live} lines=${8}>${(plan) => html`
+    <${Answer} live=${live} lines=${8}>${({ job, result: { pending_plan: plan, model, metrics } }) => html`
       ${plan.outdated && html`<div class="problem passing"><p class="what">${t('problem.plan_outdated.what')}</p><p>${t('review.outdated.do')}</p></div>`}
       <${Panel}><${Facts} items=${[
         [t('review.planned'), html`<${Time} at=${plan.planned_at} />`],
         [t('review.becomes'), t('start.change', { n: plan.number })],
-        [t('fact.model'), plan.model],
-        [t('fact.notes'), number(plan.notes_count)],
-        [t('fact.tokens'), plan.metrics?.llm_tokens_used && number(plan.metrics.llm_tokens_used)],
+        [t('fact.model'), model],
+        [t('fact.notes'), number(plan.sources.length)],
+        [t('fact.tokens'), metrics?.llm_tokens_used && number(metrics.llm_tokens_used)],
       ]} />
-      ${info.data && (canCorrect(info.data) ? html`<${Decision} space=${space} plan=${plan} refresh=${live.refresh} />` : html`<p class="quiet">${t('review.not.allowed')}</p>`)}</${Panel}>
+      ${info.data && (canCorrect(info.data) ? html`<${Decision} space=${space} job=${job} plan=${plan} refresh=${live.refresh} />` : html`<p class="quiet">${t('review.not.allowed')}</p>`)}</${Panel}>
       <${PlanBody} plan=${plan} />`}</${Answer}>`}`;
 }

@@ -1,6 +1,7 @@
 /** A space now: new notes as they come; beside them what waits for whom, the run at work, the last changes and the files. */
 import { at, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
+import { flat, goes, nameIn } from '../core/jobs.js';
 import { useAction, useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
 import { changeQuery, go, href } from '../core/router.js';
@@ -12,7 +13,7 @@ import { Field, useDraft } from '../parts/field.js';
 import { CategoryFilter, DayFilter, TypedFilter, useCategories } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
 import { Note } from '../parts/notes.js';
-import { ChangeLine, goes, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
+import { ChangeLine, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
 import { Connect } from '../parts/service.js';
 import { toast } from '../parts/toast.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
@@ -151,8 +152,8 @@ function Meter({ space }) {
 
 function Waiting({ space, run, refresh }) {
   const [start, starting] = useAction(async (body) => {
-    const { run_id: id } = await post(at('spaces', space.space_id, 'consolidations'), body);
-    go('run', { space: space.space_id, run: id });
+    const { job } = await post(at('spaces', space.space_id, 'consolidations'), body);
+    go('run', { space: space.space_id, run: nameIn(job) });
   });
   const [resume, resuming] = useAction(async () => {
     await patch(at('spaces', space.space_id), { auto_paused: false });
@@ -162,7 +163,7 @@ function Waiting({ space, run, refresh }) {
     <p class="big-number"><b>${number(space.waiting.notes_count)}${space.waiting.exact ? '' : '+'}</b> <span class="quiet">${t('due.of', { n: space.consolidation_threshold })}</span></p>
     <${Meter} space=${space} /><${Due} space=${space} />
     ${space.waiting.oldest_note_at && html`<p class="quiet">${t('start.oldest')} <${Time} at=${space.waiting.oldest_note_at} /></p>`}
-    ${space.pending_plan && html`<p><a class="button" href=${href('review', { space: space.space_id, run: space.pending_plan.run_id })}>${t('due.read.plan', { n: space.pending_plan.notes_count })}</a></p>`}
+    ${space.pending_plan && html`<p><a class="button" href=${href('review', { space: space.space_id, run: nameIn(space.pending_plan.job) })}>${t('due.read.plan', { n: space.pending_plan.notes_count })}</a></p>`}
     <${ProblemNote} problem=${starting.problem ?? resuming.problem} />
     ${may('write') && !goes(run ?? {}) && html`<div class="actions">
       ${space.auto_paused && html`<button onClick=${resume} disabled=${resuming.busy}>${t('due.resume')}</button>`}
@@ -176,7 +177,7 @@ function LastRun({ run }) {
   return html`<${Panel} title=${goes(run) ? t('run.now') : t('run.last')} side=${html`<${RunBadge} run=${run} />`}>
     ${goes(run) && html`<${Steps} run=${run} />`}
     <${RunProblem} run=${run} />
-    <p class="row"><a href=${href('run', { space: run.space_id, run: run.run_id })}><${Time} at=${run.queued_at} /></a> <${RunNumbers} run=${run} /></p>
+    <p class="row"><a href=${href('run', { space: run.space_id, run: run.id })}><${Time} at=${run.created_at} /></a> <${RunNumbers} run=${run} /></p>
   </${Panel}>`;
 }
 
@@ -184,8 +185,8 @@ function LastRun({ run }) {
 function Length({ space, run, refresh }) {
   const { bank_chars: wanted, bank_length: length, tidied, tidy_paused: paused } = space;
   const [start, starting] = useAction(async (body) => {
-    const { run_id: id } = await post(at('spaces', space.space_id, 'consolidations'), { tidy: true, ...body });
-    go('run', { space: space.space_id, run: id });
+    const { job } = await post(at('spaces', space.space_id, 'consolidations'), { tidy: true, ...body });
+    go('run', { space: space.space_id, run: nameIn(job) });
   });
   const [resume, resuming] = useAction(async () => {
     await patch(at('spaces', space.space_id), { tidy_paused: false });
@@ -210,11 +211,12 @@ function Files({ space, run, refresh }) {
 
 function SpaceSide({ space, refresh }) {
   const id = space.space_id;
-  const runs = useLive(at('spaces', id, 'runs'), { query: { limit: 1 }, every: AT_REST });
-  const run = runs.data?.items[0];
-  const watched = useLive(run && goes(run) ? at('spaces', id, 'runs', run.run_id) : undefined, { every: WHILE_AT_WORK });
+  const runs = useLive('/v1/jobs', { query: { space_id: id, kind: 'consolidation', limit: 1 }, every: AT_REST });
+  const last = runs.data?.items[0];
+  const watched = useLive(last && goes(last) ? at('jobs', last.job) : undefined, { every: WHILE_AT_WORK });
   const changes = useLive(at('spaces', id, 'consolidations'), { query: { limit: 3 }, every: BY_CHANGE });
-  const shown = watched.data ?? run;
+  const present = watched.data ?? last;
+  const shown = present && flat(present);
   const working = Boolean(shown && goes(shown));
   const known = useRef({ number: space.changes, working });
   useEffect(() => {

@@ -1,4 +1,5 @@
 /** The first view: the spaces that the token may see, what waits in each, and whether the service is well. */
+import { nameIn } from '../core/jobs.js';
 import { useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
 import { href } from '../core/router.js';
@@ -17,7 +18,7 @@ const idOf = (space) => space.space_id;
 function Waiting({ space }) {
   const { notes_count: notes, next_run: next } = space.waiting;
   return html`<div class="waits">
-    ${space.pending_plan && html`<a href=${href('review', { space: space.space_id, run: space.pending_plan.run_id })}><${Badge} tone="warn">${t('start.plan')}</${Badge}></a>`}
+    ${space.pending_plan && html`<a href=${href('review', { space: space.space_id, run: nameIn(space.pending_plan.job) })}><${Badge} tone="warn">${t('start.plan')}</${Badge}></a>`}
     ${(next.run_id && next.why !== 'review') && html`<a href=${href('run', { space: space.space_id, run: next.run_id })}><${Badge} tone="accent">${t(`next.${next.why}`)}</${Badge}></a>`}
     ${(next.why === 'paused' || next.why === 'after_failure') && html`<${Badge} tone="warn" title=${t(`next.${next.why}.what`, { detail: next.detail ?? '' })}>${t(`next.${next.why}`)}</${Badge}>`}
     ${notes > 0 && html`<${Badge}>${t('start.notes', { n: notes })}</${Badge}>`}

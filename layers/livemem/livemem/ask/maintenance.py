@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from livemem.ask import asked, question
+from livemem.ask import question
 from livemem.ask.question import Question
 from livemem.ask.sessions import Session
 from livemem.errors import InvalidName, LiveMemoryError
@@ -69,7 +69,7 @@ def _remove_old(process: Process, space_id: str) -> int:
 
 
 PACKAGE = Package(
-    jobs={"question": Describable(asked.described, lambda process, _, space_id, __: asked.places(process, space_id))},
+    jobs={"question": Describable(question.described, question.listing)},
     maintain=maintain,
     due={"question": start_due},
     objects={

@@ -10,13 +10,16 @@ from ulid import ULID
 
 from livemem import clock, limits
 from livemem.access import decision
+from livemem.access.principal import Principal
 from livemem.errors import (
     InvalidRequest,
     NotFound,
     PreconditionLost,
     QuestionBroken,
 )
+from livemem.jobs import describable
 from livemem.jobs import job as jobs
+from livemem.jobs.describable import Description
 from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -221,6 +224,25 @@ def load(process: Process, space_id: str, request_id: str, reader: str) -> Quest
     if not saved or not (saved.value.may_write or saved.value.requested_by == reader):
         raise NotFound("question", request_id)
     return saved.value
+
+
+def of_question(question: Question) -> Description:
+    """The question as a job. Its subject is its conversation."""
+    return replace(describable.of_job("question", question), subject=question.conversation_id, result=question)
+
+
+def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The question as a job, with the requests of `load`. Raises as `load`, and QuestionBroken."""
+    return of_question(load(process, space_id, name, caller.name))
+
+
+def listing(process: Process, _: Principal, space_id: str, __: int | None) -> list[tuple[int, str]]:
+    """When questions were written last, and their ids, the newest first: 1 LIST per 1,000. Ids made of a client's key
+    hold no time.
+    """
+    entries = process.store.scan(QUESTION.prefix(space_id))
+    moments = ((int(entry.last_modified.timestamp() * 1_000), QUESTION.last(entry.key)) for entry in entries)
+    return sorted(((moment, request_id) for moment, request_id in moments if request_id), reverse=True)
 
 
 def write_new(process: Process, question: Question) -> tuple[Stored[Question], bool]:

@@ -1,6 +1,5 @@
 """Plans that wait for a person, as users read them (bank/review.py decides on them)."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from livemem.access.principal import Principal
@@ -8,7 +7,6 @@ from livemem.bank import history
 from livemem.bank.history import RecordDetail
 from livemem.changes import proposals, run_progress
 from livemem.changes.run_progress import RunResult
-from livemem.errors import NotFound
 from livemem.jobs.describable import Describable, Description
 from livemem.jobs.package import Package
 from livemem.process import Process
@@ -27,14 +25,14 @@ class WaitingPlan:
     outdated: bool
 
 
-def read(process: Process, space_id: str, run_id: str) -> WaitingPlan:
-    """The plan of a run that waits for approval: 2 GET. Raises InvalidName, NotFound if no plan waits."""
+def find(process: Process, space_id: str, run_id: str) -> WaitingPlan | None:
+    """The plan of a run that waits for approval: 2 GET. None if it was decided. Raises InvalidName."""
     keys.check_run_id(run_id)
     meta = heads.load(process, space_id).meta
     review = meta.pending_plan
     record = proposals.read(process, meta, review) if review and review.run_id == run_id else None
     if not review or not record:
-        raise NotFound("plan", run_id)
+        return None
     detail = history.detail(space_id, record, undone=False, consolidations={})
     return WaitingPlan(review, record.agent, detail, outdated=review.number != meta.changes + 1)
 
@@ -44,11 +42,7 @@ def described(process: Process, _: Principal, space_id: str, name: str) -> Descr
     ObjectUnreadable.
     """
     run = run_progress.view(process, space_id, name)
-    plan = None
-    if run.status == "waiting":
-        # It may have been decided since.
-        with suppress(NotFound):
-            plan = read(process, space_id, name)
+    plan = find(process, space_id, name) if run.status == "waiting" else None
     return replace(run_progress.of_run(run), result=RunResult(run, plan, whole=True))
 
 

@@ -6,10 +6,8 @@ ran out is an error, unless a change bears its id: then it is committed, and wil
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
-from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.changes import recovery, reviews
 from livemem.errors import NotFound
@@ -58,32 +56,6 @@ def _stands(process: Process, head: Head, run_id: str) -> Run:
     if not saved or saved.value.uid != head.meta.uid:
         raise NotFound("run", run_id)
     return _as_it_stands(process, head, saved)
-
-
-def page(
-    process: Process,
-    caller: Principal,
-    space_id: str,
-    *,
-    limit: int,
-    before: str | None = None,
-    missing: list[str] | None = None,
-) -> tuple[list[Run], str | None]:
-    """Runs before the id `before` that the caller may see, newest first, as `view` shows them, and the `before` of the
-    next page, or None. A run that cannot be read is left out, and its key is added to `missing`.
-
-    1 GET for the head and for each run shown, and a few LIST for any number of runs. Raises InvalidName, Forbidden,
-    NotFound.
-    """
-    decision.check_space(process, caller, keys.check_space_id(space_id))
-    head = heads.load(process, space_id)
-    # One run more than the page shows whether there is another page.
-    run_ids = list(islice(_newest_first(process, space_id, before), limit + 1))
-    saved_runs = process.store.map(lambda run_id: runs.find(process, space_id, run_id, missing), run_ids[:limit])
-    standing = [
-        _as_it_stands(process, head, saved) for saved in saved_runs if saved and saved.value.uid == head.meta.uid
-    ]
-    return standing, run_ids[limit - 1] if len(run_ids) > limit else None
 
 
 def listing(process: Process, _: Principal, space_id: str, before: int | None) -> Iterator[tuple[int, str]]:

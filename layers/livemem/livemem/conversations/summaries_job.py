@@ -11,7 +11,7 @@ from livemem.access.principal import Principal
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import Conversation, parsed
 from livemem.conversations.summary_versions import VersionNumber
-from livemem.errors import NotFound, ObjectUnreadable
+from livemem.errors import NotFound
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Description
@@ -99,16 +99,6 @@ def _described(process: Process, item: Object) -> SummariesJob:
     return jobs.described(stored.of(item, lambda entry: parsed(process, SummariesJob, entry)))
 
 
-def _tolerated(process: Process, item: Object, missing: list[str] | None) -> SummariesJob | None:
-    """The job in an object, or None where it cannot be read. Its key is added to `missing` then."""
-    try:
-        return _described(process, item)
-    except ObjectUnreadable:
-        if missing is not None:
-            missing.append(item.key)
-        return None
-
-
 def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> SummariesJob:
     """The job: 2 GETs. Raises InvalidName, NotFound."""
     keys.check_ulid("job_id", job_id)
@@ -117,31 +107,6 @@ def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> 
     if not result:
         raise NotFound("job", job_id)
     return result
-
-
-def page(
-    process: Process,
-    space_id: str,
-    conversation_id: str,
-    *,
-    limit: int,
-    after: str | None,
-    missing: list[str] | None = None,
-) -> tuple[list[SummariesJob], str | None]:
-    """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each.
-
-    A job that cannot be read is left out, and its key is added to `missing`.
-
-    Raises InvalidName, NotFound.
-    """
-    conversations.load(process, space_id, conversation_id)
-    entries = process.store.scan(SUMMARIES_JOB.prefix(space_id, conversation_id))
-    ids = sorted((parsed for entry in entries if (parsed := SUMMARIES_JOB.last(entry.key))), reverse=True)
-    ids = [item for item in ids if after is None or item < after]
-    batch = ids[:limit]
-    items = process.store.get_many([SUMMARIES_JOB.key(space_id, conversation_id, item) for item in batch])
-    read = [_tolerated(process, item, missing) for item in items if item]
-    return [item for item in read if item], batch[-1] if len(ids) > limit else None
 
 
 def name(conversation_id: str, job_id: str) -> str:

@@ -13,6 +13,7 @@ from livemem import clock
 from livemem.bank.time_travel import RecordedMoment
 from livemem.conversations.user_signals import Heard
 from livemem.errors import InvalidRequest
+from livemem.jobs.describable import job_id
 from livemem.limits import SPEAKER_BYTES
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
@@ -434,7 +435,11 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
     if material.then:
         lines.append(words.then.format(number=material.then.number, time=clock.iso(material.then.time)))
     elif meta.pending_plan:
-        lines.append(words.plan.format(since=meta.pending_plan.planned_at, run=meta.pending_plan.run_id))
+        lines.append(
+            words.plan.format(
+                since=meta.pending_plan.planned_at, job=job_id(meta.space_id, "consolidation", meta.pending_plan.run_id)
+            )
+        )
     if not (material.sections or material.synthesis or material.live_count or material.memories):
         lines.append(words.nothing)
     if material.unread:

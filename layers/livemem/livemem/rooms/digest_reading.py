@@ -1,6 +1,6 @@
 """Reading digests: their state and results."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -12,7 +12,6 @@ from livemem.jobs.job import Failure, Progress, Status
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.rooms import current_digest, digest_input, digest_progress
-from livemem.rooms.current_digest import CurrentDigest
 from livemem.rooms.digest_documents import DeadLetter, DigestDone
 from livemem.rooms.digest_progress import ChunkProgress
 from livemem.rooms.digested import Input
@@ -57,24 +56,6 @@ class Digest:
     """Keys of its documents that cannot be read."""
 
 
-def page(process: Process, space_id: str, *, limit: int, after: str | None = None) -> tuple[list[Digest], str | None]:
-    """The newest digests first, and the slot after which the next page begins.
-
-    1 LIST, 2 GETs, and 1 GET each; 1 GET and 1 LIST more for a digest that has not ended. A digest with only a lease is
-    left out. Raises NotFound, InvalidName.
-    """
-    heads.load_recent(process, space_id)
-    if after is not None:
-        keys.check_slot(after)
-    current = current_digest.find(process, space_id).value
-    names = process.store.folders(IN_DIGEST.prefix(space_id))
-    slots = {slot for slot in names if keys.SLOT.fullmatch(slot)} | {current.ordered or "", current.open_slot or ""}
-    behind = sorted((slot for slot in slots if slot and (after is None or slot < after)), reverse=True)
-    batch = behind[:limit]
-    summaries = process.store.map(lambda slot: _summary(process, space_id, slot, lambda: current), batch)
-    return [digest for digest in summaries if digest], batch[-1] if len(behind) > limit else None
-
-
 def load(process: Process, space_id: str, slot: str) -> Digest:
     """One digest, with its given-up chunks: some GETs and 1 LIST, 2 LISTs if it has not ended.
 
@@ -109,27 +90,21 @@ def dead_letters(process: Process, space_id: str, slot: str, missing: list[str])
 
 
 def _readable(process: Process, space_id: str, slot: str) -> Digest:
-    digest = _summary(process, space_id, slot, lambda: current_digest.find(process, space_id).value)
-    if not digest:
-        raise NotFound("digest", slot)
-    return digest
-
-
-def _summary(process: Process, space_id: str, slot: str, find_current: Callable[[], CurrentDigest]) -> Digest | None:
+    """The digest without its given-up chunks. Raises NotFound."""
     missing: list[str] = []
     done = digest_progress.readable(process, DIGEST_DONE.key(space_id, slot), DigestDone, missing)
     if done:
         return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
     if missing:
         return Digest(slot, "done", missing=missing)
-    current = find_current()
+    current = current_digest.find(process, space_id).value
     if slot == current.ordered:
         return Digest(slot, "queued")
     source = digest_progress.readable(process, DIGEST_INPUT.key(space_id, slot), Input, missing)
     progress = digest_progress.look(process, space_id, slot)
     job = current if slot == current.open_slot else None
     if not (job or source or missing or progress != ChunkProgress()):
-        return None
+        raise NotFound("digest", slot)
     return Digest(
         slot,
         job.status if job else "queued",

@@ -77,11 +77,6 @@ def decode_message(cursor: str | None) -> str | None:
     return _decode(cursor, check_message_name)
 
 
-def decode_slot(cursor: str | None) -> str | None:
-    """The slot of a digest in a cursor. Raises InvalidRequest."""
-    return _decode(cursor, keys.check_slot)
-
-
 def encode_summary(after: tuple[int, int] | None) -> str | None:
     """The cursor for a summary, by its level and its number. None for the end of the list."""
     return encode(f"{after[0]}/{after[1]}" if after else None)

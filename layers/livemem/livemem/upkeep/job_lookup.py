@@ -40,14 +40,14 @@ class After:
 
     def text(self) -> str:
         """The place as a cursor holds it."""
-        return "/".join((self.space_id, ".".join(map(str, self.place or ()))))
+        return "/".join((self.space_id, *([".".join(map(str, self.place))] if self.place else [])))
 
     @classmethod
     def parse(cls, text: str) -> "After":
         """The place in such a text. Raises ValueError."""
-        space_id, _, place = text.partition("/")
+        space_id, slash, place = text.partition("/")
         match = _PLACE.fullmatch(place)
-        if not keys.SPACE_ID.fullmatch(space_id) or (place and not match):
+        if not keys.SPACE_ID.fullmatch(space_id) or (slash and not match):
             raise ValueError("no place")
         return cls(space_id, (int(match["moment"]), match["kind"], match["name"]) if match else None)
 

@@ -156,33 +156,9 @@ def undo_consolidation(space_id: str, number: str) -> views.ChangeSummary:
 
 # As with sections of the bank, what it needs beyond that is the space's own choice (`corrections`).
 @api.route(
-    "POST", "/v1/spaces/{space_id}/runs/{run_id}/plan/approve", needs="write", tag="runs", summary="Approve a plan"
-)
-def approve_plan(space_id: str, run_id: str, body: views.Approval) -> views.ChangeDetail:
-    """Commit exactly the plan that `plan_revision` names. New notes wait for the next run. If bank, rules or one of its
-    notes have changed since, nothing is committed (`plan_outdated`), and a run is queued that makes another plan.
-    This needs `admin`, or `write` if the space's `corrections` allows it. A repeat returns the same answer.
-    """
-    change = review.approve(process(), api.principal(), space_id, run_id, body.plan_revision)
-    return views.ChangeDetail.of_detail(change)
-
-
-@api.route(
-    "POST", "/v1/spaces/{space_id}/runs/{run_id}/plan/refuse", needs="write", tag="runs", summary="Refuse a plan"
-)
-def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -> views.RunView:
-    """Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan the
-    same notes again. After the refusal of a tidy run, only no tidy run does (`tidy_paused`). Change the rules or
-    correct the bank, then start a run. This needs the same permission as an approval.
-    """
-    reason = body.reason if body else None
-    return views.RunView.of(review.refuse(process(), api.principal(), space_id, run_id, reason))
-
-
-@api.route(
     "POST", "/v1/spaces/{space_id}/plan/approve", needs="write", tag="consolidations", summary="Approve the plan"
 )
-def approve_pending_plan(space_id: str, body: views.PlanApproval) -> views.ChangeDetail:
+def approve_plan(space_id: str, body: views.PlanApproval) -> views.ChangeDetail:
     """Commit exactly the plan that `plan_revision` names. It is in the result of its job. New notes wait for the next
     run. If bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is
     queued that makes another plan. This needs `admin`, or `write` if the space's `corrections` allows it. A repeat
@@ -195,7 +171,7 @@ def approve_pending_plan(space_id: str, body: views.PlanApproval) -> views.Chang
 
 
 @api.route("POST", "/v1/spaces/{space_id}/plan/refuse", needs="write", tag="consolidations", summary="Refuse the plan")
-def refuse_pending_plan(space_id: str, body: views.PlanRefusal) -> views.JobState:
+def refuse_plan(space_id: str, body: views.PlanRefusal) -> views.JobState:
     """Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan the
     same notes again. After the refusal of a tidy run, only no tidy run does (`tidy_paused`). Change the rules or
     correct the bank, then start a run. This needs the same permission as an approval.

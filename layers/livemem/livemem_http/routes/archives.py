@@ -23,7 +23,7 @@ from livemem.store import cursors, timing
 from livemem.upkeep import garbage, job_lookup
 from livemem.upkeep.job_lookup import After, JobFilter
 from livemem_http import job_markdown, views
-from livemem_http.api import Api
+from livemem_http.api import ASK_AGAIN, Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 from livemem_http.views.audit import InvariantPage
@@ -32,8 +32,6 @@ from livemem_http.views.jobs import JobPage, JobView
 
 api = Api()
 
-ASK_AGAIN = "5"
-"""Seconds after which to ask again for an archive, or for a job."""
 
 OfSpace = Annotated[views.SpaceId | None, Query(description="Only jobs of this space.", examples=["demo"])]
 OfKind = Annotated[str | None, Query(description="Only jobs of this kind.", examples=["backup"])]

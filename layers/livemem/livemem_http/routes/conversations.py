@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from livemem import clock, limits
 from livemem.access import decision
 from livemem.conversations import conversation as conversations
-from livemem.conversations import log, orders, reading, removal, summaries_job, turn_import
+from livemem.conversations import log, orders, reading, removal, turn_import
 from livemem.conversations.log import Appended, Closed
 from livemem.spaces import caps
 from livemem.store import cursors, keys, timing
@@ -27,8 +27,6 @@ from livemem_http.views.conversations import (
     OpenConversation,
 )
 from livemem_http.views.summaries import (
-    SummariesJobPage,
-    SummariesJobView,
     SummariesUpdate,
     SummaryPage,
     SummaryView,
@@ -306,31 +304,5 @@ def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate 
     answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + timing.REQUEST)
     if answer.worked:
         metrics.report_summaries("conversations", [answer.worked])
-    status = HTTPStatus.ACCEPTED if answer.goes_on else HTTPStatus.OK
-    headers = _job_at(space_id, conversation_id, answer.job_id) if answer.goes_on and answer.job_id else {}
-    return api.json(status, UpdateView.of(answer), headers=headers)
-
-
-def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
-    return {"Location": f"/v1/spaces/{space_id}/conversations/{conversation_id}/jobs/{job_id}"}
-
-
-@api.route("GET", f"{ONE}/jobs", needs="read", tag="conversations", summary="List jobs of a conversation")
-def list_summary_jobs(
-    space_id: str, conversation_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
-) -> SummariesJobPage:
-    """The jobs that made summaries of the conversation, newest first, including those that failed."""
-    after = cursors.decode_run(cursor)
-    missing: list[str] = []
-    found, more = summaries_job.page(process(), space_id, conversation_id, limit=limit, after=after, missing=missing)
-    return SummariesJobPage(
-        items=[SummariesJobView.of(one) for one in found], next_cursor=cursors.encode(more), unreadable=missing
-    )
-
-
-@api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")
-def get_summary_job(space_id: str, conversation_id: str, job_id: str) -> SummariesJobView:
-    """A job: its status, the summaries that it made, or the reason of its failure. Send the request again until its
-    status is final.
-    """
-    return SummariesJobView.of(summaries_job.load(process(), space_id, conversation_id, job_id))
+    view = UpdateView.of(space_id, conversation_id, answer)
+    return api.accepted(view) if answer.goes_on else api.json(HTTPStatus.OK, view)

@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.bank import folded_notes, history, plans
+from livemem.bank import folded_notes, history
 from livemem.bank.folded_notes import FoldedAfter
-from livemem.changes import run_progress
 from livemem.conversations import conversation as conversations
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
@@ -258,52 +257,7 @@ def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) ->
 
 
 @api.route(
-    "GET",
-    "/v1/runs",
-    needs="read",
-    tag="runs",
-    refuses=[HTTPStatus.NOT_FOUND],
-    summary="List the runs of a space by name",
-)
-def list_runs_of(space_id: OfSpace, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
-    """The list of a space's runs. The id of the space is a query parameter."""
-    return list_runs(space_id, limit, cursor)
-
-
-@api.route("GET", "/v1/spaces/{space_id}/runs", needs="read", tag="runs", summary="List runs")
-def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
-    """Runs with their status, newest first. Failed runs are included, with the reason."""
-    before = cursors.decode_run(cursor)
-    missing: list[str] = []
-    found, more = run_progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
-    items = [views.RunView.of(run, listed=True) for run in found]
-    return views.RunPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
-
-
-@api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", tag="runs", summary="Get a run")
-def get_run(space_id: str, run_id: str) -> views.RunView:
-    """A run: its status, its results, or why it failed. Send the request again until its status is final."""
-    return views.RunView.of(run_progress.view(process(), space_id, run_id))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/runs/{run_id}/plan",
-    needs="read",
-    tag="runs",
-    markdown=markdown.plan,
-    summary="Get a plan that waits for approval",
-)
-def get_plan(space_id: str, run_id: str) -> views.RunPlan:
-    """The plan of a run whose status is `waiting`: its notes, the diffs, the synthesis, and the
-    `plan_revision` that an approval names. 404 once the plan is approved (the change is then in the history),
-    refused or discarded.
-    """
-    return views.RunPlan.of_plan(plans.read(process(), space_id, run_id))
-
-
-@api.route(
-    "GET", "/v1/usage", needs="read", tag="runs", refuses=[HTTPStatus.NOT_FOUND], summary="Get the usage of the LLM"
+    "GET", "/v1/usage", needs="read", tag="usage", refuses=[HTTPStatus.NOT_FOUND], summary="Get the usage of the LLM"
 )
 def get_usage(
     space_id: OnlySpace = None, days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None

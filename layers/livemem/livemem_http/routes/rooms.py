@@ -6,20 +6,16 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 
-from livemem import limits
 from livemem.access import decision
 from livemem.jobs.describable import job_id
-from livemem.rooms import digest_reading as digests
 from livemem.rooms import digest_retrying, due_digests, posting, reading
 from livemem.store import cursors
 from livemem_http import remembered
 from livemem_http.api import Api
 from livemem_http.environment import process
-from livemem_http.paging import Cursor, Limit
+from livemem_http.paging import Cursor
 from livemem_http.views.rooms import (
-    DigestPage,
     DigestQueued,
-    DigestView,
     MessageOrMessages,
     MessagePosted,
     MessagesPosted,
@@ -91,7 +87,7 @@ def list_messages(
 @api.route("POST", DIGESTS, needs="write", status=HTTPStatus.ACCEPTED, tag="digests", summary="Start a digest")
 def start_digest(space_id: str, body: NewDigest | None = None) -> Response[DigestQueued]:
     """Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
-    continues after the answer: get it (`Location`) until its `status` is `done`. With a `slot` the messages of that
+    continues after the answer: get its job (`Location`) until that is `done`. With a `slot` the messages of that
     digest's dead letters are put back into their rooms before (admin). This is possible from 30 minutes after its end.
     """
     messages = None
@@ -99,19 +95,4 @@ def start_digest(space_id: str, body: NewDigest | None = None) -> Response[Diges
         decision.check_permission(api.principal(), "admin")
         messages = digest_retrying.retry(process(), space_id, body.slot)
     slot = due_digests.start(process(), space_id)
-    headers = {"Location": f"/v1/spaces/{space_id}/digests/{slot}"}
-    queued = DigestQueued(slot=slot, job=job_id(space_id, "digest", slot), messages=messages)
-    return api.json(HTTPStatus.ACCEPTED, queued, headers=headers)
-
-
-@api.route("GET", DIGESTS, needs="read", tag="digests", summary="List digests")
-def list_digests(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> DigestPage:
-    """The digests of the space with their results, the newest first."""
-    found, more = digests.page(process(), space_id, limit=limit, after=cursors.decode_slot(cursor))
-    return DigestPage.of(space_id, found, cursors.encode(more))
-
-
-@api.route("GET", f"{DIGESTS}/{{slot}}", needs="read", tag="digests", summary="Get a digest")
-def get_digest(space_id: str, slot: str) -> DigestView:
-    """A digest: its status, its results, and its dead letters."""
-    return DigestView.of(space_id, digests.load(process(), space_id, slot))
+    return api.accepted(DigestQueued(job=job_id(space_id, "digest", slot), messages=messages))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from livemem_http.views.fields import Agent, Category, IdempotencyKey, JobState, Moment, Reason, SpaceId
     from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
     from livemem_http.views.notes import NewNote, NewNotes, NoteList, NoteOrNotes, NotePage, NoteView
-    from livemem_http.views.plans import Approval, PlanApproval, PlanRefusal, Refusal, RunPlan
-    from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
+    from livemem_http.views.plans import PlanApproval, PlanRefusal
+    from livemem_http.views.runs import NewConsolidation
     from livemem_http.views.service import About, HealthView, WhoAmI
     from livemem_http.views.spaces import (
         ListedSpace,
@@ -70,8 +70,8 @@ _MODULES = {
     "fields": ("Agent", "Category", "IdempotencyKey", "JobState", "Moment", "Reason", "SpaceId"),
     "history": ("ChangeDetail", "ChangePage", "ChangeSummary"),
     "notes": ("NewNote", "NewNotes", "NoteList", "NoteOrNotes", "NotePage", "NoteView"),
-    "plans": ("Approval", "PlanApproval", "PlanRefusal", "Refusal", "RunPlan"),
-    "runs": ("NewConsolidation", "RunPage", "RunQueued", "RunView"),
+    "plans": ("PlanApproval", "PlanRefusal"),
+    "runs": ("NewConsolidation",),
     "service": ("About", "HealthView", "WhoAmI"),
     "spaces": (
         "ListedSpace",
@@ -109,7 +109,6 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "About",
     "Agent",
-    "Approval",
     "ArchiveView",
     "BackupPage",
     "BackupView",
@@ -146,16 +145,11 @@ __all__ = [
     "PlanRefusal",
     "ProvisioningView",
     "Reason",
-    "Refusal",
     "Restoration",
     "Rotation",
     "RotationKey",
     "Rules",
     "RulesChange",
-    "RunPage",
-    "RunPlan",
-    "RunQueued",
-    "RunView",
     "SectionEdits",
     "SectionSources",
     "SpaceChange",

@@ -12,23 +12,16 @@ from livemem.ask.question import (
     Called,
     Question,
 )
-from livemem.jobs.describable import job_id
-from livemem.jobs.job import Status
 from livemem.limits import SPEAKER_BYTES
 from livemem.store import keys
 from livemem_http.views.fields import (
     Body,
-    Gapped,
-    LlmUsage,
     Moment,
-    NextCursor,
     Redacted,
     View,
     described,
-    job_described,
 )
 
-RequestId = Annotated[str, described("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 Session = Annotated[str, described("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
 IdempotencyKey = Annotated[
     str,
@@ -165,74 +158,8 @@ class QuestionResult(View):
         )
 
 
-class AskProblemView(View):
-    """Why there is no answer."""
-
-    code: Annotated[str, described("A stable error code.", "llm_unavailable")]
-    detail: Annotated[str, described("A description of the error.", "The LLM's API answered with status 503.")]
-
-
-class AskView(View):
-    """A question and, once it is `done`, its answer. `error` is the reason if it has `failed`."""
-
-    request_id: RequestId
-    question: Annotated[str, described("The question.", "Who looks after the ferry timetable?")]
-    user: Annotated[str, described("The person who asked.", "ines")]
-    room: Annotated[str | None, described("The room whose messages were added to the context.", "salon")] = None
-    job: Annotated[str, job_described("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    status: Annotated[Status, described("`queued` and `running`: ask again later. All other values are final.", "done")]
-    expression: Annotated[
-        str | None,
-        described(
-            "The facial expression of the agent while it says the answer, if that was asked for.",
-            "happy",
-            enum=list(EXPRESSIONS),
-        ),
-    ] = None
-    message: Annotated[str | None, described("The answer.", "Ines looks after it.")] = None
-    sources: Annotated[list[SourceView] | None, described("The sources that the answer rests on.")] = None
-    tool_calls: Annotated[list[CallView], described("The called tools, in the order of the calls.")]
-    usage: Annotated[LlmUsage, described("The LLM usage of this question.")]
-    session: Session | None = None
-    redacted: Redacted = None
-    error: Annotated[AskProblemView | None, described("The error. Only if the question failed.")] = None
-    created_at: Annotated[Moment, described("The time of the question, UTC.", "2026-02-20T14:05:00.010Z")]
-    ended_at: Annotated[
-        Moment | None, described("The time when the question was answered or failed, UTC.", "2026-02-20T14:05:04.310Z")
-    ] = None
-
-    @classmethod
-    def of(cls, question: Question) -> "AskView":
-        # Until the conversation has it, the answer may still be lost with it.
-        answer = question.answer if question.status == "done" else None
-        error = question.error
-        return cls(
-            request_id=question.job_id,
-            question=question.message,
-            user=question.user,
-            room=question.room,
-            job=job_id(question.space_id, "question", question.job_id),
-            status=question.status,
-            **_answer(answer),
-            tool_calls=[CallView.of(one) for one in question.calls()],
-            usage=LlmUsage.of(question.usage),
-            session=question.conversation_id,
-            redacted=question.redacted or None,
-            error=AskProblemView(code=error.code, detail=error.detail) if error else None,
-            created_at=question.created_at,
-            ended_at=question.ended_at,
-        )
-
-
 def _answer(answer: Answer | None) -> dict[str, Any]:
     if not answer:
         return {}
     sources = [SourceView.of(one) for one in answer.sources]
     return {"expression": answer.expression, "message": answer.message, "sources": sources}
-
-
-class AskPage(Gapped):
-    """A page of questions, those with the newest progress first."""
-
-    items: Annotated[list[AskView], described("The questions.")]
-    next_cursor: NextCursor = None

@@ -374,9 +374,7 @@ class Gapped(View):
 class JobState(View):
     """A job and its status: what a request for long work answers. `GET /v1/jobs/{job}` shows the rest."""
 
-    job: Annotated[
-        str, described("The id of the job. `GET /v1/jobs/{job}` shows it.", "demo.digest.20260220T170000")
-    ]
+    job: Annotated[str, described("The id of the job. `GET /v1/jobs/{job}` shows it.", "demo.digest.20260220T170000")]
     status: Annotated[Status, described("The status at this moment.", "queued")] = "queued"
 
 

@@ -4,10 +4,6 @@ from datetime import datetime
 from typing import Annotated
 
 from livemem import clock
-from livemem.jobs.describable import job_id
-from livemem.jobs.job import Status
-from livemem.rooms import digest_reading
-from livemem.rooms.digest_documents import DigestDone
 from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Message, MessageDraft
 from livemem.rooms.posting import BATCH, Posted, RefusedMessage
 from livemem.rooms.reading import MessagesPage, RoomInfo
@@ -17,16 +13,13 @@ from livemem_http.views.fields import (
     BY_ITEMS,
     SEVERAL,
     Body,
-    LlmUsage,
+    JobState,
     Moment,
     NextCursor,
     Redacted,
-    Unreadable,
     View,
     described,
-    job_described,
 )
-from livemem_http.views.jobs import ChunkGivenUp
 
 Room = Annotated[
     str,
@@ -195,9 +188,6 @@ class RoomMessagePage(View):
         return cls(items=[RoomMessageView.of(one) for one in page.items], next_cursor=cursor)
 
 
-DigestJob = Annotated[str, job_described("digest", "20260220T170000")]
-
-
 class NewDigest(Body):
     """The digest to start."""
 
@@ -206,83 +196,9 @@ class NewDigest(Body):
     ] = None
 
 
-class DigestQueued(View):
+class DigestQueued(JobState):
     """A digest that was requested."""
 
-    slot: Slot
-    job: DigestJob
     messages: Annotated[
         int | None, described("Number of messages of dead letters that are in their rooms again. Only with a `slot`.")
     ] = None
-
-
-class DigestCounts(View):
-    """The results of a digest."""
-
-    messages: Annotated[int, described("Number of messages that the digest took.", 42)]
-    chunks: Annotated[int, described("Number of chunks, each of which is one prompt to the LLM.", 1)]
-    dead_letters: Annotated[
-        list[int], described("The numbers of the dead letters: chunks that failed three times.", [])
-    ]
-    new: Annotated[int, described("Number of new memories.", 5)]
-    merged: Annotated[int, described("Number of memories that existed already, or were updated.", 1)]
-    refused: Annotated[int, described("Number of facts that could not be stored.", 0)]
-    usage: Annotated[LlmUsage, described("The LLM usage of this digest.")]
-    started_at: Annotated[Moment, described("The start time, UTC.", "2026-02-20T17:00:04.120Z")]
-    ended_at: Annotated[Moment, described("The end time, UTC.", "2026-02-20T17:00:31.580Z")]
-
-    @classmethod
-    def of(cls, done: DigestDone) -> "DigestCounts":
-        return cls(**done.model_dump(include=set(cls.model_fields)))
-
-
-class DigestView(View):
-    """A digest."""
-
-    slot: Slot
-    status: Annotated[
-        Status,
-        described(
-            "`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It "
-            "tries again every hour, and when a digest is started by hand.",
-            "done",
-        ),
-    ]
-    job: DigestJob
-    error: Annotated[str | None, described("The code of the failure after which the digest waits.")] = None
-    messages: Annotated[int, described("Number of messages that the digest takes.", 42)]
-    chunks: Annotated[int, described("Number of chunks, each of which is one prompt to the LLM.", 1)]
-    settled: Annotated[int, described("Number of chunks that need no more work.", 1)]
-    counts: Annotated[DigestCounts | None, described("The results, once the digest has ended.")] = None
-    given_up: Annotated[
-        list[ChunkGivenUp] | None,
-        described("The chunks that can be tried again (`POST .../digests` with `slot`). Absent in a list."),
-    ] = None
-    unreadable: Unreadable = None
-
-    @classmethod
-    def of(cls, space_id: str, digest: digest_reading.Digest) -> "DigestView":
-        given_up = [ChunkGivenUp.model_validate(one, from_attributes=True) for one in digest.given_up]
-        return cls(
-            slot=digest.slot,
-            status=digest.status,
-            job=job_id(space_id, "digest", digest.slot),
-            error=digest.error,
-            messages=digest.messages,
-            chunks=digest.chunks,
-            settled=digest.settled,
-            counts=DigestCounts.of(digest.done) if digest.done else None,
-            given_up=given_up or None,
-            unreadable=list(digest.missing) or None,
-        )
-
-
-class DigestPage(View):
-    """A page of digests."""
-
-    items: Annotated[list[DigestView], described("The digests, the newest first.")]
-    next_cursor: NextCursor = None
-
-    @classmethod
-    def of(cls, space_id: str, digests: list[digest_reading.Digest], cursor: str | None) -> "DigestPage":
-        return cls(items=[DigestView.of(space_id, one) for one in digests], next_cursor=cursor)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from livemem.bank.files import from_entry
+from livemem.jobs.describable import job_id
 from livemem.spaces.head import Corrections, Meta
 from livemem.spaces.head_fields import Mode, Review
 from livemem.store.objects import Entry
@@ -37,6 +38,7 @@ from livemem_http.views.fields import (
     Timezone,
     View,
     described,
+    job_described,
 )
 from livemem_http.views.notes import NoteView
 
@@ -139,16 +141,16 @@ class RulesChange(Body):
 class PendingPlan(View):
     """A plan that waits for a person's approval."""
 
-    run_id: RunId
+    job: Annotated[str, job_described("consolidation", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
     plan_revision: PlanRevision
     planned_at: Annotated[Moment, described("The time since when the plan waits, UTC.", "2026-02-20T14:05:00Z")]
     number: Annotated[int, described("The number that its change will have.", 2)]
     notes_count: Annotated[int, described("Number of notes that the plan folds.", 20)]
 
     @classmethod
-    def of(cls, review: Review) -> "PendingPlan":
-        told = review.model_dump(exclude={"revision", "decision"})
-        return cls(**told, plan_revision=review.revision)
+    def of(cls, space_id: str, review: Review) -> "PendingPlan":
+        plan = review.model_dump(exclude={"revision", "decision", "run_id"})
+        return cls(**plan, plan_revision=review.revision, job=job_id(space_id, "consolidation", review.run_id))
 
 
 class NextRunView(View):
@@ -264,7 +266,7 @@ class SpaceView(View):
         known = {name: getattr(meta, name) for name in cls.model_fields if name not in ("pending_plan", "tidied")}
         return cls(
             **known,
-            pending_plan=PendingPlan.of(waits) if waits else None,
+            pending_plan=PendingPlan.of(meta.space_id, waits) if waits else None,
             tidied=TidiedView(**tidied.model_dump()) if tidied else None,
         )
 

@@ -8,17 +8,14 @@ from livemem.conversations import orders, reading, summaries_job
 from livemem.conversations.forecast import Forecast, Plan
 from livemem.conversations.parameters import Profile
 from livemem.conversations.summaries import ENTITIES, Summary
-from livemem.conversations.summaries_job import Strategy, SummariesJob
 from livemem.jobs.describable import job_id
-from livemem.jobs.job import Status
 from livemem.store import keys
 from livemem_http.views.conversations import Tunables
-from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, View, described, job_described
+from livemem_http.views.fields import Gapped, Moment, NextCursor, View, described, job_described
 
 Level = Annotated[
     int, described("The level. 1: summaries of turns. 2 and 3: summaries of summaries of the level below.", 1)
 ]
-JobId = Annotated[str, described("The id of the job, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class SummariesUpdate(Tunables):
@@ -156,59 +153,6 @@ class SummaryPage(Gapped):
     next_cursor: NextCursor = None
 
 
-class JobProblem(View):
-    """The reason why a job failed, or what it waits for. The service tries the missing summaries again by itself."""
-
-    code: Annotated[str, described("The error code. See the errors of a run in errors.md.", "llm_unreachable")]
-    detail: Annotated[str, described("The error as a sentence.", "The LLM did not answer.")]
-
-
-class SummariesJobView(View):
-    """A job: one run that makes summaries of a conversation."""
-
-    job_id: JobId
-    job: Annotated[str, job_described("summaries", "01KHXD0B7C2R0M4T6W9YBNCD3F.01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    strategy: Annotated[Strategy, described("The work that was requested.", "incremental")]
-    status: Annotated[
-        Status, described("`queued` and `running`: the job is not finished. All other values are final.", "done")
-    ]
-    generation: Annotated[int, described("The number of the summary version that the job works on.", 1)]
-    created_at: Annotated[Moment, described("The time of the request, UTC.", "2026-02-20T14:05:00.120Z")]
-    started_at: Annotated[Moment | None, described("The start time, UTC.", "2026-02-20T14:05:00.300Z")] = None
-    ended_at: Annotated[Moment | None, described("The end time, UTC.", "2026-02-20T14:05:04.900Z")] = None
-    sealed: Annotated[dict[str, int], described("Number of new blocks and groups, by level.", {"1": 2})]
-    generated: Annotated[dict[str, int], described("Number of summaries that the job made, by level.", {"1": 2})]
-    reused: Annotated[
-        int,
-        described(
-            "Number of summaries that were reused from an earlier summary version with exactly the same source.", 0
-        ),
-    ]
-    usage: Annotated[LlmUsage, described("The LLM usage of this job.")]
-    latency_ms: Annotated[
-        dict[str, float], described("Milliseconds for one summary: `mean` and `max`.", {"mean": 2100.5, "max": 2300.0})
-    ]
-    dirty_share: Annotated[
-        float | None, described("The share of the summaries that was missing at the start, from 0 to 1.", 0.25)
-    ] = None
-    queue_length: Annotated[int, described("Number of summaries that could be made and are still missing.", 0)]
-    error: Annotated[
-        JobProblem | None, described("The reason why the job failed, or the error after which a `queued` job waits.")
-    ] = None
-
-    @classmethod
-    def of(cls, job: SummariesJob) -> "SummariesJobView":
-        name = summaries_job.name(job.subject or "", job.job_id)
-        return cls.model_validate({**job.model_dump(), "job": job_id(job.space_id, "summaries", name)})
-
-
-class SummariesJobPage(Gapped):
-    """A page of jobs, newest first."""
-
-    items: Annotated[list[SummariesJobView], described("The jobs.")]
-    next_cursor: NextCursor = None
-
-
 class LevelPlan(View):
     """The work that would be done on a level."""
 
@@ -258,23 +202,24 @@ class UpdateView(View):
         orders.Status,
         described(
             "`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, "
-            "`running`: the work continues, see the job. If the job has an `error`, it waits after this "
-            "error. `failed`: see the job.",
+            "`running`: the work continues, see the job. `failed`: see the job.",
             "done",
         ),
     ]
-    job_id: Annotated[
+    job: Annotated[
         str | None,
-        described("The id of the job, or of a job that does this work already.", "01KHXE5Q2V8R0M4T6W9YBNCD3F"),
+        described(
+            "The id of the job, or of a job that does this work already. `GET /v1/jobs/{job}` shows it.",
+            "demo.summaries.01KHXD0B7C2R0M4T6W9YBNCD3F.01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        ),
     ] = None
-    job: Annotated[SummariesJobView | None, described("The job in its present state.")] = None
     plan: Annotated[PlanView | None, described("Only for a dry run: the planned work.")] = None
 
     @classmethod
-    def of(cls, answer: orders.UpdateOutcome) -> "UpdateView":
+    def of(cls, space_id: str, conversation_id: str, answer: orders.UpdateOutcome) -> "UpdateView":
+        name = answer.job_id and summaries_job.name(conversation_id, answer.job_id)
         return cls(
             status=answer.status,
-            job_id=answer.job_id,
-            job=SummariesJobView.of(answer.job) if answer.job else None,
+            job=job_id(space_id, "summaries", name) if name else None,
             plan=PlanView.of(answer.plan) if answer.plan else None,
         )

@@ -142,11 +142,11 @@ test('a digest time is read, told apart from one by hand, and late only if it wa
   assert.equal(dueAt('20261127T210000'), '2026-11-27T21:00:00Z');
   assert.equal(dueAt('nonsense'), undefined);
   assert.deepEqual([byHand('20261127T210000'), byHand('20261127T231533')], [false, true]);
-  const began = (slot, at) => lateBy({ slot, counts: { started_at: at } });
+  const began = (slot, at) => lateBy({ subject: slot, started_at: at });
   assert.equal(began('20261127T210000', '2026-11-27T23:15:00Z'), 8100);
   assert.equal(began('20261127T210000', '2026-11-27T21:09:00Z'), 0);
   assert.equal(began('20261127T231533', '2026-11-28T09:00:00Z'), 0);
-  assert.equal(lateBy({ slot: '20261127T210000' }), 0);
+  assert.equal(lateBy({ subject: '20261127T210000' }), 0);
 });
 
 test('days are those of the zone of the space', () => {

@@ -1,6 +1,7 @@
 /** Long work: what waits and failed in all spaces, and the jobs of one of them, with another try. */
 import { at, post } from '../../core/api.js';
 import { between } from '../../core/format.js';
+import { nameIn } from '../../core/jobs.js';
 import { useLive } from '../../core/live.js';
 import { usePages } from '../../core/pages.js';
 import { changeQuery, href } from '../../core/router.js';
@@ -25,7 +26,7 @@ const AGAIN = {
 };
 
 function linkOf(job) {
-  const id = job.job.split('.').slice(2).join('.');
+  const id = nameIn(job.job);
   if (job.kind === 'consolidation') return href('run', { space: job.space_id, run: id });
   if (job.kind === 'digest') return href('digest', { space: job.space_id, slot: job.subject ?? id });
   if (job.kind === 'erasure') return href('erasure', { space: job.space_id, job: job.job });
