@@ -1,6 +1,7 @@
 """The registry of tokens: a cache of 30 s, asked again by ETag, changed by compare-and-swap alone."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -105,6 +106,44 @@ def test_a_registry_in_any_layout_is_read(body: Any):
 
     assert found.tokens == Registry.from_bytes(world.text(TOKENS).encode()).tokens
     assert len(found.tokens) in (3, 0)
+
+
+def test_a_read_that_ends_late_does_not_take_the_place_of_a_newer_one():
+    """In a process that answers several requests at once."""
+    world = world_with(token())
+    enter(world)
+    world.clock.move(LIFE)
+    get, newer = world.inner.get_object, []
+
+    def late(**arguments: Any) -> Any:
+        world.inner.get_object = get
+        answer = get(**{**arguments, "IfNoneMatch": "other"})
+        revoked = stored(world)[0].model_copy(update={"revoked": True})
+        put(world, revoked)
+        newer.append(registries.registry(world.process, fresh=True))
+        return answer
+
+    world.inner.get_object = late
+    registries.registry(world.process)
+
+    assert newer[0].tokens[0].revoked
+    world.client.requests.clear()
+    with pytest.raises(Unauthenticated):
+        enter(world)
+
+
+def test_requests_at_once_with_known_and_unknown_tokens_are_told_apart():
+    world = world_with(*(token(f"lm_{number}", name=f"a{number}") for number in range(20)))
+
+    def ask(number: int) -> bool:
+        world.clock.move(0.5)
+        try:
+            return enter(world, f"Bearer lm_{number % 40}").name == f"a{number % 40}"
+        except Unauthenticated:
+            return number % 40 >= 20
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(2_000)))
 
 
 def test_a_revocation_works_within_thirty_seconds():

@@ -8,14 +8,13 @@ import hmac
 import re
 from datetime import datetime, timedelta
 
-from cachetools import TTLCache
-
 from livemem import clock
 from livemem.access.look_rate import LookRate
 from livemem.access.registry import CACHED_SECONDS
 from livemem.process import Process, Timer
 from livemem.store import keys, stored
 from livemem.store.bucket import GRANT
+from livemem.store.cache import TimedCache
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Count, Line, Moment
 
@@ -90,8 +89,8 @@ class _Cache:
     """Grants that were read in the last 30 s, and digests that are unknown."""
 
     def __init__(self, timer: Timer) -> None:
-        self.grants = TTLCache[str, Grant](MOST_CACHED, CACHED_SECONDS, timer)
-        self.unknown = TTLCache[str, None](MOST_CACHED, CACHED_SECONDS, timer)
+        self.grants = TimedCache[str, Grant](MOST_CACHED, CACHED_SECONDS, timer)
+        self.unknown = TimedCache[str, None](MOST_CACHED, CACHED_SECONDS, timer)
         self.looks = LookRate(timer)
 
 
@@ -111,8 +110,8 @@ def opened_by(process: Process, token: str) -> Grant | None:
     if cache.looks.allowed():
         grant = stored.find(process.store, GRANT.key(grant_id), stored.or_none(Grant))
         if grant and grant.value and grant.value.grant_id == grant_id:
-            cache.grants[grant_id] = grant.value
+            cache.grants.put(grant_id, grant.value)
             if grant.value.opens(digest, now):
                 return grant.value
-        cache.unknown[digest] = None
+        cache.unknown.put(digest, None)
     return None

@@ -9,9 +9,9 @@ So a lost race costs little more than its requests, however many tokens there ar
 """
 
 import hmac
-from collections.abc import Callable
-
-from cachetools import TTLCache
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from livemem.access.look_rate import LookRate
 from livemem.access.principal import Principal
@@ -19,6 +19,7 @@ from livemem.errors import RegistryUnreadable
 from livemem.process import Process, Timer
 from livemem.store import stored
 from livemem.store.bucket import TOKENS
+from livemem.store.cache import TimedCache
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
@@ -82,29 +83,35 @@ class Registry(Revised):
 _BEGIN, _END = b',\n  "tokens": [\n', b"\n  ]\n}\n"
 
 
+@dataclass(frozen=True)
+class _Read:
+    """The registry as it was read, with its ETag, its entries by hash, and the time by the process's timer."""
+
+    registry: Registry
+    etag: str
+    by_hash: Mapping[str, Token]
+    at: float
+
+
 class _Cache:
-    """The registry of the last read, with its ETag and the time; its entries by hash; and unknown tokens."""
+    """The last read, and unknown tokens."""
 
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
-        self._last: tuple[Registry, str] | None = None
-        self._read_at = 0.0
-        self._by_hash: dict[str, Token] = {}
+        self._last: _Read | None = None
+        self._lock = threading.Lock()
         self._lines: dict[bytes, Token] = {}
-        self.unknown = TTLCache[str, None](MOST_UNKNOWN, CACHED_SECONDS, timer)
+        self.unknown = TimedCache[str, None](MOST_UNKNOWN, CACHED_SECONDS, timer)
         self.looks = LookRate(timer)
 
-    def last(self) -> tuple[Registry, str] | None:
-        """The registry of the last read with its ETag; None before the first."""
+    def last(self) -> "_Read | None":
+        """The last read; None before the first."""
         return self._last
 
-    def recent(self) -> tuple[Registry, str] | None:
-        """The same, if it was read in the last 30 s."""
-        return self._last if self._timer() - self._read_at < CACHED_SECONDS else None
-
-    def entry(self, digest: str) -> Token | None:
-        """The token of this hash in the registry of the last read."""
-        return self._by_hash.get(digest)
+    def recent(self) -> "_Read | None":
+        """The same, if it was in the last 30 s."""
+        last = self._last
+        return last if last and self._timer() - last.at < CACHED_SECONDS else None
 
     def read(self, item: Object) -> Registry:
         """The registry in an object. Lines of the version that was read before are not parsed again. Raises
@@ -132,19 +139,28 @@ class _Cache:
         self._lines = tokens
         return registry.model_copy(update={"tokens": [tokens[line] for line in lines if line]})
 
-    def put(self, registry: Registry, etag: str) -> tuple[Registry, str]:
-        if not self._last or self._last[0] is not registry:
+    def put(self, registry: Registry, etag: str, before: "_Read | None") -> "_Read":
+        """A read, to be remembered unless another thread has read since `before`: that may have seen a newer one. It is
+        remembered in any case where `before` is None.
+        """
+        if before and before.registry is registry:
+            by_hash = before.by_hash
+        else:
             # Only a person with an editor makes two entries of one hash. The first one counts.
-            self._by_hash = {token.hash: token for token in reversed(registry.tokens)}
-            self.unknown.clear()
-        self._last, self._read_at = (registry, etag), self._timer()
-        return self._last
+            by_hash = {token.hash: token for token in reversed(registry.tokens)}
+        read = _Read(registry, etag, by_hash, self._timer())
+        with self._lock:
+            if before is None or self._last is before:
+                self._last = read
+                if by_hash is not (before and before.by_hash):
+                    self.unknown.clear()
+        return read
 
 
 def registry(process: Process, *, fresh: bool = False) -> Registry:
     """The registry, at most 30 s old. If `fresh`, it is read from the store by its ETag."""
     cached = None if fresh else process.cache(_Cache).recent()
-    return (cached or _revalidate(process))[0]
+    return (cached or _revalidate(process)).registry
 
 
 def find(process: Process, digest: str) -> Token | None:
@@ -154,14 +170,12 @@ def find(process: Process, digest: str) -> Token | None:
     process then remembers for 30 s that the hash is unknown.
     """
     cache = process.cache(_Cache)
-    is_new = not cache.recent()
-    registry(process)
-    if not cache.entry(digest) and digest not in cache.unknown and (is_new or cache.looks.allowed()):
-        if not is_new:
-            _revalidate(process)
-        if not cache.entry(digest):
-            cache.unknown[digest] = None
-    entry = cache.entry(digest)
+    recent = cache.recent()
+    entry = (recent or _revalidate(process)).by_hash.get(digest)
+    if not entry and digest not in cache.unknown and (not recent or cache.looks.allowed()):
+        entry = _revalidate(process).by_hash.get(digest) if recent else None
+        if not entry:
+            cache.unknown.put(digest, None)
     # The digest of the sent token is looked up. So the time of the look-up reveals nothing of a token.
     return entry if entry and hmac.compare_digest(entry.hash.encode(), digest.encode()) else None
 
@@ -173,21 +187,20 @@ def find_now(process: Process, digest: str) -> Token | None:
     No refusal is remembered: a client asks for a space, makes it and asks again.
     """
     cache = process.cache(_Cache)
-    if cache.looks.allowed():
-        _revalidate(process)
-    return cache.entry(digest)
+    last = _revalidate(process) if cache.looks.allowed() else cache.last()
+    return last.by_hash.get(digest) if last else None
 
 
-def _revalidate(process: Process) -> tuple[Registry, str]:
+def _revalidate(process: Process) -> _Read:
     cache = process.cache(_Cache)
     last = cache.last()
     changed, item = (
-        process.store.get_if_changed(TOKENS, last[1]) if last and last[1] else (True, process.store.get(TOKENS))
+        process.store.get_if_changed(TOKENS, last.etag) if last and last.etag else (True, process.store.get(TOKENS))
     )
-    if changed or not last:
-        # A removed registry has no tokens. Those that were read before must not remain valid.
-        last = (cache.read(item), item.etag) if item else (Registry(), "")
-    return cache.put(*last)
+    if last and not changed:
+        return cache.put(last.registry, last.etag, last)
+    # A removed registry has no tokens. Those that were read before must not remain valid.
+    return cache.put(*((cache.read(item), item.etag) if item else (Registry(), "")), last)
 
 
 def allow_space(process: Process, principal: Principal, space_id: str) -> None:
@@ -238,9 +251,8 @@ def change_all(process: Process, change: Callable[[Registry], Registry]) -> Regi
         update = change(current)
         return update if update != current else None
 
-    current, etag = _revalidate(process)
-    cache = process.cache(_Cache)
-    base = Stored(TOKENS, current, etag) if etag else None
+    current, cache = _revalidate(process), process.cache(_Cache)
+    base = Stored(TOKENS, current.registry, current.etag) if current.etag else None
     saved = stored.update(process.store, TOKENS, changed, process.new_id, read=cache.read, current=base)
     # A removed registry that `change` leaves as it is remains an empty one.
-    return cache.put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]
+    return cache.put(*((saved.value, saved.etag) if saved else (Registry(), "")), None).registry

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx2
-from cachetools import TTLCache
 
 from livemem.access.grant import same
 from livemem.access.look_rate import LookRate
@@ -27,6 +26,7 @@ from livemem.outbound.secret_parameter import SecretUnreadable
 from livemem.process import Process, Timer
 from livemem.settings import LOOPBACK, Settings
 from livemem.signin import id_token
+from livemem.store.cache import TimedCache
 
 SECONDS = 5.0
 """For each request to the provider, in all."""
@@ -93,8 +93,8 @@ class _Cache:
     """The provider and its keys."""
 
     def __init__(self, timer: Timer) -> None:
-        self.providers = TTLCache[str, Provider](1, KEPT_SECONDS, timer)
-        self.keys = TTLCache[str, Sequence[Mapping[str, Any]]](1, KEPT_SECONDS, timer)
+        self.providers = TimedCache[str, Provider](1, KEPT_SECONDS, timer)
+        self.keys = TimedCache[str, Sequence[Mapping[str, Any]]](1, KEPT_SECONDS, timer)
         self.looks = LookRate(timer)
 
 
@@ -162,7 +162,7 @@ def _provider(process: Process) -> Provider:
         "client_secret_basic" in (metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]),
         metadata.get("authorization_response_iss_parameter_supported") is True,
     )
-    cache.providers[issuer] = provider
+    cache.providers.put(issuer, provider)
     return provider
 
 
@@ -218,7 +218,7 @@ def _validated(process: Process, provider: Provider, token: str, login: Login) -
     if keys is None or (id_token.key_of(token, keys) is None and cache.looks.allowed()):
         keys = _json(_request("GET", provider.jwks_uri)).get("keys")
         keys = [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
-        cache.keys[provider.jwks_uri] = keys
+        cache.keys.put(provider.jwks_uri, keys)
     try:
         return id_token.validated(
             token,

@@ -19,8 +19,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from cachetools import TTLCache
-
 from livemem.access.look_rate import LookRate
 from livemem.errors import PreconditionLost
 from livemem.outbound.public_fetch import NotFetched
@@ -29,6 +27,7 @@ from livemem.signin.client_metadata import Client, described
 from livemem.signin.refusal import Refused
 from livemem.store import stored
 from livemem.store.bucket import CLIENT_DOCUMENT
+from livemem.store.cache import TimedCache
 from livemem.store.stored import Revised, Stored
 from livemem.store.stored_documents import Line
 
@@ -95,8 +94,8 @@ class _Cache:
     """Clients of the last ten minutes, and why the last documents were refused."""
 
     def __init__(self, timer: Timer) -> None:
-        self.clients = TTLCache[str, Client](MOST_CACHED, IN_PROCESS, timer)
-        self.refused = TTLCache[str, Refused](MOST_CACHED, REFUSED, timer)
+        self.clients = TimedCache[str, Client](MOST_CACHED, IN_PROCESS, timer)
+        self.refused = TimedCache[str, Refused](MOST_CACHED, REFUSED, timer)
         self.fetches = LookRate(timer)
 
 
@@ -114,9 +113,9 @@ def _find_document(process: Process, url: str) -> Client:
         client = _kept(document, url) or _fetched(process, cache, url, key, document)
     except Refused as error:
         if error.reason != "temporarily_unavailable":
-            cache.refused[url] = error
+            cache.refused.put(url, error)
         raise
-    cache.clients[url] = client
+    cache.clients.put(url, client)
     return client
 
 

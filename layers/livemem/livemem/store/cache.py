@@ -7,11 +7,12 @@ listing, in the same request). So an erased, replaced or deleted object is never
 
 import sys
 import threading
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 MB = 1024 * 1024
@@ -46,3 +47,34 @@ class ReadCache:
             if size <= self._entries.maxsize:
                 self._entries[type(value), key, etag] = (value, size)
         return value
+
+
+class TimedCache(Generic[K, T]):
+    """Values for some seconds each. It drops the oldest ones first. Safe for threads."""
+
+    def __init__(self, most: int, seconds: float, timer: Callable[[], float]) -> None:
+        self._entries = TTLCache[K, T](most, seconds, timer)
+        self._lock = threading.Lock()
+
+    def __contains__(self, key: K) -> bool:
+        with self._lock:
+            return key in self._entries
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._entries)
+
+    def get(self, key: K) -> T | None:
+        """The value of a key."""
+        with self._lock:
+            return self._entries.get(key)
+
+    def put(self, key: K, value: T) -> None:
+        """Keep a value."""
+        with self._lock:
+            self._entries[key] = value
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._entries.clear()
