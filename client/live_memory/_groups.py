@@ -1497,7 +1497,7 @@ class SpacesGroup(Group):
         """
         self._invoke("delete_space", locals())
 
-    def get(self, space_id: str) -> models.SpaceInfo:
+    def get(self, space_id: str) -> models.SpaceView:
         """Get a space.
 
         A space with its settings, the number of its live notes and the list of its bank files, without contents.
@@ -1607,7 +1607,7 @@ class SpacesGroup(Group):
         repository: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
-    ) -> models.SpaceChanged:
+    ) -> models.SpaceView:
         """Change a space.
 
         Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`. A
@@ -1700,7 +1700,7 @@ class TokensGroup(Group):
         expires_in_days: int | None = None,
         expires_at: datetime | str | None = None,
         email: str | None = None,
-    ) -> models.TokenMade:
+    ) -> models.TokenView:
         """Make a token.
 
         Make a token for an agent. Only this answer shows the token. It is valid at once. It expires no later than the
@@ -1785,7 +1785,7 @@ class TokensGroup(Group):
         successors: bool | None = None,
         descendants: bool | None = None,
         forget: bool | None = None,
-    ) -> models.TokenRevoked:
+    ) -> models.TokenView:
         """Revoke a token.
 
         Revoke this token, the tokens that it was rotated to, and the tokens that any of these made. `others` names
@@ -1801,7 +1801,7 @@ class TokensGroup(Group):
         """
         return self._invoke("revoke_token", locals())
 
-    def rotate(self, *, grace_seconds: int | None = None, idempotency_key: str | None = None) -> models.TokenRotated:
+    def rotate(self, *, grace_seconds: int | None = None, idempotency_key: str | None = None) -> models.TokenView:
         """Replace one's own token.
 
         Get a new token with the same name, permissions, spaces and expiry. The old token stays valid until

@@ -1725,7 +1725,7 @@ class TokenChange(Model):
 
 
 class TokenView(Model):
-    """A token's entry, without the secret itself."""
+    """A token's entry."""
 
     hash: str
     """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
@@ -1747,6 +1747,14 @@ class TokenView(Model):
     """The hash of the token that this one was rotated to."""
     made_by: MakerView | None = None
     """The token that made this one. Left out: unknown, because an older version of the service made it."""
+    last_used_at: AwareDatetime | None = None
+    """The time of the last use, UTC, with a precision of about ten minutes. Left out: none was recorded. The list tells it."""
+    others: list[str] | None = None
+    """The hashes of all tokens that were revoked along: its successors, and those that they made."""
+    token: str | None = None
+    """The new token itself. Only the answer that makes it shows it, and it is not stored."""
+    old_expires_at: AwareDatetime | None = None
+    """The time when the token that a rotation replaces becomes invalid, UTC."""
 
 
 class ToolCallView(Model):
@@ -1896,20 +1904,10 @@ class Used(Model):
     """Estimated number of tokens of calls that the provider did not count, because they timed out or died."""
     tokens: int
     """Total number of tokens."""
-
-
-class UsedBySpace(Used):
-    """The work of the runs of a space."""
-
-    space_id: str
-    """The id of the space."""
-
-
-class UsedOnDay(Used):
-    """The work of the runs that were queued on one day."""
-
-    date: date_aliased
-    """A day, UTC."""
+    date: date_aliased | None = None
+    """The day on which the runs were queued, UTC, in a list of days."""
+    space_id: str | None = None
+    """The space, in a list of spaces."""
 
 
 class WaitingView(Model):
@@ -2495,6 +2493,16 @@ class SpaceView(Model):
     """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
     committed_run: str | None = None
     """The run whose change is committed and still being applied. Usually left out."""
+    live: LiveSize | None = None
+    """The number and size of the live notes. Lists and changes leave it out."""
+    bank: BankSize | None = None
+    """The bank files. Lists and changes leave them out."""
+    synthesis_exists: bool | None = None
+    """Whether the space has a synthesis. Lists and changes leave it out."""
+    waiting: WaitingView | None = None
+    """The notes that wait, and what the next consolidation waits for. A list tells it with `waiting`."""
+    started_run: str | None = None
+    """The run that was started at once, because a change made a consolidation due."""
 
 
 class SummaryView(Model):
@@ -2547,32 +2555,13 @@ class SummaryView(Model):
     """Deviations from the request: `too_long`, `language`."""
 
 
-class TokenMade(TokenView):
-    """A new token."""
+class TokenPage(Model):
+    """A page of tokens."""
 
-    token: str
-    """The token itself. Only this answer shows it, and it is not stored."""
-
-
-class TokenRevoked(TokenView):
-    """A token that was revoked."""
-
-    others: list[str]
-    """The hashes of all other tokens that were revoked: its successors, and the tokens that they made."""
-
-
-class TokenRotated(TokenMade):
-    """The token that replaces the one of the request."""
-
-    old_expires_at: AwareDatetime
-    """The time when the old token becomes invalid, UTC."""
-
-
-class TokenShown(TokenView):
-    """A token in the list."""
-
-    last_used_at: AwareDatetime | None = None
-    """The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded."""
+    items: list[TokenView]
+    """The tokens that the caller may manage, sorted by hash."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class TurnPage(Gapped):
@@ -2587,13 +2576,13 @@ class TurnPage(Gapped):
 class UsageReport(Model):
     """The usage of the LLM by day, of a space or of all spaces that the token may see."""
 
-    items: list[UsedOnDay]
+    items: list[Used]
     """The days in their order, including days without runs."""
     total: Used
     """The totals of these days."""
     budget: BudgetView
     """The daily budget. A token with a list of spaces does not see the limit."""
-    spaces: list[UsedBySpace]
+    spaces: list[Used]
     """The spaces with the highest usage, at most 100, the highest first."""
 
 
@@ -2733,13 +2722,6 @@ class JobView(Model):
     """What came of the work so far, by its `kind`."""
 
 
-class ListedSpace(SpaceView):
-    """A space in a list."""
-
-    waiting: WaitingView | None = None
-    """The notes that wait for a consolidation. Only with `waiting=true`."""
-
-
 class MemoriesFound(Model):
     """Memories, the best first, or the newest first."""
 
@@ -2764,38 +2746,20 @@ class MemoryDetail(MemoryView):
     """Up to 20 former texts, the latest first."""
 
 
-class SpaceChanged(SpaceView):
-    """The space after a change."""
-
-    started_run: str | None = None
-    """The run that was started at once, because the change made a consolidation due."""
-
-
-class SpaceInfo(SpaceView):
-    """A space, and the size of its content."""
-
-    live: LiveSize
-    """The number and size of the live notes."""
-    bank: BankSize
-    """The number and size of the bank files."""
-    synthesis_exists: bool
-    """Whether the space has a synthesis."""
-    waiting: WaitingView
-    """The notes that wait, and what the next consolidation waits for."""
-
-
 class SpacePage(Model):
     """A page of spaces."""
 
-    items: list[ListedSpace]
+    items: list[SpaceView]
     """The spaces that the token may see, sorted by id."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
-class SpaceSummary(SpaceView):
+class SpaceSummary(Model):
     """A space, with all that an agent needs of it at its start."""
 
+    space: SpaceView
+    """The space."""
     rules: str | None = None
     """The rules as Markdown. Absent with `rules=false`."""
     synthesis: SynthesisView | None = None
@@ -2824,15 +2788,6 @@ class SummaryPage(Gapped):
 
     items: list[SummaryView]
     """The summaries."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class TokenPage(Model):
-    """A page of tokens."""
-
-    items: list[TokenShown]
-    """The tokens that the caller may manage, sorted by hash."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 

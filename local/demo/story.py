@@ -177,11 +177,11 @@ def _await_change(service: Service, number: int, patience: float) -> None:
     deadline = time.monotonic() + patience
     while True:
         info = service.admin.spaces.get(SPACE)
+        live = info.live.notes_count if info.live else 0
         changes = service.admin.consolidations.list(SPACE).items
-        if len(changes) >= number and not info.live.notes_count:
+        if len(changes) >= number and not live:
             break
         if time.monotonic() > deadline:
-            live = info.live.notes_count
             raise DemoError(f"Change {number} was not there after {patience:.0f} s; {live} notes are live.")
         time.sleep(_POLL_SECONDS)
     if changes[0].trigger != "threshold":

@@ -53,11 +53,12 @@ def synthesis(answer: SynthesisView) -> str:
 
 def summary(answer: SpaceSummary) -> str:
     """All that an agent loads at the start of its session."""
-    parts = [f"# Space {answer.space_id}", answer.description]
-    if answer.pending_plan and not answer.at:
+    parts = [f"# Space {answer.space.space_id}", answer.space.description]
+    plan = answer.space.pending_plan
+    if plan and not answer.at:
         parts.append(
-            f"A plan waits for approval since {answer.pending_plan.planned_at} (job {answer.pending_plan.job}). "
-            f"Its notes ({answer.pending_plan.notes_count}) are live until then."
+            f"A plan waits for approval since {plan.planned_at} (job {plan.job}). "
+            f"Its notes ({plan.notes_count}) are live until then."
         )
     if answer.at:
         parts.append(

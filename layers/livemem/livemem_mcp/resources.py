@@ -11,13 +11,14 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from livemem.bank import history
+from livemem.bank.files import from_entry
 from livemem.errors import InvalidRequest, NotFound
 from livemem.recall import summary
 from livemem.spaces import directory, rules
 from livemem.store import cursors
 from livemem_http import markdown
 from livemem_http.negotiation import MARKDOWN
-from livemem_http.views import SpaceInfo, SpaceSummary
+from livemem_http.views import SpaceSummary
 from livemem_mcp.session import McpSession
 
 SPACES = 10
@@ -63,10 +64,10 @@ def _of_space(session: McpSession, space_id: str) -> Iterator[types.Resource]:
     for name, told in _FIXED.items():
         if name != "synthesis":
             yield _resource(space_id, name, told)
-    info = SpaceInfo.of_info(summary.info(session.process, space_id))
+    info = summary.info(session.process, space_id)
     if info.synthesis_exists:
         yield _resource(space_id, "synthesis", _FIXED["synthesis"])
-    for file in info.bank.files:
+    for file in map(from_entry, info.bank):
         yield _resource(space_id, f"bank/{quote(file.path)}", f"{file.path}, of the bank.", file.size)
 
 

@@ -36,14 +36,14 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
 
 
 @api.route("PATCH", "/v1/spaces/{space_id}", needs="write", tag="spaces", summary="Change a space")
-def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceChanged:
+def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceView:
     """Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`. A
     `repository` is set once: for another one the service refuses the change (`conflict`). If the threshold is
     reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it. With
     `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the next run.
     """
     changed = space_change.change(process(), api.principal(), space_id, body.wanted())
-    return views.SpaceChanged.of_change(changed)
+    return views.SpaceView.of(changed.meta, started_run=changed.started_run)
 
 
 @api.route(
@@ -182,13 +182,13 @@ def refuse_plan(space_id: str, body: views.PlanRefusal) -> views.JobState:
 
 
 @api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")
-def create_token(body: views.NewToken) -> Response[views.TokenMade]:
+def create_token(body: views.NewToken) -> Response[views.TokenView]:
     """Make a token for an agent. Only this answer shows the token. It is valid at once. It expires no later than the
     token that makes it, which `made_by` names. If you lose the answer, find the token in the list, revoke it, and
     make another.
     """
     made = tokens.create(process(), api.principal(), secret.new(), body.wanted())
-    return api.json(HTTPStatus.CREATED, views.TokenMade.of_made(made))
+    return api.json(HTTPStatus.CREATED, views.TokenView.of(made.token, token=made.text))
 
 
 @api.route("GET", "/v1/tokens", needs="admin", tag="tokens", summary="List tokens")
@@ -198,9 +198,8 @@ def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> vi
     """
     after = cursors.decode_token(cursor)
     found, more = management.page(process(), api.principal(), limit=limit, after=after)
-    return views.TokenPage(
-        items=[views.TokenShown.of_shown(shown) for shown in found], next_cursor=cursors.encode(more)
-    )
+    items = [views.TokenView.of(shown.token, last_used_at=shown.last_used_at) for shown in found]
+    return views.TokenPage(items=items, next_cursor=cursors.encode(more))
 
 
 @api.route("PATCH", "/v1/tokens/{token_hash}", needs="admin", tag="tokens", summary="Change a token")
@@ -218,7 +217,7 @@ def revoke_token(
     successors: Successors = True,
     descendants: Descendants = True,
     forget: Forget = False,
-) -> views.TokenRevoked:
+) -> views.TokenView:
     """Revoke this token, the tokens that it was rotated to, and the tokens that any of these made. `others` names the
     other revoked tokens, as far as the caller may manage them. The revocation takes effect within 30 seconds. It
     cannot be undone. The token's notes are kept.
@@ -226,7 +225,7 @@ def revoke_token(
     revoked = management.revoke(
         process(), api.principal(), token_hash, successors=successors, descendants=descendants, forget=forget
     )
-    return views.TokenRevoked.of_revoked(revoked)
+    return views.TokenView.of(revoked.token, others=list(revoked.others))
 
 
 @api.route(
@@ -240,7 +239,7 @@ def revoke_token(
 def rotate_token(
     body: views.Rotation | None = None,
     idempotency_key: Annotated[views.RotationKey | None, Header(alias="Idempotency-Key")] = None,
-) -> Response[views.TokenRotated]:
+) -> Response[views.TokenView]:
     """Get a new token with the same name, permissions, spaces and expiry. The old token stays valid until
     `old_expires_at`, but can no longer manage tokens. A token is rotated once. If the answer was lost, a repeat with
     the same `Idempotency-Key` makes another new token and revokes the lost one. This works for ten minutes even if
@@ -249,7 +248,10 @@ def rotate_token(
     grace = (body or views.Rotation()).grace_seconds
     principal, key = api.principal(), idempotency_key
     rotated = rotation.rotate(process(), principal, secret.new(), grace=grace, key=key, began=api.began())
-    return api.json(HTTPStatus.CREATED, views.TokenRotated.of_rotated(rotated))
+    return api.json(
+        HTTPStatus.CREATED,
+        views.TokenView.of(rotated.made.token, token=rotated.made.text, old_expires_at=rotated.old_expires_at),
+    )
 
 
 @api.route(

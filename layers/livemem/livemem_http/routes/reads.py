@@ -110,14 +110,17 @@ def list_spaces(
     found, more = summary.page(
         process(), api.principal(), limit=limit, after=cursors.decode_name(cursor), waiting=waiting
     )
-    items = [views.ListedSpace.of_listed(one) for one in found]
+    items = [
+        views.SpaceView.of(glance.meta, waiting=views.WaitingView.of(glance.waiting) if glance.waiting else None)
+        for glance in found
+    ]
     return views.SpacePage(items=items, next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/spaces/{space_id}", needs="read", tag="spaces", summary="Get a space")
-def get_space(space_id: str) -> views.SpaceInfo:
+def get_space(space_id: str) -> views.SpaceView:
     """A space with its settings, the number of its live notes and the list of its bank files, without contents."""
-    return views.SpaceInfo.of_info(summary.info(process(), space_id))
+    return views.SpaceView.of_info(summary.info(process(), space_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", summary="Get the rules")

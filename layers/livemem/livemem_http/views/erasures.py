@@ -123,5 +123,5 @@ class NewErasure(Body):
             maxItems=limits.ERASED_AT_ONCE,
         ),
     ] = []
-    agent: Annotated[Agent | None, described("All notes of this agent, in the place of `ids`.", "cline-dev")] = None
+    agent: Annotated[Agent | None, described("All notes of this agent, in the place of `ids`.")] = None
     preview: Annotated[bool, described("True: only shows what would be erased, and where.", False)] = False

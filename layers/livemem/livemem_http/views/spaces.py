@@ -1,7 +1,7 @@
 """Spaces as requests and answers, and the summary that an agent loads."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -46,9 +46,9 @@ from livemem_http.views.notes import NoteView
 if TYPE_CHECKING:
     from livemem.bank.time_travel import RecordedMoment
     from livemem.changes.rules_change import NewRules
-    from livemem.consolidation.space_change import Changed, SpaceUpdate
+    from livemem.consolidation.space_change import SpaceUpdate
     from livemem.jobs.next_run import Waiting
-    from livemem.recall.summary import Info, SpaceAtGlance, WholeSpace
+    from livemem.recall.summary import Info, WholeSpace
     from livemem.spaces import lifecycle
 
 
@@ -205,6 +205,27 @@ class TidiedView(View):
     chars: Annotated[int, described("Number of characters of the bank that it found, or left.", 9_800)]
 
 
+class LiveSize(View):
+    """The live notes of a space."""
+
+    notes_count: Annotated[int, described("Number of live notes.", 2)]
+    total_size: Annotated[int, described("Total size of their objects in bytes.", 412)]
+
+
+class BankSize(View):
+    """The bank files of a space, with their number and size."""
+
+    files_count: Annotated[int, described("Number of files.", 1)]
+    total_size: Annotated[int, described("Total size of the files in bytes.", 60)]
+    files: Annotated[
+        list[FileView],
+        described(
+            "The files without their content, sorted by path.",
+            [{"path": "glossary.md", "size": 60, "last_modified": "2026-02-20T14:05:00Z"}],
+        ),
+    ]
+
+
 class SpaceView(View):
     """A space: its `_meta.json` without the internal fields of a deletion."""
 
@@ -260,82 +281,36 @@ class SpaceView(View):
         str | None, described("The run whose change is committed and still being applied. Usually left out.")
     ] = None
 
+    live: Annotated[
+        LiveSize | None, described("The number and size of the live notes. Lists and changes leave it out.")
+    ] = None
+    bank: Annotated[BankSize | None, described("The bank files. Lists and changes leave them out.")] = None
+    synthesis_exists: Annotated[
+        bool | None, described("Whether the space has a synthesis. Lists and changes leave it out.", True)
+    ] = None
+    waiting: Annotated[
+        WaitingView | None,
+        described("The notes that wait, and what the next consolidation waits for. A list tells it with `waiting`."),
+    ] = None
+    started_run: Annotated[
+        str | None, described("The run that was started at once, because a change made a consolidation due.")
+    ] = None
+
     @classmethod
-    def of(cls, meta: Meta) -> "SpaceView":
+    def of(cls, meta: Meta, **more: Any) -> "SpaceView":
         waits, tidied = meta.pending_plan, meta.tidied
-        known = {name: getattr(meta, name) for name in cls.model_fields if name not in ("pending_plan", "tidied")}
+        names = (cls.model_fields.keys() & Meta.model_fields.keys()) - {"pending_plan", "tidied"}
         return cls(
-            **known,
+            **{name: getattr(meta, name) for name in names},
             pending_plan=PendingPlan.of(meta.space_id, waits) if waits else None,
             tidied=TidiedView(**tidied.model_dump()) if tidied else None,
+            **more,
         )
 
-
-class SpaceChanged(SpaceView):
-    """The space after a change."""
-
-    started_run: Annotated[
-        str | None, described("The run that was started at once, because the change made a consolidation due.")
-    ] = None
-
     @classmethod
-    def of_change(cls, changed: "Changed") -> "SpaceChanged":
-        return cls(**SpaceView.of(changed.meta).model_dump(), started_run=changed.started_run)
-
-
-class ListedSpace(SpaceView):
-    """A space in a list."""
-
-    waiting: Annotated[
-        WaitingView | None, described("The notes that wait for a consolidation. Only with `waiting=true`.")
-    ] = None
-
-    @classmethod
-    def of_listed(cls, listed: "SpaceAtGlance") -> "ListedSpace":
-        waits = listed.waiting
-        return cls(**SpaceView.of(listed.meta).model_dump(), waiting=WaitingView.of(waits) if waits else None)
-
-
-class SpacePage(View):
-    """A page of spaces."""
-
-    items: Annotated[list[ListedSpace], described("The spaces that the token may see, sorted by id.")]
-    next_cursor: NextCursor = None
-
-
-class LiveSize(View):
-    """The live notes of a space."""
-
-    notes_count: Annotated[int, described("Number of live notes.", 2)]
-    total_size: Annotated[int, described("Total size of their objects in bytes.", 412)]
-
-
-class BankSize(View):
-    """The bank files of a space, with their number and size."""
-
-    files_count: Annotated[int, described("Number of files.", 1)]
-    total_size: Annotated[int, described("Total size of the files in bytes.", 60)]
-    files: Annotated[
-        list[FileView],
-        described(
-            "The files without their content, sorted by path.",
-            [{"path": "glossary.md", "size": 60, "last_modified": "2026-02-20T14:05:00Z"}],
-        ),
-    ]
-
-
-class SpaceInfo(SpaceView):
-    """A space, and the size of its content."""
-
-    live: Annotated[LiveSize, described("The number and size of the live notes.")]
-    bank: Annotated[BankSize, described("The number and size of the bank files.")]
-    synthesis_exists: Annotated[bool, described("Whether the space has a synthesis.", True)]
-    waiting: Annotated[WaitingView, described("The notes that wait, and what the next consolidation waits for.")]
-
-    @classmethod
-    def of_info(cls, info: "Info") -> "SpaceInfo":
-        return cls(
-            **SpaceView.of(info.meta).model_dump(),
+    def of_info(cls, info: "Info") -> "SpaceView":
+        return cls.of(
+            info.meta,
             live=LiveSize(notes_count=len(info.live), total_size=_total(info.live)),
             bank=BankSize(
                 files_count=len(info.bank),
@@ -345,6 +320,13 @@ class SpaceInfo(SpaceView):
             synthesis_exists=info.synthesis_exists,
             waiting=WaitingView.of(info.waiting),
         )
+
+
+class SpacePage(View):
+    """A page of spaces."""
+
+    items: Annotated[list[SpaceView], described("The spaces that the token may see, sorted by id.")]
+    next_cursor: NextCursor = None
 
 
 class Rules(View):
@@ -377,9 +359,10 @@ class PastMoment(View):
         return cls(change=then.number, committed_at=then.committed_at)
 
 
-class SpaceSummary(SpaceView):
+class SpaceSummary(View):
     """A space, with all that an agent needs of it at its start."""
 
+    space: Annotated[SpaceView, described("The space.")]
     rules: Annotated[
         str | None,
         described(
@@ -399,7 +382,7 @@ class SpaceSummary(SpaceView):
     def of_summary(cls, summary: "WholeSpace") -> "SpaceSummary":
         live, then = summary.live, summary.then
         return cls(
-            **SpaceView.of(summary.meta).model_dump(),
+            space=SpaceView.of(summary.meta),
             rules=summary.rules,
             synthesis=SynthesisView.model_validate(asdict(summary.synthesis)) if summary.synthesis else None,
             bank=[FileView.of(file) for file in summary.bank],

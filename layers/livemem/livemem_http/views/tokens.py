@@ -1,16 +1,13 @@
 """Tokens as requests and answers."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import Field
 
 from livemem import limits
 from livemem.access import management, rotation, tokens
-from livemem.access.management import Revoked, ShownToken
 from livemem.access.registry import Token
-from livemem.access.rotation import Rotated
-from livemem.access.tokens import CreatedToken
 from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, View, described
 
 TokenHash = Annotated[
@@ -152,7 +149,7 @@ class MakerView(View):
 
 
 class TokenView(View):
-    """A token's entry, without the secret itself."""
+    """A token's entry."""
 
     hash: TokenHash
     name: Annotated[str, described("The agent that uses the token.", "cline-dev")]
@@ -178,75 +175,40 @@ class TokenView(View):
         described("The token that made this one. Left out: unknown, because an older version of the service made it."),
     ] = None
 
-    @classmethod
-    def of(cls, token: Token) -> "TokenView":
-        return cls.model_validate(token, from_attributes=True)
-
-
-class TokenRevoked(TokenView):
-    """A token that was revoked."""
-
-    others: Annotated[
-        list[str],
-        described(
-            "The hashes of all other tokens that were revoked: its successors, and the tokens that they made.", []
-        ),
-    ]
-
-    @classmethod
-    def of_revoked(cls, revoked: Revoked) -> "TokenRevoked":
-        return cls(**TokenView.of(revoked.token).model_dump(), others=list(revoked.others))
-
-
-class TokenShown(TokenView):
-    """A token in the list."""
-
     last_used_at: Annotated[
         Moment | None,
         described(
-            "The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded.",
+            "The time of the last use, UTC, with a precision of about ten minutes. Left out: none was recorded. The "
+            "list tells it.",
             "2026-02-20T14:00:00Z",
         ),
     ] = None
+    others: Annotated[
+        list[str] | None,
+        described("The hashes of all tokens that were revoked along: its successors, and those that they made.", []),
+    ] = None
+    token: Annotated[
+        str | None,
+        described(
+            "The new token itself. Only the answer that makes it shows it, and it is not stored.",
+            "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_",
+        ),
+    ] = None
+    old_expires_at: Annotated[
+        Moment | None,
+        described("The time when the token that a rotation replaces becomes invalid, UTC.", "2026-02-20T15:00:00Z"),
+    ] = None
 
     @classmethod
-    def of_shown(cls, shown: ShownToken) -> "TokenShown":
-        return cls(**TokenView.of(shown.token).model_dump(), last_used_at=shown.last_used_at)
+    def of(cls, entry: Token, /, **more: Any) -> "TokenView":
+        return cls.model_validate(entry, from_attributes=True).model_copy(update=more)
 
 
 class TokenPage(View):
     """A page of tokens."""
 
-    items: Annotated[list[TokenShown], described("The tokens that the caller may manage, sorted by hash.")]
+    items: Annotated[list[TokenView], described("The tokens that the caller may manage, sorted by hash.")]
     next_cursor: NextCursor = None
-
-
-class TokenMade(TokenView):
-    """A new token."""
-
-    token: Annotated[
-        str,
-        described(
-            "The token itself. Only this answer shows it, and it is not stored.",
-            "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_",
-        ),
-    ]
-
-    @classmethod
-    def of_made(cls, made: CreatedToken) -> "TokenMade":
-        return cls(**TokenView.of(made.token).model_dump(), token=made.text)
-
-
-class TokenRotated(TokenMade):
-    """The token that replaces the one of the request."""
-
-    old_expires_at: Annotated[
-        Moment, described("The time when the old token becomes invalid, UTC.", "2026-02-20T15:00:00Z")
-    ]
-
-    @classmethod
-    def of_rotated(cls, rotated: Rotated) -> "TokenRotated":
-        return cls(**TokenMade.of_made(rotated.made).model_dump(), old_expires_at=rotated.old_expires_at)
 
 
 class PageCode(View):

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from pydantic import Field
+
 from livemem_http.views.fields import SpaceId, View, described
 
 if TYPE_CHECKING:
@@ -31,36 +33,26 @@ class Used(View):
     ]
     tokens: Annotated[int, described("Total number of tokens.", 54_000)]
 
+    date: Annotated[Day | None, Field(description="The day on which the runs were queued, UTC, in a list of days.")] = (
+        None
+    )
+    space_id: Annotated[SpaceId | None, Field(description="The space, in a list of spaces.")] = None
+
     @classmethod
-    def fields_of(cls, sums: "Sums") -> dict[str, int]:
-        """The fields, for the views that have more."""
+    def of(cls, sums: "Sums", *, date: str | None = None, space_id: str | None = None) -> "Used":
         used = sums.usage
-        return {
-            "runs": sums.runs,
-            "failed_runs": sums.failed_runs,
-            "notes": sums.notes,
-            "calls": used.calls,
-            "prompt_tokens": used.prompt_tokens,
-            "completion_tokens": used.completion_tokens,
-            "estimated_tokens": used.estimated_tokens,
-            "tokens": used.tokens,
-        }
-
-    @classmethod
-    def of(cls, sums: "Sums") -> "Used":
-        return cls(**cls.fields_of(sums))
-
-
-class UsedOnDay(Used):
-    """The work of the runs that were queued on one day."""
-
-    date: Day
-
-
-class UsedBySpace(Used):
-    """The work of the runs of a space."""
-
-    space_id: SpaceId
+        return cls(
+            runs=sums.runs,
+            failed_runs=sums.failed_runs,
+            notes=sums.notes,
+            calls=used.calls,
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            estimated_tokens=used.estimated_tokens,
+            tokens=used.tokens,
+            date=date,
+            space_id=space_id,
+        )
 
 
 class BudgetView(View):
@@ -80,18 +72,16 @@ class BudgetView(View):
 class UsageReport(View):
     """The usage of the LLM by day, of a space or of all spaces that the token may see."""
 
-    items: Annotated[list[UsedOnDay], described("The days in their order, including days without runs.")]
+    items: Annotated[list[Used], described("The days in their order, including days without runs.")]
     total: Annotated[Used, described("The totals of these days.")]
     budget: Annotated[BudgetView, described("The daily budget. A token with a list of spaces does not see the limit.")]
-    spaces: Annotated[
-        list[UsedBySpace], described("The spaces with the highest usage, at most 100, the highest first.")
-    ]
+    spaces: Annotated[list[Used], described("The spaces with the highest usage, at most 100, the highest first.")]
 
     @classmethod
     def of(cls, report: "UsageOfDays") -> "UsageReport":
         return cls(
-            items=[UsedOnDay(date=str(day), **Used.fields_of(sums)) for day, sums in report.days.items()],
+            items=[Used.of(sums, date=str(day)) for day, sums in report.days.items()],
             total=Used.of(report.total),
             budget=BudgetView.of(report.budget),
-            spaces=[UsedBySpace(space_id=name, **Used.fields_of(sums)) for name, sums in report.spaces.items()],
+            spaces=[Used.of(sums, space_id=name) for name, sums in report.spaces.items()],
         )
