@@ -84,9 +84,6 @@ def test_an_import_is_repeated_and_rebuilt_with_other_parameters(service, talk):
     ordered = service.send("POST", f"{path}/summaries/update", {"strategy": "full", "ratio": 0.3})
 
     assert ordered.status == 202, ordered
-    job = service.wait_until(
-        lambda: service.conversations.get_summary_job(**talk, job_id=ordered.headers["location"].rpartition("/")[2]),
-        lambda job: job.status in ("done", "failed"),
-    )
+    job = service.ended(ordered.body["job"])
     assert (job.status, job.generation) == ("done", 2)
     assert service.conversations.get(**talk).generation == 2

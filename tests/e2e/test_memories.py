@@ -145,7 +145,7 @@ def test_a_question_is_answered_from_what_is_known_and_a_repeat_gets_the_same_an
     assert known["memory_id"] in [source["id"] for source in asked["sources"]]
     assert "search_memories" in [call["name"] for call in asked["tool_calls"]]
     assert asked["usage"]["calls"] > 0
-    assert service.send("POST", f"/spaces/{space}/ask", question, Idempotency_Key=key).body == asked
+    assert ask(service, space, key, **question) == asked
     other = service.send("POST", f"/spaces/{space}/ask", {**question, "message": "Who?"}, Idempotency_Key=key)
     assert other.status == 422
 
