@@ -83,6 +83,7 @@ FILE = {"path": "a.md", "size": 1, "last_modified": "2026-02-20T14:05:00Z"}
 PAGE_CODE = {"page_code": "x", "path": "/#code=x", "expires_in": 60}
 
 
+LONG_WORK = {**run("done"), "created_at": "2026-02-20T14:05:00Z"}
 WAITING = run("waiting", pending_plan={"planned_at": "2026-02-20T14:05:00Z"})
 
 
@@ -141,6 +142,11 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
         ("open", "--print"),
         {"create_page_code": PAGE_CODE},
         {"url": "https://memory.example.org/#code=x", "expires_in": 60, "opened": False},
+    ),
+    (
+        ("jobs", "--kind", "consolidation"),
+        {"list_jobs": page(LONG_WORK)},
+        {"items": [LONG_WORK]},
     ),
     (
         ("review", "list"),
@@ -411,6 +417,17 @@ def test_a_provisioning_is_waited_for_and_a_failed_one_is_told(desk: CliHarness)
     said = desk.say("backup", "restore", "1", "--wait")
     assert said.code == 1
     assert "An object is missing." in said.err
+
+
+def test_jobs_are_those_of_the_space_or_of_all_spaces(desk: CliHarness):
+    failed = {**LONG_WORK, "status": "failed", "error": {"code": "not_started", "detail": "x"}}
+    desk.answers = {"list_jobs": page(LONG_WORK, failed)}
+
+    said = desk.say("jobs", "--state", "failed", "-n", "2")
+    desk.say("jobs", "--all")
+
+    assert "not_started" in said.out
+    assert desk.asked == [("list_jobs", {"space_id": "demo", "state": "failed"}), ("list_jobs", {})]
 
 
 def test_work_of_any_kind_is_waited_for_and_how_it_ended_is_the_exit_code(desk: CliHarness):

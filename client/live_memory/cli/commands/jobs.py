@@ -1,13 +1,38 @@
-"""Waiting for long work of any kind: `wait`."""
+"""Long work of any kind: `jobs`, `wait`."""
 
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from live_memory.cli import texts, waiting
 from live_memory.cli.exits import FAILED
-from live_memory.cli.options import Json
+from live_memory.cli.options import Json, Space
 from live_memory.cli.session import Session, opened
+
+
+def jobs(
+    ctx: typer.Context,
+    kind: Annotated[str | None, typer.Option(help="Only this kind of work, such as consolidation or backup.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only jobs with this status, such as running or waiting.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The maximum number of jobs.")] = 20,
+    everywhere: Annotated[bool, typer.Option("--all", help="The jobs of all spaces that you may see.")] = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """List long work, the newest first."""
+    with opened(ctx, json=json, space=space) as session:
+        of_space = {"space_id": None} if everywhere else {}
+        found = list(islice(session.pages("list_jobs", kind=kind, state=state, **of_space), limit))
+        session.out.result({"items": found}, lambda: _jobs(session, found))
+
+
+def _jobs(session: Session, found: list[dict[str, Any]]) -> None:
+    rows = [
+        [job["job"], job["status"], texts.moment(job["created_at"]), (job.get("error") or {}).get("code")]
+        for job in found
+    ]
+    session.out.table(["job", "status", "created (UTC)", ""], rows)
 
 
 def wait(
