@@ -25,7 +25,6 @@ from typing import Any
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.copies import export, importing, provisioning
-from livemem.copies.export import Archive, Working
 from livemem.copies.importing import NewImport
 from livemem.llm import client as llm
 from livemem.llm import tool_calling
@@ -105,27 +104,30 @@ def new_process(settings: Settings, queue: deque[Mapping[str, Any]]) -> Process:
 
 
 def do_export(process: Process, queue: deque[Mapping[str, Any]]) -> Callable[[], tuple[int, int]]:
-    """What exports the space: how many invocations it took, and the archive's size."""
+    """What exports the space: how many invocations it took, and the size of its archives."""
 
     def do() -> tuple[int, int]:
         count = 1
-        answer: Archive | Working = export.export(process, ADMIN, SPACE, clock.now() + timedelta(seconds=20))
-        while isinstance(answer, Working):
+        job = export.export(process, ADMIN, SPACE, clock.now() + timedelta(seconds=20)).value
+        while queue:
             count += 1
             backup_work.carry_out(process, queue.popleft(), clock.now() + INVOCATION)
-            answer = export.export(process, ADMIN, SPACE, clock.now() + timedelta(seconds=20))
-        return count, answer.size
+        made = export.KIND.find(process, SPACE, job.job_id)
+        assert made
+        return count, sum(archive.bytes for archive in made.value.archives)
 
     return do
 
 
-def do_import(process: Process, queue: deque[Mapping[str, Any]], upload_id: str) -> Callable[[], tuple[int, int]]:
+def do_import(
+    process: Process, queue: deque[Mapping[str, Any]], upload_ids: list[str]
+) -> Callable[[], tuple[int, int]]:
     """What imports it: how many invocations it took, and how many objects there are then."""
 
     def do() -> tuple[int, int]:
         count = 1
         deadline = clock.now() + timedelta(seconds=20)
-        head = importing.order(process, ADMIN, NewImport(COPY, upload_id), deadline)
+        head = importing.order(process, ADMIN, NewImport(COPY, upload_ids), deadline)
         there = provisioning.carry_on(process, head, deadline)
         while not there:
             count += 1
@@ -169,8 +171,8 @@ def run_child(endpoint: str, what: str) -> None:
     process = new_process(target.settings(BUCKET, llmaas_api_url="http://127.0.0.1:1/v1"), queue)
     # Connections are opened and code is loaded before it counts.
     process.store.get(HEAD.key(SPACE))
-    name, _, upload_id = what.partition(":")
-    do = do_export(process, queue) if name == "export" else do_import(process, queue, upload_id)
+    name, _, upload_ids = what.partition(":")
+    do = do_export(process, queue) if name == "export" else do_import(process, queue, upload_ids.split(","))
     print(json.dumps(measured(do).__dict__))
 
 
@@ -185,10 +187,14 @@ def run(mebibytes: int) -> tuple[Measured, Measured, int]:
         lifecycle.create(process, ADMIN, lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=0))
         count = fill(process.store, mebibytes) + 4
         exported = child(target, "export")
-        (archive,) = [entry.key for entry in process.store.scan(EXPORT.prefix()) if entry.key.endswith(".tar.gz")]
-        upload_id = process.new_id()
-        client.copy_object(Bucket=BUCKET, Key=UPLOAD.key(upload_id), CopySource={"Bucket": BUCKET, "Key": archive})
-        imported = child(target, f"import:{upload_id}")
+        archives = {
+            number: entry.key for entry in process.store.scan("_exports/") if (number := EXPORT.last(entry.key))
+        }
+        upload_ids = [process.new_id() for _ in archives]
+        for number, upload_id in enumerate(upload_ids, start=1):
+            source = {"Bucket": BUCKET, "Key": archives[number]}
+            client.copy_object(Bucket=BUCKET, Key=UPLOAD.key(upload_id), CopySource=source)
+        imported = child(target, f"import:{','.join(upload_ids)}")
     return exported, imported, count
 
 
@@ -203,7 +209,7 @@ def main() -> None:
         run_child(given.endpoint, given.child)
         return
     exported, imported, count = run(given.mebibytes)
-    print(f"{given.mebibytes} MiB in {count} objects, an archive of {exported.archive / MEBIBYTE:.1f} MiB")
+    print(f"{given.mebibytes} MiB in {count} objects, archives of {exported.archive / MEBIBYTE:.1f} MiB")
     for name, one in (("export", exported), ("import", imported)):
         print(
             f"{name}: {given.mebibytes / one.seconds:.1f} MiB/s, {one.seconds:.1f} s, {one.invocations} invocations, "

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from livemem.copies import export, importing, provisioning
-from livemem.copies.export import Archive, Working
+from livemem.copies.export import ExportJob
 from livemem.copies.importing import NewImport
 from livemem.errors import LiveMemoryError
 from livemem.spaces.head import Meta
 from livemem.store.bucket import EXPORT, HEAD, IN_SPACE, UPLOAD
+from livemem.store.stored import Stored
 from tests.support.world import EVERYONE, INVOCATION, World
 
 Content = bytes | tarfile.TarInfo
@@ -62,18 +63,25 @@ def unpack(body: bytes) -> dict[str, bytes]:
         return {member.name: opened.extractfile(member).read() for member in opened}
 
 
-def download(world: World, answer: Archive | Working) -> bytes:
-    """What the URL of an archive gives."""
-    assert isinstance(answer, Archive)
-    found = world.store.get(EXPORT.key(answer.space_id, answer.backup_id))
-    assert found
-    assert len(found.body) == answer.size
-    return found.body
+def download(world: World, current: Stored[ExportJob]) -> bytes:
+    """What the URL of the one archive of an export gives."""
+    (body,) = downloads(world, current)
+    return body
 
 
-def export_now(world: World, space_id: str = "demo", seconds: float | None = None) -> Archive | Working:
-    deadline = world.clock() + INVOCATION
-    return export.export(world.process, EVERYONE, space_id, deadline)
+def downloads(world: World, current: Stored[ExportJob]) -> list[bytes]:
+    """What the URLs of the archives of an export give."""
+    job = current.value
+    assert job.status == "done", job
+    found = [
+        world.store.get(EXPORT.key(job.space_id, job.job_id, number)) for number in range(1, len(job.archives) + 1)
+    ]
+    assert [len(item.body) for item in found if item] == [made.bytes for made in job.archives]
+    return [item.body for item in found if item]
+
+
+def export_now(world: World, space_id: str = "demo") -> Stored[ExportJob]:
+    return export.export(world.process, EVERYONE, space_id, world.clock() + INVOCATION)
 
 
 def exported(world: World, space_id: str = "demo") -> bytes:
@@ -90,20 +98,20 @@ def upload(world: World, body: bytes) -> str:
     return begun.upload_id
 
 
-def import_it(world: World, body: bytes, space_id: str = "copy", **options: Any) -> Meta | None:
-    """Import an archive; None where it goes on later."""
-    wanted = NewImport(space_id, upload(world, body), **options)
+def import_it(world: World, *bodies: bytes, space_id: str = "copy", **options: Any) -> Meta | None:
+    """Import archives of one space; None where it goes on later."""
+    wanted = NewImport(space_id, [upload(world, body) for body in bodies], **options)
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
     return provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
 
-def refusal(world: World, body: bytes, space_id: str = "copy") -> LiveMemoryError:
-    """How an upload is refused: by reading it alone, and nothing is written."""
-    upload_id = upload(world, body)
+def refusal(world: World, *bodies: bytes, space_id: str = "copy") -> LiveMemoryError:
+    """How uploads are refused: by reading them alone, and nothing is written."""
+    upload_ids = [upload(world, body) for body in bodies]
     there = dict(world.inner.objects)
     world.client.reset()
     with pytest.raises(LiveMemoryError) as caught:
-        importing.order(world.process, EVERYONE, NewImport(space_id, upload_id), world.clock() + INVOCATION)
+        importing.order(world.process, EVERYONE, NewImport(space_id, upload_ids), world.clock() + INVOCATION)
     assert world.inner.objects == there
     assert set(world.client.counts) <= {"HEAD", "GET"}
     return caught.value

@@ -185,21 +185,6 @@ def a_backup_that_takes_longer_than_a_request(account: Account) -> None:
     assert call(account, "GET", BACKUP, 200, backup_id=backup_id)["complete"]
 
 
-def an_upload_in_parts_that_nobody_finishes(account: Account, recover: Story) -> None:
-    full(account)
-    account.service.s3.create_multipart_upload(Bucket=BUCKET, Key="_exports/demo/2026-02-20T14-00-00.tar.gz")
-    account.clock.move(2 * DAY)
-    recover(account)
-
-
-def the_sweep_gives_it_up(account: Account) -> None:
-    account.sweep(everything=True)
-
-
-def garbage_collection_gives_it_up(account: Account) -> None:
-    call(account, "POST", "/v1/admin/gc", 200, body={"dry_run": False})
-
-
 def notes_that_are_erased_where_versions_are_kept(account: Account) -> None:
     account.service.s3.versioned = True
     notes_that_are_erased(account)
@@ -211,7 +196,6 @@ def an_erasure_that_is_interrupted_where_versions_are_kept(account: Account) -> 
     back_up(account)
     with account.dying("s3:DeleteObject", f"demo/live/{note_id}"):
         call(account, "POST", f"{SPACE}/erasures", 200, body={"ids": [note_id]})
-    account.service.s3.create_multipart_upload(Bucket=BUCKET, Key="_exports/demo/2026-02-20T14-00-00.tar.gz")
     account.sweep()
     while account.service.lambda_api.invoked:
         account.service.work()
@@ -221,10 +205,6 @@ def an_erasure_that_is_interrupted_where_versions_are_kept(account: Account) -> 
 STORIES: list[Story] = [
     a_night_that_finds_notes_enough_for_a_consolidation,
     a_backup_that_takes_longer_than_a_request,
-    *(
-        partial(an_upload_in_parts_that_nobody_finishes, recover=recover)
-        for recover in (the_sweep_gives_it_up, garbage_collection_gives_it_up)
-    ),
     a_backup_from_its_making_to_its_end,
     a_night,
     a_space_that_is_restored,

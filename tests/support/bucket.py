@@ -69,11 +69,6 @@ class FakeS3:
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.objects: dict[str, Stored] = {}
-        self.uploads: dict[str, dict[int, bytes]] = {}
-        self.begun: dict[str, tuple[str, datetime]] = {}
-        """Key and moment of each upload in parts that was ever begun."""
-        self.ended_uploads: set[str] = set()
-        self.smallest_part = 5 << 20
         self.versioned = False
         """Whether it keeps what is overwritten and deleted, in `versions`."""
         self.versions: list[Version] = []
@@ -88,9 +83,6 @@ class FakeS3:
     def copy_to(self, other: "FakeS3") -> None:
         """Let another bucket hold what this one does."""
         other.objects = dict(self.objects)
-        other.uploads = {upload_id: dict(parts) for upload_id, parts in self.uploads.items()}
-        other.begun = dict(self.begun)
-        other.ended_uploads = set(self.ended_uploads)
         other.versioned, other.versions, other.count = self.versioned, list(self.versions), self.count
 
     def put_object(
@@ -185,60 +177,6 @@ class FakeS3:
             if ChecksumAlgorithm == "SHA256":
                 result["ChecksumSHA256"] = b64encode(hashlib.sha256(source.body).digest()).decode()
             return {"CopyObjectResult": result, **self._answered()}
-
-    def create_multipart_upload(self, *, Bucket: str, Key: str, ContentType: str = "") -> dict[str, Any]:
-        with self._lock:
-            upload_id = f"upload-{len(self.uploads) + len(self.ended_uploads)}"
-            self.uploads[upload_id] = {}
-            self.begun[upload_id] = (Key, self._clock())
-            return {"UploadId": upload_id, **self._answered()}
-
-    def upload_part(self, *, Bucket: str, Key: str, UploadId: str, PartNumber: int, Body: bytes) -> dict[str, Any]:
-        with self._lock:
-            if UploadId not in self.uploads:
-                raise self._error("NoSuchUpload", 404, "UploadPart")
-            self.uploads[UploadId][PartNumber] = bytes(Body)
-            return {"ETag": _etag(Body), **self._answered()}
-
-    def complete_multipart_upload(
-        self, *, Bucket: str, Key: str, UploadId: str, MultipartUpload: dict[str, Any]
-    ) -> dict[str, Any]:
-        with self._lock:
-            if UploadId not in self.uploads:
-                raise self._error("NoSuchUpload", 404, "CompleteMultipartUpload")
-            parts = self.uploads[UploadId]
-            listed = MultipartUpload["Parts"]
-            for part in listed:
-                if _etag(parts.get(part["PartNumber"], b"")) != part["ETag"]:
-                    raise self._error("InvalidPart", 400, "CompleteMultipartUpload")
-            for part in listed[:-1]:
-                if len(parts[part["PartNumber"]]) < self.smallest_part:
-                    raise self._error("EntityTooSmall", 400, "CompleteMultipartUpload")
-            body = b"".join(parts[part["PartNumber"]] for part in listed)
-            self.ended_uploads.add(UploadId)
-            del self.uploads[UploadId]
-            self._keep_version(Key)
-            # Such an ETag is no hash of the content.
-            self.objects[Key] = Stored(body, f'{_etag(body)[:-1]}-{len(listed)}"', self._clock(), {})
-            return {"ETag": self.objects[Key].etag, **self._answered()}
-
-    def abort_multipart_upload(self, *, Bucket: str, Key: str, UploadId: str) -> dict[str, Any]:
-        with self._lock:
-            if UploadId not in self.uploads:
-                raise self._error("NoSuchUpload", 404, "AbortMultipartUpload")
-            self.ended_uploads.add(UploadId)
-            del self.uploads[UploadId]
-            return self._answered()
-
-    def list_multipart_uploads(self, *, Bucket: str, Prefix: str = "") -> dict[str, Any]:
-        with self._lock:
-            listed = [(upload_id, *self.begun[upload_id]) for upload_id in self.uploads]
-        found = [
-            {"Key": key, "UploadId": upload_id, "Initiated": moment}
-            for upload_id, key, moment in listed
-            if key.startswith(Prefix)
-        ]
-        return {"Uploads": found, "IsTruncated": False, **self._answered()}
 
     def generate_presigned_url(self, operation: str, *, Params: dict[str, Any], ExpiresIn: int) -> str:
         return f"https://store.invalid/{Params['Key']}?{operation}&expires={ExpiresIn}"

@@ -14,17 +14,12 @@ READS = {
     "head_object": "HEAD",
     "list_objects_v2": "LIST",
     "list_object_versions": "LIST versions",
-    "list_multipart_uploads": "LIST uploads",
 }
 WRITES = {
     "put_object": "PUT",
     "copy_object": "COPY",
     "delete_object": "DELETE",
     "delete_objects": "DeleteObjects",
-    "create_multipart_upload": "CreateUpload",
-    "upload_part": "PART",
-    "complete_multipart_upload": "CompleteUpload",
-    "abort_multipart_upload": "AbortUpload",
 }
 NAMES = READS | WRITES
 

@@ -1,5 +1,5 @@
 """A space in which something was erased: how the erasure ends, and what is left of the text in all that a bucket holds
-or keeps: objects, former versions, backups, archives, parts of uploads.
+or keeps: objects, former versions, backups, archives.
 """
 
 import gzip
@@ -90,7 +90,6 @@ def left_of(world: World, text: str) -> Iterator[str]:
     wanted = text.encode()
     kept = [(key, stored.body) for key, stored in world.inner.objects.items()]
     kept += [(f"a version of {version.key}", version.stored.body) for version in world.inner.versions]
-    kept += [(upload, part) for upload, parts in world.inner.uploads.items() for part in parts.values()]
     for where, body in kept:
         if wanted in (gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body):
             yield f"the text is left in {where}"

@@ -33,14 +33,6 @@ def _copy_object(params: Params) -> Iterator[Request]:
     yield Request("s3:PutObject", object_arn(params["Key"]))
 
 
-def _abort_upload(params: Params) -> Iterator[Request]:
-    yield Request("s3:AbortMultipartUpload", object_arn(params["Key"]))
-
-
-def _list_uploads(params: Params) -> Iterator[Request]:
-    yield Request("s3:ListBucketMultipartUploads", object_arn(""), (("s3:prefix", params.get("Prefix", "")),))
-
-
 def _list_versions(params: Params) -> Iterator[Request]:
     yield Request("s3:ListBucketVersions", object_arn(""), (("s3:prefix", params.get("Prefix", "")),))
 
@@ -85,12 +77,7 @@ PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
     ("s3", "head_object"): _get_object,
     ("s3", "put_object"): _put_object,
     ("s3", "copy_object"): _copy_object,
-    ("s3", "create_multipart_upload"): _put_object,
-    ("s3", "upload_part"): _put_object,
-    ("s3", "complete_multipart_upload"): _put_object,
-    ("s3", "abort_multipart_upload"): _abort_upload,
     ("s3", "list_object_versions"): _list_versions,
-    ("s3", "list_multipart_uploads"): _list_uploads,
     ("s3", "delete_object"): _delete_object,
     ("s3", "delete_objects"): _delete_objects,
     ("s3", "list_objects_v2"): _list_objects,

@@ -92,16 +92,16 @@ def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: 
     space_fixtures.fill(world)
     before = space_fixtures.objects(world, "demo")
     soon = world.clock() + INVOCATION
-    made = export.export(world.process, EVERYONE, "demo", soon)
-    assert isinstance(made, export.Archive)
-    with urllib.request.urlopen(made.url, timeout=30) as answer:
+    made = export.description(world.process, export.export(world.process, EVERYONE, "demo", soon)).result
+    (one,) = made.archives
+    with urllib.request.urlopen(one.url, timeout=30) as answer:
         archive = answer.read()
-    assert len(archive) == made.size
-    upload = importing.begin_upload(world.process, EVERYONE, made.size)
+    assert len(archive) == one.bytes
+    upload = importing.begin_upload(world.process, EVERYONE, one.bytes)
     with urllib.request.urlopen(urllib.request.Request(upload.url, data=archive, method="PUT"), timeout=30) as answer:
         assert answer.status == 200
 
-    head = importing.order(world.process, EVERYONE, importing.NewImport("copy", upload.upload_id), soon)
+    head = importing.order(world.process, EVERYONE, importing.NewImport("copy", [upload.upload_id]), soon)
     assert provisioning.carry_on(world.process, head, soon)
 
     after = space_fixtures.objects(world, "copy")

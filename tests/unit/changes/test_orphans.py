@@ -97,7 +97,7 @@ def test_the_head_is_told_once_that_all_runs_up_to_one_have_ended():
     # conversations and those that are due, snapshots for a search, old days of runs, archives, codes of the page,
     # counts of requests and uploads; the head and the lease. And its documents of the last two days: a run and its
     # record.
-    assert world.client.counts == {"LIST": 12, "LIST uploads": 1, "GET": 2 + 2}
+    assert world.client.counts == {"LIST": 12, "GET": 2 + 2}
 
 
 def test_a_run_that_goes_on_holds_the_mark_back():

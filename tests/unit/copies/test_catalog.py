@@ -281,7 +281,7 @@ def test_a_token_for_some_spaces_does_not_see_the_backups_of_a_deleted_namesake(
     soon = world.clock() + INVOCATION
     for reach in (
         lambda backup_id: catalog.get(world.process, SPACE, backup_id, ONE_SPACE),
-        lambda backup_id: export.download(world.process, SPACE, backup_id, soon, ONE_SPACE),
+        lambda backup_id: export.export_backup(world.process, ONE_SPACE, SPACE, backup_id, soon),
         lambda backup_id: restore.order(world.process, ONE_SPACE, SPACE, backup_id, "other"),
         lambda backup_id: catalog.remove(world.process, SPACE, backup_id, ONE_SPACE),
     ):

@@ -76,7 +76,7 @@ def test_signals_that_an_archive_does_not_name_or_that_are_no_document_are_made_
     files = files_of(world)
 
     import_it(world, packed({name: body for name, body in files.items() if not name.startswith("_signals/")}))
-    import_it(world, packed({**files, signals_name("ann"): b"{", signals_name("bob"): b"[]"}), "other")
+    import_it(world, packed({**files, signals_name("ann"): b"{", signals_name("bob"): b"[]"}), space_id="other")
 
     assert heard(world, "ann") == [SHORT]
     assert USER_SIGNALS.key("other", "ann") in world.keys("other/_signals/")
@@ -148,8 +148,8 @@ def test_the_marks_of_a_head_say_no_more_than_the_objects_show(folded: World):
     assert own.folded_until
 
     import_it(folded, with_head(folded, runs_seen=run_id))
-    import_it(folded, with_head(folded, runs_seen="7" + "Z" * 25, folded_until=""), "other")
-    import_it(folded, with_head(folded, runs_seen="~", folded_until=None), "third")
+    import_it(folded, with_head(folded, runs_seen="7" + "Z" * 25, folded_until=""), space_id="other")
+    import_it(folded, with_head(folded, runs_seen="~", folded_until=None), space_id="third")
 
     honest, other, third = (heads.load(folded.process, space_id).meta for space_id in ("copy", "other", "third"))
     assert (honest.runs_seen, honest.folded_until) == (run_id, own.folded_until)
@@ -180,7 +180,9 @@ def test_a_derived_object_of_every_kind_is_in_no_archive_or_is_not_taken():
     files = files_of(world)
     for name in ("_search/1-000001.sqlite", "_vectors/m-3/00000001.vec", "_verdicts/x.json", "_lease.json"):
         with pytest.raises(Exception, match="derived object"):
-            import_it(world, packed({**files, name: b"x"}), "refused")
-    space = inspection.check_space(inspection.inspect(iter([packed(files)]), lambda: None))
+            import_it(world, packed({**files, name: b"x"}), space_id="refused")
+    contents = inspection.Contents()
+    inspection.inspect(contents, iter([packed(files)]), lambda: None)
+    space = inspection.check_space(contents)
     assert {name for name in space.objects if not space.takes(name)} == {keys.META, signals_name("ann")}
     assert json.loads(files[keys.MANIFEST])["space_id"] == "demo"

@@ -12,10 +12,21 @@ from random import Random
 import pytest
 
 from livemem import limits
-from livemem.copies import archive, inspection, unpacking
+from livemem.copies import archive, inspection, packing, unpacking
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.store import keys
-from tests.support.archives import exported, import_it, odd, refusal, tar, targz, unpack
+from tests.support.archives import (
+    downloads,
+    export_now,
+    exported,
+    import_it,
+    lived_in,
+    odd,
+    refusal,
+    tar,
+    targz,
+    unpack,
+)
 from tests.support.cases import each
 from tests.support.every_kind import packed
 from tests.support.world import World
@@ -289,7 +300,7 @@ def test_garbage_behind_the_end_is_refused_and_zeros_are_not(world):
     assert import_it(world, body + bytes(10_000))
     half = len(tar(PLAIN)) // 2
     pieces = gzip.compress(tar(PLAIN)[:half]) + gzip.compress(tar(PLAIN)[half:])
-    assert import_it(world, pieces, "copy2")
+    assert import_it(world, pieces, space_id="copy2")
 
 
 def test_a_changed_byte_anywhere_in_the_stream_is_noticed(world, space):
@@ -468,3 +479,41 @@ def test_a_large_manifest_of_nothing_costs_no_memory_beside_itself(world, space)
     assert "can't be read" in refusal(world, body).detail
     assert tracemalloc.get_traced_memory()[1] < 16 << 20
     tracemalloc.stop()
+
+
+def numbered(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The archives of a space that has several."""
+    monkeypatch.setattr(packing, "ARCHIVE_OBJECTS", 4)
+    export_now(world)
+    world.settle()
+    return downloads(world, export_now(world))
+
+
+def test_numbered_archives_are_taken_all_in_order_and_of_one_export_or_not_at_all(monkeypatch):
+    world = lived_in()
+    first, second, third = numbered(world, monkeypatch)
+    world.clock.move(60)
+    world.note("later")
+    other = numbered(world, monkeypatch)[1]
+
+    for bodies in ((first,), (first, second), (second, first, third), (first, third, second), (first, second, other)):
+        problem = refusal(world, *bodies)
+        assert isinstance(problem, InvalidArchive | TooLarge)
+    assert "Send all of them, in their order." in refusal(world, first, second).detail
+    assert "is in two of the archives" in refusal(world, first, second, second).detail
+    assert import_it(world, first, second, third)
+
+
+def test_the_bounds_of_archives_hold_for_all_of_a_space_together(monkeypatch):
+    world = lived_in()
+    bodies = numbered(world, monkeypatch)
+    monkeypatch.setattr(inspection, "MEMBERS", 8)
+    assert "8 members together" in refusal(world, *bodies).detail
+    monkeypatch.undo()
+    sizes = [sum(len(body) for body in unpack(one).values()) for one in bodies]
+    monkeypatch.setattr(unpacking, "UNPACKED_BYTES", sum(sizes) - 1)
+    assert isinstance(refusal(world, *bodies), TooLarge)
+    monkeypatch.setattr(unpacking, "UNPACKED_BYTES", 4 << 30)
+    manifests = [len(unpack(one)["demo/_manifest.json"]) for one in bodies]
+    monkeypatch.setattr(inspection, "MANIFESTS_BYTES", sum(manifests) - 1)
+    assert "_manifest.json" in refusal(world, *bodies).detail

@@ -34,7 +34,7 @@ def world():
 
 
 def order(world: World, upload_id: str, space_id: str = "copy", principal: Principal = EVERYONE, **options):
-    wanted = NewImport(space_id, upload_id, **options)
+    wanted = NewImport(space_id, [upload_id], **options)
     return importing.order(world.process, principal, wanted, world.clock() + SOON)
 
 
@@ -110,10 +110,10 @@ def test_the_upload_goes_when_the_space_is_there(world):
 
 def test_a_description_replaces_that_of_the_archive_and_rules_are_refused(world):
     body = exported(world)
-    assert import_it(world, body, "one", description="A copy.").description == "A copy."
-    assert import_it(world, body, "two", description="").description == ""
+    assert import_it(world, body, space_id="one", description="A copy.").description == "A copy."
+    assert import_it(world, body, space_id="two", description="").description == ""
     with pytest.raises(InvalidRequest, match="has its own"):
-        import_it(world, body, "three", rules="Others.")
+        import_it(world, body, space_id="three", rules="Others.")
     assert world.keys("three/") == []
 
 
@@ -168,7 +168,7 @@ def test_a_large_archive_is_checked_before_anything_is_written_but_after_the_ans
 
 def test_what_there_is_no_time_to_check_is_checked_later(world):
     body = exported(world)
-    wanted = NewImport("copy", upload(world, body))
+    wanted = NewImport("copy", [upload(world, body)])
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + timedelta(seconds=4))
     assert head.meta.provisioning.space_id is None
     # The same order again goes on with it, although it knows by now where the archive comes from.

@@ -59,7 +59,7 @@ def test_the_files_become_the_bank_with_or_without_a_folder_around_them(world, p
 def test_a_bank_that_is_longer_than_a_new_one_should_be_is_not_to_be_shortened(world):
     length = world.settings.bank_chars
     taken = {
-        chars: import_it(world, targz([("a.md", b"x" * (chars - 2) + "é\n".encode())]), f"of-{chars}")
+        chars: import_it(world, targz([("a.md", b"x" * (chars - 2) + "é\n".encode())]), space_id=f"of-{chars}")
         for chars in (length, length + 1)
     }
 
@@ -67,8 +67,8 @@ def test_a_bank_that_is_longer_than_a_new_one_should_be_is_not_to_be_shortened(w
 
 
 def test_rules_may_be_chosen_as_for_a_new_space(world):
-    import_it(world, targz(CLINE.items()), "one", rules="Keep it short.")
-    import_it(world, targz(CLINE.items()), "two", rules_template="journal")
+    import_it(world, targz(CLINE.items()), space_id="one", rules="Keep it short.")
+    import_it(world, targz(CLINE.items()), space_id="two", rules_template="journal")
     assert world.text("one/_rules.md") == "Keep it short."
     assert world.text("two/_rules.md") == rules.template("journal")
 
@@ -161,7 +161,7 @@ def test_a_bank_has_its_limits(world, monkeypatch):
 
 
 def test_whoever_goes_on_with_it_writes_the_same(world):
-    wanted = NewImport("copy", upload(world, targz(CLINE.items())))
+    wanted = NewImport("copy", [upload(world, targz(CLINE.items()))])
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
     brought = importing.provision(world.process, head, world.clock() + INVOCATION)
     first = objects(world, "copy")

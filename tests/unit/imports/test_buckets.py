@@ -37,7 +37,7 @@ def brought(path, name="alpha", **options):
     """A world with the one space of a source, and the report."""
     world = World()
     body, report = packed(path, name, **options)[name]
-    assert import_it(world, body, name)
+    assert import_it(world, body, space_id=name)
     return world, report
 
 
@@ -128,7 +128,7 @@ def test_each_space_of_a_bucket_becomes_one_and_nothing_else_of_it_is_read(tmp_p
     assert [made[name][1].notes for name in ("alpha", "beta")] == [2, 0]
     world = World()
     for name, (body, _) in made.items():
-        assert import_it(world, body, name)
+        assert import_it(world, body, space_id=name)
     assert world.bank("beta") == {}
     assert json.loads(world.text("beta/_meta.json"))["changes"] == 0
 

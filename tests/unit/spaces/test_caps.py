@@ -117,7 +117,7 @@ def test_backups_and_archives_of_a_space_have_their_caps_but_asking_again_for_on
     assert error.code == "backups_per_space_per_day"
     assert refused(export.export, world.process, EVERYONE, "demo", end).code == "exports_per_space_per_day"
     # It is there.
-    assert export.download(world.process, "demo", made.backup_id, end).url
+    assert export.export_backup(world.process, EVERYONE, "demo", made.value.job_id, end).value == made.value
     taking.order(world.process, "other", wanted, deadline=end)
     # By night it is not asked for.
     world.clock.move(60)
@@ -131,7 +131,7 @@ def test_an_archive_of_a_deleted_space_leaves_nothing_in_its_folder():
     backup_id = world.back_up().job_id
     lifecycle.delete(world.process, "demo", "demo")
 
-    export.download(world.process, "demo", backup_id, world.clock() + INVOCATION)
+    export.export_backup(world.process, EVERYONE, "demo", backup_id, world.clock() + INVOCATION)
 
     assert world.keys("demo/") == ["demo/_meta.json"]
 

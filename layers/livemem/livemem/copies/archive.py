@@ -2,14 +2,13 @@
 
 Its members are `{space_id}/{name}` for every object of a backup, byte for byte as in the bucket, and last
 `{space_id}/_manifest.json`: the backup's own fields, and each object's name, size, SHA-256 and metadata in the bucket,
-one object a line. Tar is POSIX (pax headers for long names); gzip has one member or several, which every tool reads as
-one. The same backup always makes the same bytes. It holds nothing but the space's own folder: no token and no key of
-the service.
+one object a line. A large space has several archives, each with a manifest of its own objects. Tar is POSIX (pax
+headers for long names). The same backup always makes the same bytes. It holds nothing but the space's own folder: no
+token and no key of the service.
 """
 
 import json
 import re
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from livemem.bank import paths
 from livemem.copies.manifest import BackupObject, Manifest
 from livemem.store import bucket, keys
-from livemem.store.bucket import MEMORY_VECTORS, NOTE, snapshot_of
+from livemem.store.bucket import MEMORY_VECTORS, NOTE
 from livemem.text.invisible import has_controls
 
 FORMAT = "live-memory-archive"
@@ -26,7 +25,7 @@ VERSION = 1
 NAME_BYTES = 900
 """Most bytes of a member's path. A key of S3 has 1,024, and a backup's keys are longer than the space's own."""
 OBJECT_BYTES = 64 << 20
-"""Most bytes of any object of a space that has no smaller limit."""
+"""Most bytes of any object in an archive that has no smaller limit."""
 NAMED = 100
 """Most left-out objects that the manifest names."""
 
@@ -91,17 +90,15 @@ def is_made_again(name: str) -> bool:
 
 
 def split(space_id: str, items: Iterable[BackupObject]) -> tuple[list[BackupObject], list[str]]:
-    """The objects of a backup that an archive holds, and the names of those that no import would take. No agent sees
-    these, because their names break the rules.
+    """The objects of a backup that its archives hold, and the names of those that no import would take. Their names
+    break the rules, so no agent sees them, or they are too large.
     """
     fit: list[BackupObject] = []
     left_out: list[str] = []
     for item in items:
         if is_made_again(item.name):
             continue
-        # Objects that only make memories faster are made again from their log.
-        too_large = item.size > OBJECT_BYTES and snapshot_of(f"x/{item.name}")
-        if too_large or path_problem(f"{space_id}/{item.name}") or name_problem(item.name):
+        if item.size > OBJECT_BYTES or path_problem(f"{space_id}/{item.name}") or name_problem(item.name):
             left_out.append(item.name)
         else:
             fit.append(item)
@@ -122,38 +119,18 @@ def _is_metadata(name: object, value: object) -> bool:
     return bool(_METADATA_NAME.fullmatch(name) and _METADATA_VALUE.fullmatch(value)) and is_number
 
 
-def header(path: str, size: int, mtime: int) -> bytes:
-    """The tar header of a file."""
-    info = tarfile.TarInfo(path)
-    info.size = size
-    info.mtime = mtime
-    info.mode = 0o644
-    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
-
-
-def padding(size: int) -> bytes:
-    """The padding after a file of this size, up to a whole block."""
-    return bytes(-size % tarfile.BLOCKSIZE)
-
-
-END = bytes(2 * tarfile.BLOCKSIZE)
-"""The end of a tar."""
-
-
 def manifest_bytes(
-    manifest: Manifest,
-    items: Sequence[BackupObject],
-    digests: Sequence[str],
-    metadata: Mapping[str, Mapping[str, str]],
-    left_out: Sequence[str],
+    manifest: Manifest, items: Sequence[ArchivedObject], left_out: Sequence[str], number: int, archives: int
 ) -> bytes:
-    """The archive's `_manifest.json`. Of the backup's fields it holds those that never change."""
+    """The `_manifest.json` of archive `number` of a backup. Of the backup's fields it holds those that never change."""
     head = {
         "format": FORMAT,
         "version": VERSION,
         "space_id": manifest.space_id,
         "uid": manifest.uid,
         "backup_id": manifest.job_id,
+        "archive": number,
+        "archives": archives,
         "description": manifest.description,
         "started_at": manifest.created_at,
         "completed_at": manifest.ended_at,
@@ -165,17 +142,27 @@ def manifest_bytes(
         "left_out": [ascii(name) for name in left_out[:NAMED]],
     }
     text = json.dumps(head, ensure_ascii=False, indent=2).encode().removesuffix(b"\n}")
-    lines = (_line(item, digest, metadata.get(item.name)) for item, digest in zip(items, digests, strict=True))
-    return b"".join((text, _OBJECTS, b"\n", ",\n".join(lines).encode(), b"\n  ]\n}\n"))
+    lines = ",\n".join(map(_line, items)).encode()
+    return b"".join((text, _OBJECTS, b"\n", lines, b"\n  ]\n}\n"))
 
 
-def _line(item: BackupObject, digest: str, metadata: Mapping[str, str] | None) -> str:
-    fields: dict[str, Any] = {"name": item.name, "size": item.size, "sha256": digest}
-    return "    " + json.dumps({**fields, "metadata": metadata} if metadata else fields, ensure_ascii=False)
+def _line(item: ArchivedObject) -> str:
+    fields = {name: value for name, value in vars(item).items() if value != {}}
+    return "    " + json.dumps(fields, ensure_ascii=False)
 
 
-def read_manifest(body: bytes) -> tuple[str, Iterator[ArchivedObject]]:
-    """The space's id in an archive's manifest, and its objects, read one by one. The manifest may be hostile. Raises
+@dataclass(frozen=True)
+class ArchivePlace:
+    """Which archive it is: of a space, of a backup, `number` (from 1) of so many."""
+
+    space_id: str
+    backup_id: str
+    number: int
+    archives: int
+
+
+def read_manifest(body: bytes) -> tuple[ArchivePlace, Iterator[ArchivedObject]]:
+    """Which archive it is by its manifest, and its objects, read one by one. The manifest may be hostile. Raises
     ValueError, RecursionError, also while the objects are read.
     """
     start = body.find(_OBJECTS, 0, HEAD_BYTES)
@@ -184,7 +171,11 @@ def read_manifest(body: bytes) -> tuple[str, Iterator[ArchivedObject]]:
     head = json.loads(body[:start] + b"\n}")
     if head.get("format") != FORMAT or head.get("version") != VERSION or not isinstance(head.get("space_id"), str):
         raise ValueError("no manifest of an archive")
-    return head["space_id"], _listed(body, start + len(_OBJECTS))
+    number, archives = head.get("archive", 1), head.get("archives", 1)
+    if type(number) is not int or type(archives) is not int or not 1 <= number <= archives:
+        raise ValueError("no number of an archive")
+    place = ArchivePlace(head["space_id"], str(head.get("backup_id")), number, archives)
+    return place, _listed(body, start + len(_OBJECTS))
 
 
 def _listed(body: bytes, start: int) -> Iterator[ArchivedObject]:

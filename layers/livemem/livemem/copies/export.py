@@ -1,147 +1,239 @@
-"""The archive of a space, or of one of its backups, to download. It is made once, in as many invocations as needed.
+"""The archives of a space, or of one of its backups, to download: a job that makes one archive an invocation.
 
-An export is the archive of a backup. The backup is taken for it unless nothing has changed since the last one. A caller
-that asks again while the archive is made gets its progress. It then gets that archive, once, even if the space has
-changed since.
+An export is of a backup. The backup is taken for it unless nothing has changed since the last one. A repeated request
+finds the job that is under way, or its archives as long as they are there: the service keeps them, and uploads, for a
+day.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Iterable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.copies import catalog, export_job, taking
+from livemem.copies import catalog, packing, taking
 from livemem.copies import manifest as manifests
-from livemem.copies.archiving import KIND
-from livemem.copies.export_job import Asked, ExportJob
 from livemem.copies.manifest import Manifest
-from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
+from livemem.errors import BackupDamaged, LiveMemoryError, NotFound, OutOfTime, PreconditionLost, TooLarge
 from livemem.jobs import describable, worker
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Describable, Description
-from livemem.jobs.job import Progress, Status
+from livemem.jobs.job import Job, Progress
 from livemem.jobs.package import Package
-from livemem.jobs.worker import Work, Worked
+from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.process import Process
 from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.store import copying, keys, presigned
-from livemem.store.bucket import EXPORT, EXPORT_STATE
+from livemem.store.bucket import EXPORT, EXPORT_STATE, UPLOAD
 from livemem.store.capability_check import require_conditional_writes
+from livemem.store.objects import Entry, Object
 from livemem.store.stored import Stored
+from livemem.store.stored_documents import Count, Line
 
+logger = logging.getLogger(__name__)
+
+GZIP = "application/gzip"
+LIFE = timedelta(days=1)
 FRESH = timedelta(hours=1)
-"""For how long an archive, or an error, waits for its callers."""
+"""Age up to which a job under way answers a further request for an export of the space."""
+
+Asked = Literal["export", "download"]
+
+
+class Archive(BaseModel, defer_build=True):
+    """An archive that is made: its size in bytes, and the number of its objects and of those that it lacks."""
+
+    bytes: Count
+    objects: Count
+    left_out: Count
+
+
+class ExportJob(Job):
+    """`_exports/{space}/{backup}.json`. The job's id is the backup's. `progress` counts the objects in its archives."""
+
+    kind: Line = "export"
+    asked: Asked
+    """The request that it was made for: for the space as it stands, or for a given backup."""
+    stage: Literal["backup", "archive"] = "archive"
+    """`backup`: the backup is not complete yet."""
+    archives: list[Archive] = []
+    """Those that are made."""
 
 
 @dataclass(frozen=True)
-class Archive:
-    """A finished archive: `url` reads it until `expires_at`. It lacks the `left_out` objects of the bucket, because no
-    import would take their names.
+class Download:
+    """The address of an archive, and its size in bytes."""
+
+    url: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """The archives of a space in their order. Their addresses work until `expires_at`. The `left_out` objects of the
+    bucket are in none of them, because no import would take them.
     """
 
-    space_id: str
     backup_id: str
-    url: str
+    archives: list[Download]
     expires_at: str
-    size: int
     objects: int
     left_out: int
 
 
-@dataclass(frozen=True)
-class Working:
-    """An archive under way: it holds `done` of `total` objects. `total` is 0 while its backup is taken."""
+class _Exports(Kind[ExportJob]):
+    """Making the archives of a backup."""
 
-    space_id: str
-    backup_id: str
-    status: Status
-    done: int
-    total: int
+    name = "export"
+    function = "backup"
+    document = ExportJob
+    lasts = LIFE
+
+    def key(self, space_id: str, job_id: str, _subject: str | None = None) -> str:
+        return EXPORT_STATE.key(space_id, job_id)
+
+    def is_final(self, error: LiveMemoryError) -> bool:
+        return isinstance(error, BackupDamaged | NotFound | TooLarge)
+
+    def step(self, work: Work[ExportJob]) -> End | None:
+        """Continue the backup, or make the next archive. Raises BackupDamaged, NotFound, NotFinished, OutOfTime."""
+        job = work.job
+        if job.stage == "archive":
+            return _pack(work)
+        # In a request there is no time to wait.
+        wait = job.attempt > 1
+        taken = taking.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
+        if not taken.manifest.complete:
+            raise OutOfTime("Another invocation continues the backup.")
+        work.save(stage="archive")
+        return None
 
 
-def export(process: Process, principal: Principal, space_id: str, deadline: datetime) -> Archive | Working:
-    """The archive of the space as it stands now. It is made before `deadline`, or in later invocations: then the caller
-    asks again.
+KIND = _Exports()
 
-    1 LIST, the requests of a backup (taking.take), 1 GET for each object and 2 or more PUT. A finished archive: 1 LIST,
-    2 GET, 1 HEAD and the check whether the space has changed. 1 GET and 1 PUT to count the request. A repeated request
-    for an archive under way is not counted. Raises NotFound, Busy, Conflict, BackupDamaged, CapReached.
+
+def _pack(work: Work[ExportJob]) -> End:
+    def check() -> None:
+        if not work.in_time():
+            raise OutOfTime("Another invocation makes this archive.")
+
+    process, job = work.process, work.job
+    contents = packing.Contents.of(manifests.load(process, job.space_id, job.job_id).value)
+    number = len(job.archives) + 1
+    packed = packing.pack(process, contents, number, check)
+    process.store.put(EXPORT.key(job.space_id, job.job_id, number), packed.body, content_type=GZIP)
+    made = Archive(bytes=len(packed.body), objects=len(packed.objects), left_out=len(packed.left_out))
+    logger.info("archive made", extra={"space_id": job.space_id, **made.model_dump()})
+    archives = [*job.archives, made]
+    done = sum(len(items) for items in contents.archives[:number])
+    progress = Progress(done=done, total=sum(map(len, contents.archives)))
+    if number == len(contents.archives):
+        return End(changes={"archives": archives, "progress": progress})
+    work.save(archives=archives, progress=progress)
+    raise OutOfTime("Another invocation makes the next archive.")
+
+
+def export(process: Process, principal: Principal, space_id: str, deadline: datetime) -> Stored[ExportJob]:
+    """The job that makes the archives of the space as it stands now, as far as that is possible before `deadline`.
+
+    1 LIST, the requests of a backup (taking.take), 1 GET for each object, 1 PUT for each archive and 2 for the job. If
+    nothing has changed since an export: 1 LIST, 1 GET, 1 HEAD for each archive, and the check for changes. 1 GET and 1
+    PUT to count the request, unless it repeats one for a job under way. Raises NotFound, Busy, Conflict, CapReached.
     """
     heads.load(process, space_id)
     require_conditional_writes(process.store)
-    asked = _asked_for(process, space_id)
-    if asked:
-        return _answer(process, _go_on(process, asked, deadline))
+    current = _under_way(process, space_id)
+    if current:
+        return _go_on(process, current, deadline)
     with caps.making_archive(process, space_id):
         request = taking.BackupRequest("export", requested_by=principal.name)
         taken = taking.take(process, space_id, request, deadline=deadline, wait=True, nested=True)
         if not taken.manifest.complete:
-            return _answer(process, _queue(process, space_id, taken.manifest.job_id))
-        return _answer(process, _make(process, taken.manifest, "export", deadline))
+            return _queue(process, space_id, taken.manifest.job_id)
+        return _make(process, taken.manifest, "export", deadline)
 
 
-def download(
-    process: Process, space_id: str, backup_id: str, deadline: datetime, caller: Principal | None = None
-) -> Archive | Working:
-    """The archive of a complete backup, also of a deleted space, in the same way.
-
-    A finished archive: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged, CapReached.
-    """
-    catalog.check(process, caller, space_id, backup_id)
-    result = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-    if not result or not result.value.complete:
+def export_backup(
+    process: Process, principal: Principal, space_id: str, backup_id: str, deadline: datetime
+) -> Stored[ExportJob]:
+    """The same for a complete backup, also of a deleted space. Raises InvalidName, NotFound, CapReached."""
+    manifest = catalog.get(process, space_id, backup_id, principal).value
+    if not manifest.complete:
         raise NotFound("backup", backup_id)
     require_conditional_writes(process.store)
-    return _answer(process, _make(process, result.value, "download", deadline))
+    return _make(process, manifest, "download", deadline)
 
 
-def _asked_for(process: Process, space_id: str) -> Stored[ExportJob] | None:
-    """The newest export of the space that is under way, or whose end no caller knows yet: 1 LIST, 1 GET each."""
+def _under_way(process: Process, space_id: str) -> Stored[ExportJob] | None:
+    """The newest job for the space as it stands that has not ended: 1 LIST, 1 GET for each fresh one."""
     entries = process.store.scan(EXPORT.prefix(space_id))
     fresh = [entry.key for entry in entries if entry.key.endswith(".json") and entry.age < FRESH]
     for key in reversed(fresh):
-        item = export_job.parse(process.store.get(key))
-        if item and item.value.asked == "export":
-            waits = not item.value.delivered and (item.value.status != "done" or _is_there(process, item.value))
-            return item if waits else None
+        current = _parse(process.store.get(key))
+        if current and current.value.asked == "export" and not current.value.ended():
+            return current
     return None
 
 
+def _parse(item: Object | None) -> Stored[ExportJob] | None:
+    """The job in an object. None if it can't be read, or is of another space."""
+    try:
+        job = ExportJob.from_bytes(item.body) if item else None
+    except ValueError:
+        return None
+    if not item or not job or EXPORT_STATE.key(job.space_id, job.job_id) != item.key:
+        return None
+    return Stored(item.key, job, item.etag, item.age, item.seen_at)
+
+
+def _new(process: Process, space_id: str, backup_id: str, asked: Asked, **fields: Any) -> ExportJob:
+    now = clock.iso_millis(process.clock())
+    return ExportJob(job_id=backup_id, space_id=space_id, subject=backup_id, asked=asked, created_at=now, **fields)
+
+
 def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]:
-    """Queue an archive whose backup is still to be completed. The backup function does both."""
+    """Queue the archives of a backup that is still to be completed. The backup function does both."""
     with suppress(PreconditionLost):
         seconds = worker.PUT_ASIDE.total_seconds()
-        job = export_job.new(process, space_id, backup_id, "export", stage="backup", held_seconds=seconds)
+        job = _new(process, space_id, backup_id, "export", stage="backup", held_seconds=seconds)
         jobs.create(process, EXPORT_STATE.key(space_id, backup_id), job)
     worker.queue(process, KIND, space_id, backup_id)
     return _newest(process, space_id, backup_id)
 
 
 def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) -> Stored[ExportJob]:
-    """Make the archive of a complete backup, as far as possible before `deadline`."""
+    """The job that makes the archives of a complete backup, and goes on before `deadline`. A new one where there is
+    none, it failed, or its archives are gone.
+    """
     space_id, backup_id = backup.space_id, backup.job_id
     result = KIND.find(process, space_id, backup_id)
-    if result and not _is_over(process, result.value):
+    if result and (_is_there(process, result.value) if result.value.ended() else True):
         return _go_on(process, result, deadline)
     with caps.making_archive(process, space_id) if asked == "download" else nullcontext():
-        job = export_job.new(process, space_id, backup_id, asked, progress=Progress(total=backup.objects_count))
+        job = _new(process, space_id, backup_id, asked, progress=Progress(total=backup.objects_count))
         with suppress(PreconditionLost):
             return _stands(worker.begin(process, KIND, job, deadline, over=result))
     return _newest(process, space_id, backup_id)
 
 
-def _is_over(process: Process, job: ExportJob) -> bool:
-    """Whether the archive must be made again: it is gone, or its job failed and a caller knows that."""
-    if job.status == "done":
-        return not _is_there(process, job)
-    return job.status == "failed" and job.delivered
+def _is_there(process: Process, job: ExportJob) -> bool:
+    """Whether all archives of a job that has ended are there: 1 HEAD each."""
+
+    def exists(number: int, made: Archive) -> bool:
+        result = copying.look(process.store, EXPORT.key(job.space_id, job.job_id, number))
+        return bool(result and result.size == made.bytes)
+
+    return bool(job.archives) and job.status == "done" and all(exists(*one) for one in enumerate(job.archives, start=1))
 
 
 def _go_on(process: Process, current: Stored[ExportJob], deadline: datetime) -> Stored[ExportJob]:
-    """Continue an archive that was begun. It does nothing while another worker has the job."""
+    """Continue a job that was begun. It does nothing while another worker has it."""
     if current.value.ended() or jobs.is_held(current):
         return current
     # Its worker died, or the queued invocation was lost.
@@ -160,42 +252,26 @@ def _stands(worked: Worked[ExportJob]) -> Stored[ExportJob]:
     return worked.stored
 
 
-def _error(job: ExportJob) -> LiveMemoryError:
-    kinds: Mapping[str, Callable[[str], LiveMemoryError]] = {
-        BackupDamaged.code: BackupDamaged,
-        NotFinished.code: NotFinished,
-        TooLarge.code: TooLarge,
-    }
-    kind = kinds.get(job.error.code) if job.error else None
-    return kind(job.error.detail) if kind and job.error else NotFound("backup", job.job_id)
-
-
-def _answer(process: Process, current: Stored[ExportJob]) -> Archive | Working:
+def description(process: Process, current: Stored[ExportJob]) -> Description:
+    """The export as a job, with its result once it is done: no request."""
     job = current.value
-    space_id, backup_id = job.space_id, job.job_id
-    if not job.ended():
-        return Working(space_id, backup_id, job.status, job.progress.done, job.progress.total or 0)
-    if not job.delivered:
-        # Else another caller got the answer at the same moment.
-        with suppress(PreconditionLost):
-            jobs.change(process, current, delivered=True)
-    if job.status == "failed":
-        raise _error(job)
-    return Archive(
-        space_id=space_id,
-        backup_id=backup_id,
-        url=presigned.get_url(process.store, EXPORT.key(space_id, backup_id), f"{space_id}_{backup_id}.tar.gz"),
+    described = describable.of_job("export", jobs.described(current))
+    return described if job.status != "done" or not job.archives else _with_result(process, job, described)
+
+
+def _with_result(process: Process, job: ExportJob, described: Description) -> Description:
+    def address(number: int) -> str:
+        key = EXPORT.key(job.space_id, job.job_id, number)
+        return presigned.get_url(process.store, key, f"{job.space_id}_{key.rpartition('/')[2]}")
+
+    result = ExportResult(
+        backup_id=job.job_id,
+        archives=[Download(address(number), made.bytes) for number, made in enumerate(job.archives, start=1)],
         expires_at=clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS)),
-        size=job.bytes,
-        objects=job.objects,
-        left_out=job.left_out,
+        objects=sum(made.objects for made in job.archives),
+        left_out=sum(made.left_out for made in job.archives),
     )
-
-
-def _is_there(process: Process, job: ExportJob) -> bool:
-    """Whether the archive of a job still exists: 1 HEAD."""
-    result = copying.look(process.store, EXPORT.key(job.space_id, job.job_id))
-    return bool(result and result.size == job.bytes)
+    return replace(described, result=result)
 
 
 def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
@@ -206,7 +282,7 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     result = KIND.find(process, space_id, name)
     if not result:
         raise NotFound("job", name)
-    return describable.of_job("export", jobs.described(result))
+    return description(process, result)
 
 
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
@@ -218,3 +294,36 @@ def listing(process: Process, _: Principal, space_id: str, __: int | None) -> It
 
 
 PACKAGE = Package(jobs={"export": Describable(described, listing)})
+
+
+@dataclass(frozen=True)
+class Expired:
+    """The expired objects: keys of archives and of their jobs, and keys of uploads to import. `bytes` of all."""
+
+    exports: list[str]
+    uploads: list[str]
+    bytes: int
+
+
+def expire(process: Process, now: datetime | None = None, *, dry_run: bool = False) -> Expired:
+    """Remove archives and uploads that are older than a day. With `dry_run` only report them.
+
+    2 LIST per 1,000 objects, 2 DeleteObjects per 1,000. With `now` an object's age counts until then, else by the
+    store's clock.
+    """
+
+    def is_over(entry: Entry) -> bool:
+        return (entry.age if now is None else now - entry.last_modified) > LIFE
+
+    exports = [entry for entry in process.store.scan(EXPORT.prefix()) if is_over(entry)]
+    uploads = [entry for entry in process.store.scan(UPLOAD.prefix()) if is_over(entry)]
+    expired = Expired(
+        [entry.key for entry in exports],
+        [entry.key for entry in uploads],
+        sum(entry.size for entry in (*exports, *uploads)),
+    )
+    if not dry_run:
+        # The jobs first: a job whose archive is gone would cost a caller a needless look.
+        process.store.delete_many([key for key in expired.exports if key.endswith(".json")])
+        process.store.delete_many([key for key in (*expired.exports, *expired.uploads) if not key.endswith(".json")])
+    return expired

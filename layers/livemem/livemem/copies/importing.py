@@ -14,7 +14,7 @@ from hashlib import md5
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
-from livemem.copies import archiving, inspection, markdown_import, new_space, restore, unpacking
+from livemem.copies import export, inspection, markdown_import, new_space, restore, unpacking
 from livemem.copies.inspection import ArchivedSpace, Contents
 from livemem.copies.new_space import Provisioned
 from livemem.copies.relabel import Names, follows, relabel
@@ -71,7 +71,7 @@ class NewImport:
     """
 
     space_id: str
-    upload_id: str
+    upload_ids: Sequence[str]
     description: str | None = None
     rules: str | None = None
     rules_template: str | None = None
@@ -99,7 +99,7 @@ def begin_upload(process: Process, principal: Principal, size: int, content: byt
     with caps.beginning_upload(process, principal):
         upload_id = process.new_id()
         if content is not None:
-            process.store.put(UPLOAD.key(upload_id), content, content_type=archiving.GZIP)
+            process.store.put(UPLOAD.key(upload_id), content, content_type=export.GZIP)
         expires_at = clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS))
         return Upload(upload_id, presigned.put_url(process.store, UPLOAD.key(upload_id), size), expires_at)
 
@@ -113,33 +113,42 @@ def order(process: Process, principal: Principal, new_import: NewImport, deadlin
     Forbidden.
     """
     keys.check_space_id(new_import.space_id)
-    result = copying.look(process.store, UPLOAD.key(new_import.upload_id))
+    entries = process.store.map(lambda upload_id: _upload(process, upload_id), new_import.upload_ids)
     _check_options(new_import)
     on = process.settings.redact_secrets
     new_import = replace(new_import, description=when(on, new_import.description), rules=when(on, new_import.rules))
-    if not result:
-        raise NotFound("upload", new_import.upload_id)
-    if result.size > unpacking.ARCHIVE_BYTES:
-        raise TooLarge.of("upload_id", result.size, unpacking.ARCHIVE_BYTES)
+    uploads = {upload_id: entry.etag for upload_id, entry in zip(new_import.upload_ids, entries, strict=True)}
+    size = sum(entry.size for entry in entries)
     source = None
-    if result.size <= CHECKED_AT_ONCE:
+    if size <= CHECKED_AT_ONCE:
         try:
-            with _opened(process, new_import.upload_id, result.etag) as stream:
-                checked = _checked(_inspect(process, stream, deadline), new_import.options())
+            checked = _checked(_inspect(process, uploads, deadline), new_import.options())
             source = checked.space_id if isinstance(checked, ArchivedSpace) else None
         except OutOfTime:
-            logger.info("archive is checked later", extra={"bytes": result.size})
+            logger.info("archive is checked later", extra={"bytes": size})
+    first, *more = uploads.items()
     provisioning = ProvisioningState(
         provisioning_id=process.new_id(),
         kind="import",
         space_id=source,
-        upload_id=new_import.upload_id,
-        upload_etag=result.etag,
+        upload_id=first[0],
+        upload_etag=first[1],
+        more_uploads=dict(more),
         requested_by=principal.name,
         options=new_import.options(),
         started_at=clock.iso(process.clock()),
     )
     return new_space.begin(process, principal, new_import.space_id, provisioning)
+
+
+def _upload(process: Process, upload_id: str) -> Entry:
+    """What was uploaded: 1 HEAD. Raises NotFound, TooLarge."""
+    result = copying.look(process.store, UPLOAD.key(upload_id))
+    if not result:
+        raise NotFound("upload", upload_id)
+    if result.size > unpacking.ARCHIVE_BYTES:
+        raise TooLarge.of("archive", result.size, unpacking.ARCHIVE_BYTES)
+    return result
 
 
 def _check_options(new_import: NewImport) -> None:
@@ -148,29 +157,27 @@ def _check_options(new_import: NewImport) -> None:
 
 
 def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
-    """Check the archive, and write its objects into the space. Objects that the space holds already are not written
+    """Check the archives, and write their objects into the space. Objects that the space holds already are not written
     again.
 
-    For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each, and 1 PUT for each kind of memories. Raises NotFound,
-    InvalidArchive, TooLarge, InvalidRequest, OutOfTime before the end of the archive; the next invocation continues.
+    2 GET for each archive, ceil(A/1000) LIST for A objects and 1 PUT each, and 1 PUT for each kind of memories. Raises
+    NotFound, InvalidArchive, TooLarge, InvalidRequest, OutOfTime before the end of an archive; the next invocation
+    continues.
     """
     provisioning = head.meta.provisioning
     assert provisioning
-    assert provisioning.upload_id
-    with _opened(process, provisioning.upload_id, provisioning.upload_etag) as stream:
-        checked = _checked(_inspect(process, stream, deadline), provisioning.options)
+    checked = _checked(_inspect(process, provisioning.uploads(), deadline), provisioning.options)
     if not isinstance(checked, ArchivedSpace):
         return markdown_import.provision(process, head, checked)
-    with _opened(process, provisioning.upload_id, provisioning.upload_etag) as stream:
-        _provision_space(process, head, checked, stream, deadline)
+    _provision_space(process, head, checked, deadline)
     return _provisioned(head, provisioning, checked)
 
 
 def end(process: Process, provisioning: ProvisioningState | None) -> None:
-    """Remove the upload of a finished import: 1 DELETE. If that fails, the upload expires after a day."""
-    if provisioning and provisioning.upload_id:
+    """Remove the uploads of a finished import: 1 DELETE each. If that fails, an upload expires after a day."""
+    for upload_id in provisioning.uploads() if provisioning else ():
         with suppress(StoreUnavailable):
-            process.store.delete(UPLOAD.key(provisioning.upload_id))
+            process.store.delete(UPLOAD.key(upload_id))
 
 
 @contextmanager
@@ -184,7 +191,7 @@ def _opened(process: Process, upload_id: str, etag: str | None) -> Iterator[Stre
         if not stream:
             raise NotFound("upload", upload_id)
         if stream.size > unpacking.ARCHIVE_BYTES:
-            raise TooLarge.of("upload_id", stream.size, unpacking.ARCHIVE_BYTES)
+            raise TooLarge.of("archive", stream.size, unpacking.ARCHIVE_BYTES)
         yield stream
 
 
@@ -196,8 +203,12 @@ def _timer(process: Process, deadline: datetime) -> Callable[[], None]:
     return check
 
 
-def _inspect(process: Process, stream: Stream, deadline: datetime) -> Contents:
-    return inspection.inspect(stream.chunks, _timer(process, deadline))
+def _inspect(process: Process, uploads: Mapping[str, str | None], deadline: datetime) -> Contents:
+    contents = Contents()
+    for upload_id, etag in uploads.items():
+        with _opened(process, upload_id, etag) as stream:
+            inspection.inspect(contents, stream.chunks, _timer(process, deadline))
+    return contents
 
 
 def _checked(contents: Contents, options: Mapping[str, str]) -> ArchivedSpace | markdown_import.Folder:
@@ -218,15 +229,18 @@ class _Object:
     body: bytes
 
 
-def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream: Stream, deadline: datetime) -> None:
+def _provision_space(process: Process, head: Head, space: ArchivedSpace, deadline: datetime) -> None:
+    assert head.meta.provisioning
     names = Names(space.space_id, head.meta.space_id, head.meta.uid)
     prefix = IN_SPACE.prefix(names.target)
     entries = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
     replays: dict[MemoryKind, Replay] = defaultdict(Replay)
-    for window in _windows(space, stream, _timer(process, deadline)):
-        process.store.map(lambda item: _write(process, space, item, names, entries.get(item.name)), window)
-        for kind, logged in _logged(window).items():
-            replays[kind].add(logged)
+    for upload_id, etag in head.meta.provisioning.uploads().items():
+        with _opened(process, upload_id, etag) as stream:
+            for window in _windows(space, stream, _timer(process, deadline)):
+                process.store.map(lambda item: _write(process, space, item, names, entries.get(item.name)), window)
+                for kind, logged in _logged(window).items():
+                    replays[kind].add(logged)
     for kind, replay in replays.items():
         _keep_snapshot(process, names.target, kind, replay.state)
     for user, user_signal in space.documents.user_signals().items():

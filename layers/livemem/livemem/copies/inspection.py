@@ -1,13 +1,13 @@
-"""The check of an archive's contents, a space of ours or Markdown files, in one pass that writes nothing."""
+"""The check of the contents of archives, a space of ours or Markdown files, in one pass that writes nothing."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import NoReturn
 
 from livemem import limits
 from livemem.copies import archive, schema, unpacking
-from livemem.copies.archive import ArchivedObject
+from livemem.copies.archive import ArchivedObject, ArchivePlace
 from livemem.copies.schema import ArchivedKind, Documents, Misfit
 from livemem.copies.unpacking import Member, refused
 from livemem.errors import InvalidArchive, InvalidRequest, LiveMemoryError, TooLarge
@@ -19,6 +19,8 @@ from livemem.store.bucket import BANK_FILE, NOTE, RECORD, USER_SIGNALS, beyond_l
 
 OBJECT_BYTES = archive.OBJECT_BYTES
 META_BYTES = 1 << 20
+MANIFESTS_BYTES = 64 << 20
+"""Most bytes of the manifests of all archives of a space together."""
 NOTE_BYTES = limits.NOTE_BYTES + 4 * front_matter.HEAD_CHARACTERS
 """Most bytes of a note with its front matter."""
 SYNTHESIS_BYTES = limits.SYNTHESIS_BYTES + 4 * front_matter.HEAD_CHARACTERS
@@ -26,6 +28,8 @@ MOST_COUNTED = 10**8
 """The highest count that a head may hold, so that there is room to continue it."""
 TEXT_BYTES = 16 << 20
 """Most bytes of all Markdown files together that become a bank."""
+MEMBERS = 200_000
+"""Most files of all archives of a space together: their names and digests are in memory."""
 
 NONE = (
     "The archive holds no space and no Markdown files: upload an export of this service, or a tar.gz of a folder of "
@@ -35,13 +39,16 @@ NONE = (
 
 @dataclass
 class Contents:
-    """The files of an archive: size and SHA-256 by path, the documents that name and describe the space, and the texts
-    as long as they could be Markdown files of a bank.
+    """The files of archives: size and SHA-256 by path, the documents that name and describe the space, and the texts as
+    long as they could be Markdown files of a bank.
     """
 
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     heads: dict[str, bytes] = field(default_factory=dict)
-    """`{folder}/_meta.json` and `{folder}/_manifest.json`."""
+    """`{folder}/_meta.json`, and the last `{folder}/_manifest.json`."""
+    manifests: list[bytes] = field(default_factory=list)
+    """The manifest of each archive."""
+    size: int = 0
     texts: dict[str, bytes] = field(default_factory=dict)
     text_bytes: int = 0
     documents: Documents = field(default_factory=Documents)
@@ -71,17 +78,30 @@ class ArchivedSpace:
         return not (made or USER_SIGNALS.parse(f"x/{name}") or self.documents.is_stray(name))
 
 
-def inspect(chunks: Iterator[bytes], check: Callable[[], None]) -> Contents:
-    """Read an archive to its end. Raises InvalidArchive, TooLarge."""
-    contents = Contents()
+def inspect(contents: Contents, chunks: Iterator[bytes], check: Callable[[], None]) -> None:
+    """Read an archive to its end, and add what it holds. Raises InvalidArchive, TooLarge."""
     for member in unpacking.files(chunks, check):
+        _check_bounds(contents, member)
         _take(contents, member)
-    return contents
+
+
+def _check_bounds(contents: Contents, member: Member) -> None:
+    if member.size > OBJECT_BYTES:
+        raise too_large(member.path, member.size, OBJECT_BYTES)
+    is_manifest = member.path.partition("/")[2] == keys.MANIFEST
+    if member.path in contents.files and not is_manifest:
+        raise refused(member.path, "is in two of the archives")
+    # They are in memory together until the end.
+    manifests = member.size + sum(map(len, contents.manifests))
+    if is_manifest and manifests > MANIFESTS_BYTES:
+        raise too_large(member.path, manifests, MANIFESTS_BYTES)
+    contents.size += member.size
+    if contents.size > unpacking.UNPACKED_BYTES or len(contents.files) == MEMBERS:
+        most = f"{unpacking.UNPACKED_BYTES >> 30} GiB or {MEMBERS} members"
+        raise TooLarge(f"The archives have more than {most} together.")
 
 
 def _take(contents: Contents, member: Member) -> None:
-    if member.size > OBJECT_BYTES:
-        raise too_large(member.path, member.size, OBJECT_BYTES)
     folder, _, name = member.path.partition("/")
     head = name in (keys.META, keys.MANIFEST)
     if name == keys.META and member.size > META_BYTES:
@@ -102,6 +122,7 @@ def _take(contents: Contents, member: Member) -> None:
         _take_document(contents, member, b"".join(bodies), kind)
     if head:
         contents.heads[member.path] = b"".join(bodies)
+        contents.manifests += [contents.heads[member.path]] if name == keys.MANIFEST else []
         contents.texts.clear()
     elif is_text:
         contents.text_bytes += member.size
@@ -139,7 +160,7 @@ def too_large(path: str, size: int, limit: int) -> TooLarge:
 
 
 def check_space(contents: Contents) -> ArchivedSpace:
-    """The space that an archive holds, if it is complete and unchanged, and all its objects are allowed in a space.
+    """The space that archives hold, if it is complete and unchanged, and all its objects are allowed in a space.
 
     Raises InvalidArchive, TooLarge, which name the member.
     """
@@ -157,7 +178,7 @@ def check_space(contents: Contents) -> ArchivedSpace:
             raise InvalidArchive(f"The archive has no {space_id}/{name}.")
     # First of all: a newer layout may have objects of other names and forms.
     _check_layout(space_id, contents)
-    objects = _check_manifest(space_id, contents)
+    objects = _check_manifests(space_id, contents)
     _check_members(contents)
     if contents.misfit:
         raise contents.misfit
@@ -177,21 +198,23 @@ def _check_layout(space_id: str, contents: Contents) -> None:
         raise refused(path, f"can't be imported: {error.detail}") from None
 
 
-def _check_manifest(space_id: str, contents: Contents) -> dict[str, ArchivedObject]:
+def _check_manifests(space_id: str, contents: Contents) -> dict[str, ArchivedObject]:
     path = f"{space_id}/{keys.MANIFEST}"
     result: dict[str, ArchivedObject] = {}
+    places: list[ArchivePlace] = []
     try:
-        named, items = archive.read_manifest(contents.heads[path])
-        for item in items:
-            if item.name in result:
-                _wrong(path, f"names {unpacking.shown(item.name)} twice")
-            result[item.name] = item
-            if contents.files.get(f"{space_id}/{item.name}") is None:
-                _wrong(path, f"names {unpacking.shown(item.name)}, which the archive does not have")
+        for manifest in contents.manifests:
+            place, items = archive.read_manifest(manifest)
+            places.append(place)
+            for item in items:
+                if item.name in result:
+                    _wrong(path, f"names {unpacking.shown(item.name)} twice")
+                result[item.name] = item
+                if contents.files.get(f"{space_id}/{item.name}") is None:
+                    _wrong(path, f"names {unpacking.shown(item.name)}, which the archive does not have")
     except (ValueError, RecursionError, AttributeError):
         raise refused(path, "can't be read") from None
-    if named != space_id:
-        _wrong(path, f"belongs to another space, {unpacking.shown(named)}")
+    _check_places(path, space_id, places)
     for file, (size, digest) in contents.files.items():
         name = file.partition("/")[2]
         if name == keys.MANIFEST:
@@ -201,6 +224,17 @@ def _check_manifest(space_id: str, contents: Contents) -> dict[str, ArchivedObje
         if (result[name].size, result[name].sha256) != (size, digest.hex()):
             raise refused(file, "differs from its entry in the manifest: it was changed")
     return result
+
+
+def _check_places(path: str, space_id: str, places: Sequence[ArchivePlace]) -> None:
+    """Check that these are all archives of one export of the space."""
+    first = places[0]
+    if first.space_id != space_id:
+        _wrong(path, f"belongs to another space, {unpacking.shown(first.space_id)}")
+    if len(places) != first.archives or places != [replace(first, number=place) for place in range(1, len(places) + 1)]:
+        raise InvalidArchive(
+            f"The space is in {first.archives} archives of one export. Send all of them, in their order."
+        )
 
 
 def _wrong(path: str, problem: str) -> NoReturn:

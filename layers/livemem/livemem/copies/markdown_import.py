@@ -47,9 +47,9 @@ def check_folder(contents: Contents) -> Folder:
         if not path.endswith(".md"):
             raise refused(path, "is not a Markdown file (.md): remove it from the archive")
     if len(paths) > FILES:
-        raise TooLarge.of("upload_id", len(paths), FILES, "Markdown files")
+        raise TooLarge.of("archive", len(paths), FILES, "Markdown files")
     if contents.text_bytes > inspection.TEXT_BYTES:
-        raise TooLarge.of("upload_id", contents.text_bytes, inspection.TEXT_BYTES)
+        raise TooLarge.of("archive", contents.text_bytes, inspection.TEXT_BYTES)
     tops = {path.partition("/")[0] for path in paths}
     top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in path for path in paths) else ""
     texts: dict[str, str] = {}

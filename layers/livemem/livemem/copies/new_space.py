@@ -115,7 +115,7 @@ def _find_room(process: Process, space_id: str) -> Head | None:
 
 
 def _is_same(provisioning_state: ProvisioningState | None, wanted: ProvisioningState) -> bool:
-    fields = {"kind", "at", "upload_id", "requested_by", "options"}
+    fields = {"kind", "at", "upload_id", "more_uploads", "requested_by", "options"}
     if wanted.kind != "import":
         # The archive of an import names its source space, and may not be read yet.
         fields.add("space_id")

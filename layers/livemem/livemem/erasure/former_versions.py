@@ -10,7 +10,7 @@ from livemem.erasure.task import ErasureTask
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
-from livemem.store import large, versions
+from livemem.store import versions
 from livemem.store.bucket import (
     BACKUP_OBJECT,
     EXPORT,
@@ -159,15 +159,9 @@ def clear_derived(process: Process, space_id: str) -> Cleared:
 
 
 def clear_archives(process: Process, space_id: str) -> int:
-    """Remove the archives of the space that wait to be downloaded, and those that are being made; returns how many.
-
-    1 ListMultipartUploads and 1 AbortMultipartUpload each, 1 LIST and 1 DeleteObjects per 1,000.
+    """Remove the archives of the space that wait to be downloaded; returns how many. 1 LIST and 1 DeleteObjects per
+    1,000.
     """
-    prefix = EXPORT.prefix(space_id)
-    uploads = large.begun(process.store, prefix)
-    for upload in uploads:
-        large.abort(process.store, upload.key, upload.upload_id)
-    doomed = [entry.key for entry in process.store.scan(prefix)]
+    doomed = [entry.key for entry in process.store.scan(EXPORT.prefix(space_id))]
     process.store.delete_many(doomed)
-    archives = {key for key in doomed if not key.endswith(".json")} | {upload.key for upload in uploads}
-    return len(archives)
+    return sum(not key.endswith(".json") for key in doomed)

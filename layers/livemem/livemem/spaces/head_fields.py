@@ -39,6 +39,8 @@ class ProvisioningState(BaseModel, defer_build=True):
     upload_id: Line | None = None
     upload_etag: Line | None = None
     """The ETag of the imported archive. Only that version is imported."""
+    more_uploads: dict[str, str] = {}
+    """The ETags of the further archives of the space, by the ids of their uploads, in order."""
     requested_by: Line
     options: dict[str, str] = {}
     """Of an import of Markdown files: description and rules."""
@@ -50,6 +52,10 @@ class ProvisioningState(BaseModel, defer_build=True):
     """How many objects were written, once they all are."""
     error: dict[str, str] | None = None
     """Code and detail of why it was given up."""
+
+    def uploads(self) -> dict[str, str | None]:
+        """The ETags of the imported archives by the ids of their uploads, in order."""
+        return {self.upload_id: self.upload_etag, **self.more_uploads} if self.upload_id else {}
 
     def ended(self) -> bool:
         """Whether it is complete, or was given up."""

@@ -129,10 +129,10 @@ SESSION_CLAIM = ObjectKind[str, str]("{space}/sessions/{user:sha32}/claim.json",
 BACKUP_OBJECT = ObjectKind[str, str, str]("_backups/{space}/{backup}/{name:any}")
 """The object in a backup, deleted spaces included, under its name below the space."""
 BACKUP_MANIFEST = ObjectKind[str, str](f"_backups/{{space}}/{{backup}}/{MANIFEST}")
-EXPORT = ObjectKind[str, str]("_exports/{space}/{backup}.tar.gz")
-"""A backup's archive to download. It is removed after a day."""
+EXPORT = ObjectKind[str, str, int]("_exports/{space}/{backup}{archive}.tar.gz")
+"""An archive of a backup to download, from 1. It is removed after a day."""
 EXPORT_STATE = ObjectKind[str, str]("_exports/{space}/{backup}.json")
-"""The progress of a backup's archive."""
+"""The job that makes a backup's archives."""
 UPLOAD = ObjectKind[str]("_uploads/{upload_id}")
 """An archive to import. It is removed after a day."""
 

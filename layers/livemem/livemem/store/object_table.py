@@ -79,6 +79,9 @@ PARTS = {
     "run": KeyPart(_ULID, str, _run),
     "path": KeyPart(r"(?s:.*)\.md"),
     "backup": KeyPart(keys.BACKUP_ID.pattern),
+    "archive": KeyPart(
+        r"(?:\.[1-9][0-9]{0,4})?", lambda number: f".{number}" if number > 1 else "", lambda text: int(text[1:] or 1)
+    ),
     "token": KeyPart(keys.HASH.pattern, lambda text: keys.check_token_hash(text)[7:], "sha256:{}".format),
     "day": KeyPart("[0-9]{8}", "{:%Y%m%d}".format, date.fromisoformat),
     "subject": KeyPart("(?:space|token|writes)-[a-zA-Z0-9_-]+"),

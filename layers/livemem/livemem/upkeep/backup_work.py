@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.copies import archiving, nightly, provisioning, taking
+from livemem.copies import export, nightly, provisioning, taking
 from livemem.erasure import erasure
 from livemem.jobs import worker
 from livemem.jobs.worker import Kind, Worked
@@ -14,7 +14,7 @@ from livemem.process import Process
 logger = logging.getLogger(__name__)
 
 KINDS: Mapping[str, Kind[Any]] = {
-    archiving.KIND.name: archiving.KIND,
+    export.KIND.name: export.KIND,
     taking.KIND.name: taking.KIND,
     **provisioning.KINDS,
     erasure.KIND.name: erasure.KIND,

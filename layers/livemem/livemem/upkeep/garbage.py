@@ -17,7 +17,7 @@ from livemem.access import decision, management
 from livemem.access.principal import Principal
 from livemem.changes import archive_notes
 from livemem.changes import maintenance as changes
-from livemem.copies import archive_expiry, catalog, retention
+from livemem.copies import catalog, export, retention
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import counter, run_retention
 from livemem.jobs.package import Space, look_at_space
@@ -184,7 +184,7 @@ def collect(process: Process, principal: Principal, request: GarbageRequest, dea
     removed: dict[str, Any] = {}
     with _noted(EXPORT.prefix().removesuffix("/"), failed):
         if everywhere:
-            over = archive_expiry.expire(process, dry_run=request.dry_run)
+            over = export.expire(process, dry_run=request.dry_run)
             removed["exports_removed"] = len(over.exports) + len(over.uploads)
     with _noted(TOKENS, failed):
         if is_first:

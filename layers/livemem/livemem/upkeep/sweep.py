@@ -16,7 +16,7 @@ from itertools import islice
 from typing import ClassVar, Literal
 
 from livemem.access import page_codes, request_rate
-from livemem.copies import archive_expiry, provisioning
+from livemem.copies import export, provisioning
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import run_retention
 from livemem.jobs.package import MORE_WORK, OLDEST, Space, look_at_space
@@ -278,7 +278,7 @@ def _remove_old(process: Process) -> None:
     """Remove what is kept no longer and belongs to no space. Where that fails, the next daily sweep tries again."""
     kinds: dict[str, Callable[[Process], object]] = {
         "days of runs": run_retention.remove_days,
-        "archives": archive_expiry.expire,
+        "archives": export.expire,
         "codes of the page": page_codes.remove_old,
         "counts of requests": request_rate.remove_old,
     }

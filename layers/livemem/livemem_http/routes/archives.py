@@ -12,14 +12,16 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.audit import invariants
 from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, taking
-from livemem.copies.export import Archive, Working
+from livemem.copies.export import ExportJob
 from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.erasure import erasure
 from livemem.erasure import preview as previewing
+from livemem.errors import BackupDamaged
 from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
 from livemem.spaces.head import Head
 from livemem.store import cursors, timing
+from livemem.store.stored import Stored
 from livemem.upkeep import garbage, job_lookup
 from livemem.upkeep.job_lookup import After, JobFilter
 from livemem_http import job_markdown, views
@@ -186,13 +188,15 @@ def export_space(space_id: str) -> Response[views.ArchiveView]:
 )
 def download_backup(space_id: str, backup_id: str) -> Response[views.ArchiveView]:
     """A backup as one file, like the export of a space. It works even if the space is deleted."""
-    return _archive(export.download(process(), space_id, backup_id, _soon(), api.principal()))
+    return _archive(export.export_backup(process(), api.principal(), space_id, backup_id, _soon()))
 
 
-def _archive(found: Archive | Working) -> Response[views.ArchiveView]:
-    ready = isinstance(found, Archive)
-    status = HTTPStatus.OK if ready else HTTPStatus.ACCEPTED
-    return api.json(status, views.ArchiveView.of(found), headers={} if ready else {"Retry-After": ASK_AGAIN})
+def _archive(current: Stored[ExportJob]) -> Response[views.ArchiveView]:
+    job = export.description(process(), current)
+    if job.error:
+        raise BackupDamaged(job.error.detail)
+    status = HTTPStatus.OK if job.result else HTTPStatus.ACCEPTED
+    return api.json(status, views.ArchiveView.of(job), headers={} if job.result else {"Retry-After": ASK_AGAIN})
 
 
 @api.route("POST", "/v1/uploads", needs="admin", status=HTTPStatus.CREATED, tag="archives", summary="Create an upload")

@@ -5,10 +5,10 @@ import binascii
 from typing import Annotated
 
 from livemem import limits
-from livemem.copies.export import Archive, Working
+from livemem.copies.export import ExportResult
 from livemem.copies.importing import NewImport, Upload
 from livemem.errors import InvalidRequest
-from livemem.jobs.describable import job_id
+from livemem.jobs import describable
 from livemem.jobs.job import Status
 from livemem_http.views.backups import BackupId
 from livemem_http.views.fields import (
@@ -68,9 +68,21 @@ class ArchiveView(View):
     ] = None
 
     @classmethod
-    def of(cls, found: Archive | Working) -> "ArchiveView":
-        job = job_id(found.space_id, "export", found.backup_id)
-        return cls.model_validate({"status": "done", "job": job, **vars(found)})
+    def of(cls, job: describable.Description) -> "ArchiveView":
+        made: ExportResult | None = job.result
+        return cls(
+            status=job.status,
+            job=job.job_id,
+            space_id=job.space_id,
+            backup_id=job.name,
+            url=made.archives[0].url if made else None,
+            expires_at=made.expires_at if made else None,
+            size=made.archives[0].bytes if made else None,
+            objects=made.objects if made else None,
+            left_out=made.left_out if made else None,
+            done=job.progress.done,
+            total=job.progress.total,
+        )
 
 
 class NewUpload(Body):
@@ -138,4 +150,4 @@ class Import(Body):
 
     def wanted(self) -> NewImport:
         """The import request for the domain."""
-        return NewImport(self.space_id, self.upload_id, self.description, self.rules, self.rules_template)
+        return NewImport(self.space_id, [self.upload_id], self.description, self.rules, self.rules_template)
