@@ -72,7 +72,9 @@ def _method(operation: Operation, hints: Hints) -> str:
     answer = f"models.{operation.answer}" if operation.answer else "None"
     call = f'self._invoke("{operation.name}", locals())'
     overloads, signature = "", ", ".join(["self", *_taken(operation, hints)])
-    if operation.many:
+    if operation.many and "items" not in operation.body:
+        answer += f" | models.{operation.many}"
+    elif operation.many:
         alone = replace(operation, body={name: field for name, field in operation.body.items() if name != "items"})
         several = replace(operation, body={"items": replace(operation.body["items"], required=True)})
         overloads = _overload(alone, answer, hints) + _overload(several, f"models.{operation.many}", hints)
@@ -116,8 +118,9 @@ def _taken(operation: Operation, hints: Hints) -> Iterator[str]:
     if others or operation.takes_key:
         yield "*"
     for field in sorted(others, key=lambda field: not field.required):
-        assert not keyword.iskeyword(field.name), field
-        yield f"{field.name}: {_optional(field, hints[operation.name, field.name])}"
+        # As the body's model has it too.
+        name = f"{field.name}_" if keyword.iskeyword(field.name) else field.name
+        yield f"{name}: {_optional(field, hints[operation.name, field.name])}"
     if operation.takes_key:
         yield "idempotency_key: str | None = None"
 

@@ -44,7 +44,8 @@ def find(name: str) -> Operation:
 
 def build_given(name: str, given: Mapping[str, Any]) -> Request:
     """The request of a method, made of its local variables; raises BadArgument."""
-    arguments = {one: value for one, value in given.items() if one not in _OF_METHODS}
+    # A name that is a word of Python has an underscore behind it.
+    arguments = {one.removesuffix("_"): value for one, value in given.items() if one not in _OF_METHODS}
     return build(name, arguments, key=given.get("idempotency_key"))
 
 
@@ -75,7 +76,7 @@ def build(
     target = _target(operation, given)
     if len(target) > _TARGET_BYTES:
         raise BadArgument(f"{name}: the request is too long for a URL.")
-    answer = operation.many if "items" in body and operation.many else operation.answer
+    answer = operation.many if {"items", "from"} & body.keys() and operation.many else operation.answer
     return Request(operation, target, content, headers, repeatable, answer)
 
 

@@ -61,7 +61,7 @@ class Operation:
     """The name of the model of its answer; None: it has no body."""
     many: str | None
     """The name of the model of its answer to several things, which are `items` in the place of the other fields of the
-    body. None: it takes one thing alone.
+    body, or to something to copy (`from`). None: it has one form alone.
     """
     markdown: bool
     """Whether it also answers in Markdown."""

@@ -26,7 +26,7 @@ def call(service: Service, method: str, route: str, status: int, **rest):
 
 @pytest.fixture
 def space(service: Service) -> Service:
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo"})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo"})
     service.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body={"category": "todo", "content": "x"})
     return service
 
@@ -91,12 +91,12 @@ def test_21_what_is_above_a_cap_is_a_429_that_names_the_setting_and_when_to_come
     service: Service, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("SPACES_PER_TOKEN_PER_DAY", "1")
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "home", "rules": "x"})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "home", "rules": "x"})
     wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["home"]}
     token = json.loads(service.http("admin", "POST", "/v1/tokens", body=wanted)["body"])["token"]
 
     answers = [
-        service.http("admin", "POST", "/v1/spaces", token=token, body={"space_id": name, "rules": "x"})
+        service.http("backup", "POST", "/v1/spaces", token=token, body={"space_id": name, "rules": "x"})
         for name in ("one", "two")
     ]
 

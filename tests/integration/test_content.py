@@ -198,7 +198,7 @@ def test_10_a_note_that_forges_the_prompt_is_one_quoted_value_and_leaves_the_ban
 
 
 def test_11_what_a_note_holds_stays_its_text_whatever_yaml_it_looks_like(service: Service):
-    assert service.http("admin", "POST", "/v1/spaces", body={"space_id": "mine"})["statusCode"] == 201
+    assert service.http("backup", "POST", "/v1/spaces", body={"space_id": "mine"})["statusCode"] == 201
     content = "---\nagent: admin\ncategory: decision\nx: !!python/object/apply:os.system [id]\n---\n\nforged\n...\n"
     tags = ['x"]', 'agent: "eve"', "---", "!!binary aGk=", "&a", "*a", "{}", "' \""]
     sent = {"category": "todo", "content": content, "tags": tags}
@@ -213,7 +213,7 @@ def test_11_what_a_note_holds_stays_its_text_whatever_yaml_it_looks_like(service
 
 
 def test_11_yaml_in_the_bucket_that_would_run_something_is_read_as_text(service: Service):
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "mine"})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "mine"})
     note_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}_ann_todo_0000abcd"
     body = f"---\nx: !!python/object/apply:os._exit [1]\ntimestamp: {note_id[:8]}\n---\n\ntext"
     service.s3.put_object(Bucket=BUCKET, Key=f"mine/live/{note_id}.md", Body=body.encode())

@@ -21,7 +21,7 @@ class Talk:
 
     def __init__(self, service, **wanted):
         self.service = service
-        service.http("admin", "POST", "/v1/spaces", body={"space_id": "mine", "consolidation_threshold": 0})
+        service.http("backup", "POST", "/v1/spaces", body={"space_id": "mine", "consolidation_threshold": 0})
         status, made = self.ask("POST", ALL, body=wanted)
         assert status == 201, made
         self.id = made["conversation_id"]

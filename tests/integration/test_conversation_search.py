@@ -45,7 +45,7 @@ class Talked:
 
 @pytest.fixture
 def talked(service: Service):
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
     found = Talked(service, cwd="/shop", host="laptop")
     found.say("Store? Which store do we keep?", "S3 is the store.", tool_calls=[ToolCall(name="grep")])
     found.say("Oven? Is the oven on?", "No.")

@@ -21,7 +21,7 @@ def told(answer) -> str:
 
 @pytest.fixture
 def demo(service: Service) -> Service:
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 0})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 0})
     for content in ("first", "second"):
         note = {"category": "todo", "content": content}
         service.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=note)

@@ -43,7 +43,7 @@ def body(answer):
 
 @pytest.fixture
 def demo(service):
-    answer = service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 2})
+    answer = service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 2})
     assert answer["statusCode"] == 201
     return service
 
@@ -59,7 +59,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
     demo = service
     if name != "admin-create-space":
         body = {"space_id": "demo", "consolidation_threshold": 2}
-        assert service.http("admin", "POST", "/v1/spaces", body=body)["statusCode"] == 201
+        assert service.http("backup", "POST", "/v1/spaces", body=body)["statusCode"] == 201
     event = sample(name)
     if "headers" in event:
         event["headers"]["authorization"] = f"Bearer {BOOTSTRAP_KEY}"
@@ -373,13 +373,13 @@ def test_a_batch_is_checked_whole_before_the_first_note_is_written(demo):
     ],
 )
 def test_a_bad_space_is_refused_with_the_field(service, wanted, status, field):
-    answer = service.http("admin", "POST", "/v1/spaces", body=wanted)
+    answer = service.http("backup", "POST", "/v1/spaces", body=wanted)
     assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (status, field)
     assert [key for key in service.written() if not key.startswith("_system/")] == []
 
 
 def test_a_space_that_exists_is_a_conflict_and_an_unknown_one_is_not_found(demo):
-    assert demo.http("admin", "POST", "/v1/spaces", body={"space_id": "demo"})["statusCode"] == 409
+    assert demo.http("backup", "POST", "/v1/spaces", body={"space_id": "demo"})["statusCode"] == 409
     for path in ("", "/rules", "/summary", "/synthesis", "/notes", "/bank", "/consolidations"):
         answer = demo.http("reads", "GET", f"{SPACE}{path}", space_id="other")
         assert (answer["statusCode"], body(answer)["code"]) == (404, "space_not_found")
@@ -472,7 +472,7 @@ def test_tokens_are_held_to_their_permissions_and_spaces(demo):
         "consolidate", "POST", f"{SPACE}/consolidations", space_id="demo", body={"agent": "bob"}, token="lm_ann"
     )
     assert other["statusCode"] == 403
-    assert demo.http("admin", "POST", "/v1/spaces", body={"space_id": "mine"}, token="lm_ann")["statusCode"] == 201
+    assert demo.http("backup", "POST", "/v1/spaces", body={"space_id": "mine"}, token="lm_ann")["statusCode"] == 201
     assert demo.http("reads", "GET", SPACE, space_id="mine", token="lm_ann")["statusCode"] == 200
 
 
@@ -646,7 +646,7 @@ def test_a_bad_variable_is_named_by_health_and_every_other_route_says_not_config
 
     for function, method, route, parameters in (
         ("reads", "GET", "/v1/whoami", {}),
-        ("admin", "POST", "/v1/spaces", {}),
+        ("backup", "POST", "/v1/spaces", {}),
         ("ingest", "POST", f"{SPACE}/notes", {"space_id": "demo"}),
         ("consolidate", "POST", f"{SPACE}/consolidations", {"space_id": "demo"}),
     ):
@@ -785,7 +785,7 @@ def test_another_mode_of_consolidation_is_refused_at_creation_and_later(demo, mo
     new = {"space_id": "other", "consolidation_mode": mode}
 
     answers = [
-        demo.http("admin", "POST", "/v1/spaces", body=new),
+        demo.http("backup", "POST", "/v1/spaces", body=new),
         demo.http("admin", "PATCH", SPACE, space_id="demo", body={"consolidation_mode": mode}),
     ]
 
@@ -795,7 +795,7 @@ def test_another_mode_of_consolidation_is_refused_at_creation_and_later(demo, mo
 
 
 def test_a_space_may_ask_for_approval_from_its_creation_on(demo):
-    made = demo.http("admin", "POST", "/v1/spaces", body={"space_id": "other", "consolidation_mode": "review"})
+    made = demo.http("backup", "POST", "/v1/spaces", body={"space_id": "other", "consolidation_mode": "review"})
 
     assert body(made)["consolidation_mode"] == "review"
     assert "pending_plan" not in body(made)

@@ -35,7 +35,7 @@ def http(function, method, route, body=None, **path):
     assert answer["statusCode"] < 300, answer["statusCode"]
     return answer["body"]
 
-http("admin", "POST", "/v1/spaces", {"space_id": "demo"})
+http("backup", "POST", "/v1/spaces", {"space_id": "demo"})
 http("ingest", "POST", "/v1/spaces/{space_id}/notes", {"category": "todo", "content": content}, space_id="demo")
 http("consolidate", "POST", "/v1/spaces/{space_id}/consolidations", {}, space_id="demo")
 ended = fresh("consolidate").handler(lambda_api.invoked[0][1], Context())

@@ -26,7 +26,7 @@ class Memories:
 
     def __init__(self, service):
         self.service = service
-        service.http("admin", "POST", "/v1/spaces", body={"space_id": "mine", "consolidation_threshold": 0})
+        service.http("backup", "POST", "/v1/spaces", body={"space_id": "mine", "consolidation_threshold": 0})
 
     def ask(self, method, route=ALL, **rest):
         answer = self.service.http("memories", method, route, space_id="mine", **rest)

@@ -40,7 +40,7 @@ OPEN = f"{SPACE}/backups"
 
 def test_every_route_refuses_a_space_of_a_newer_layout_and_changes_nothing(service: Service):
     for space_id in ("mine", "other"):
-        assert service.http("admin", "POST", "/v1/spaces", body={"space_id": space_id})["statusCode"] == 201
+        assert service.http("backup", "POST", "/v1/spaces", body={"space_id": space_id})["statusCode"] == 201
     found = json.loads(service.s3.get_object(Bucket=BUCKET, Key="mine/_meta.json")["Body"].read())
     newer = json.dumps(found | {"layout": LAYOUT + 1}).encode()
     service.s3.put_object(Bucket=BUCKET, Key="mine/_meta.json", Body=newer)

@@ -15,7 +15,7 @@ NOTE = {"category": "decision", "content": "We keep S3 as the only store.", "sou
 @pytest.fixture
 def team(service: Service) -> Service:
     for space_id in ("team", "lab"):
-        made = service.http("admin", "POST", "/v1/spaces", body={"space_id": space_id, "rules": "Keep a log."})
+        made = service.http("backup", "POST", "/v1/spaces", body={"space_id": space_id, "rules": "Keep a log."})
         assert made["statusCode"] == 201
     return service
 

@@ -25,7 +25,7 @@ SPACE = "/v1/spaces/{space_id}"
 @pytest.fixture
 def told(service: Service):
     """A space in whose rooms something is said, and that knows a few facts."""
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
     for room, author, content, time in (
         ("salon", "Ann Smith", "Who turned the oven off?", "2026-02-20T14:00:00Z"),
         ("kitchen", "bob", "The oven is on again.", "2026-02-20T14:05:00.250Z"),
@@ -195,7 +195,7 @@ def token(service: Service, name: str, *permissions: str) -> str:
 
 def test_a_section_is_confirmed_over_http_and_start_search_and_sources_say_when(aged: tuple[Service, HandClock]):
     service, clock = aged
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
     file = f"{SPACE}/bank/{{path+}}"
     of = {"space_id": "demo", "path": "log.md"}
     text = "# Log\n\n## A\n\n- apples\n\n## B\n\n- bread\n"
@@ -230,7 +230,7 @@ def test_a_section_is_confirmed_over_http_and_start_search_and_sources_say_when(
 
 def test_one_thing_is_read_by_its_id_in_json_and_markdown_and_in_pages(service: Service):
     service.http(
-        "admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "# Rules\n\n" + "Keep a log.\n" * 90}
+        "backup", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "# Rules\n\n" + "Keep a log.\n" * 90}
     )
     reader = token(service, "eve", "read")
 
@@ -263,7 +263,7 @@ def test_one_thing_is_read_by_its_id_in_json_and_markdown_and_in_pages(service: 
 
 
 def test_with_read_alone_a_start_is_for_the_tokens_own_user(service: Service):
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
     reader, writer = token(service, "eve", "read"), token(service, "bot", "read", "write")
 
     def started(of: str, user: str, status: int):
@@ -280,7 +280,7 @@ def test_with_read_alone_a_start_is_for_the_tokens_own_user(service: Service):
 
 def test_over_http_a_start_shows_what_an_agent_would_have_been_given_then(aged: tuple[Service, HandClock]):
     service, clock = aged
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
     of = {"space_id": "demo", "path": "log.md"}
     for status, text in ((201, "# Log\n\n- apples\n"), (200, "# Log\n\n- pears\n")):
         body(service.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", **of, body={"content": text}), status)

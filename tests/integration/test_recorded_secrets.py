@@ -229,7 +229,7 @@ def test_with_the_setting_no_other_text_that_is_written_keeps_a_secret(
     # When each text of a space, its rules, bank, notes, memories, rooms and backups has a secret
     file, bank = {"path": "log.md"}, f"{space}/bank/{{path+}}"
     new = {"space_id": "other", "description": LEAK, "owner": LEAK, "rules": f"Keep a log. {LEAK}"}
-    good("admin", "POST", "/v1/spaces", body=new)
+    good("backup", "POST", "/v1/spaces", body=new)
     good("admin", "PATCH", space, body={"description": LEAK, "owner": LEAK})
     good("admin", "PUT", f"{space}/rules", body={"rules": f"Keep it. {LEAK}", "reason": LEAK})
     good("admin", "PUT", bank, **file, body={"content": f"# Log\n\n## A\n\n{LEAK}\n", "reason": LEAK})

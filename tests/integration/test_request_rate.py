@@ -18,7 +18,7 @@ def test_21_who_asks_too_fast_is_refused_on_every_way_in_and_others_are_answered
     monkeypatch.setenv("REQUESTS_PER_SPACE_PER_SECOND", "1")
     monkeypatch.setenv("REQUESTS_PER_TOKEN_PER_SECOND", "1")
     for name in ("busy", "calm"):
-        service.http("admin", "POST", "/v1/spaces", body={"space_id": name, "rules": "x"})
+        service.http("backup", "POST", "/v1/spaces", body={"space_id": name, "rules": "x"})
     busy, another, calm = (
         _token(service, name, space) for name, space in (("a", "busy"), ("b", "busy"), ("c", "calm"))
     )
@@ -59,7 +59,7 @@ BATCHES = {
 @each("function", BATCHES)
 def test_each_item_of_a_batch_counts_as_a_request(service: Service, monkeypatch: pytest.MonkeyPatch, function: str):
     route, body = BATCHES[function]
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "busy", "rules": "x"})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "busy", "rules": "x"})
     path = {"space_id": "busy"} | ({"room": "r"} if "{room}" in route else {})
     if "{conversation_id}" in route:
         made = service.http("conversations", "POST", "/v1/spaces/{space_id}/conversations", body={}, **path)

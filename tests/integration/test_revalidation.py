@@ -18,7 +18,7 @@ KEPT += ["consolidations", "consolidations/{number}"]
 
 @pytest.fixture
 def demo(service):
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 0})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 0})
     service.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="log.md", body={"content": "# Log\n"})
     service.s3.put_object(Bucket="live-memory", Key="demo/_synthesis.md", Body=b"Short.")
     return service

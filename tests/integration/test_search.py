@@ -20,7 +20,7 @@ def body(answer):
 
 @pytest.fixture
 def demo(service: Service):
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
     for category, content in (("decision", "We keep S3 as the only store."), ("issue", "The parser drops tabs.")):
         note = {"category": category, "content": content, "tags": ["first"]}
         service.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=note)
@@ -100,7 +100,7 @@ def test_hits_come_as_markdown_for_a_prompt(demo):
 
 
 def test_several_spaces_are_searched_at_once(demo):
-    demo.http("admin", "POST", "/v1/spaces", body={"space_id": "other", "rules": "x"})
+    demo.http("backup", "POST", "/v1/spaces", body={"space_id": "other", "rules": "x"})
     note = {"category": "todo", "content": "Another store."}
     demo.http("ingest", "POST", f"{SPACE}/notes", space_id="other", body=note)
 
@@ -117,7 +117,7 @@ def test_several_spaces_are_searched_at_once(demo):
 
 def test_a_search_in_many_spaces_names_the_cursor_of_the_next_ones(demo):
     for number in range(20):
-        demo.http("admin", "POST", "/v1/spaces", body={"space_id": f"z{number:02}", "rules": "x"})
+        demo.http("backup", "POST", "/v1/spaces", body={"space_id": f"z{number:02}", "rules": "x"})
     demo.http("ingest", "POST", f"{SPACE}/notes", space_id="z19", body={"category": "todo", "content": "A store too."})
 
     first = body(search(demo, {"q": "store"}, "/v1/search"))
@@ -139,7 +139,7 @@ def test_where_there_is_no_space_nothing_is_found(service):
 
 def test_a_space_that_can_not_be_searched_is_named_and_the_others_answer(demo):
     for name in ("bad", "worse"):
-        demo.http("admin", "POST", "/v1/spaces", body={"space_id": name, "rules": "x"})
+        demo.http("backup", "POST", "/v1/spaces", body={"space_id": name, "rules": "x"})
     demo.s3.put_object(Bucket=BUCKET, Key="bad/_meta.json", Body=b"broken")
     # SQLite takes no such number, and nobody looks at this one before.
     demo.s3.put_object(

@@ -90,7 +90,7 @@ def test_1_a_route_is_closed_to_who_has_every_permission_but_the_one_it_needs(se
 
 
 def test_1_no_route_about_a_space_answers_who_may_only_use_another_whether_it_is_there_or_not(service: Service):
-    assert service.http("admin", "POST", "/v1/spaces", body={"space_id": "mine"})["statusCode"] == 201
+    assert service.http("backup", "POST", "/v1/spaces", body={"space_id": "mine"})["statusCode"] == 201
     write_registry(service, entry(space_ids=["other"]))
 
     there = ask_as(service, TOKEN)

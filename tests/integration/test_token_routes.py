@@ -212,7 +212,7 @@ def test_a_rotation_without_grace_whose_answer_was_lost_is_repeated_and_nothing_
 
 
 def test_the_usage_of_a_space_is_for_who_reads_it_and_that_of_all_for_an_admin(service: Service):
-    assert service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo"})["statusCode"] == 201
+    assert service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo"})["statusCode"] == 201
     reader = make(service, permissions=["read"])["token"]
     asked = [{"space_id": "demo"}, {"space_id": "other"}, {}, {"space_id": "../x"}]
 

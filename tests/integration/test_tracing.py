@@ -28,7 +28,7 @@ ANSWER = (
 
 @pytest.fixture(name="demo")
 def _demo(service: Service) -> Service:
-    answer = service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 1})
+    answer = service.http("backup", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 1})
     assert answer["statusCode"] == 201
     return service
 

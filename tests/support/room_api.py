@@ -34,7 +34,7 @@ class Rooms:
         self.listener, self.agent = Listener(), ScriptedAgent()
         models: dict[str, Any] = {"ask": self.listener, "converse": self.agent}
         patch.setattr(environment, "Process", lambda **parts: asks_itself(Process(**parts | models)))
-        service.http("admin", "POST", "/v1/spaces", body={"space_id": "mine", "consolidation_threshold": 0})
+        service.http("backup", "POST", "/v1/spaces", body={"space_id": "mine", "consolidation_threshold": 0})
 
     def call(self, method: str, route: str, *, markdown: bool = False, **rest: Any) -> Any:
         """The answer as API Gateway gets it."""

@@ -105,7 +105,7 @@ class Account:
 
     def create(self, status: int = 201, *, threshold: int = 0, token: str = BOOTSTRAP_KEY) -> None:
         wanted = {"space_id": "demo", "rules": "Keep a log.", "consolidation_threshold": threshold}
-        self.call("admin", "POST", "/v1/spaces", status, token=token, body=wanted)
+        self.call("backup", "POST", "/v1/spaces", status, token=token, body=wanted)
 
     def delete(self) -> None:
         self.call("admin", "DELETE", SPACE, 204, query={"confirm": "demo"})

@@ -37,7 +37,7 @@ def with_backups(count: int) -> World:
 
 
 def shown(world: World, **more: Any) -> list[str]:
-    found, _ = catalog.page(world.process, SPACE, **{"limit": 50, **more})
+    found, _ = catalog.page_of(world.process, SPACE, **{"limit": 50, **more})
     return [manifest.job_id for manifest in found]
 
 
@@ -46,8 +46,8 @@ def test_backups_are_listed_newest_first_in_pages_with_1_list_and_1_get_each():
     ids = catalog.ids(world.process, SPACE)
     world.client.reset()
 
-    first, after = catalog.page(world.process, SPACE, limit=2)
-    second, rest = catalog.page(world.process, SPACE, limit=3, before=after)
+    first, after = catalog.page_of(world.process, SPACE, limit=2)
+    second, rest = catalog.page_of(world.process, SPACE, limit=3, before=after)
 
     assert [manifest.job_id for manifest in (*first, *second)] == ids[::-1]
     assert (after, rest) == (ids[3], None)
@@ -271,8 +271,8 @@ def test_a_token_for_some_spaces_does_not_see_the_backups_of_a_deleted_namesake(
     new = world.back_up(SPACE).job_id
 
     def ids(caller: Principal) -> list[str]:
-        one, _ = catalog.page(world.process, SPACE, limit=9, caller=caller)
-        every, _ = catalog.page_of_all(world.process, caller, limit=9)
+        one, _ = catalog.page_of(world.process, SPACE, limit=9, caller=caller)
+        every, _ = catalog.page(world.process, caller, limit=9)
         assert one == every
         return [manifest.job_id for manifest in one]
 

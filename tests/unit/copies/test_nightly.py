@@ -100,7 +100,7 @@ def test_of_a_deleted_space_the_backups_are_retained_and_its_remains_removed():
     done = night(world)
 
     assert (done["backups"], done["retained"]) == (1, 1)
-    assert [manifest.trigger for manifest in catalog.page(world.process, "gone", limit=9)[0]] == ["schedule"]
+    assert [manifest.trigger for manifest in catalog.page_of(world.process, "gone", limit=9)[0]] == ["schedule"]
     assert backed_up(world)["a"] == 1
     world.clock.move(DAY)
     # The tombstone goes, and then there is nothing to do.

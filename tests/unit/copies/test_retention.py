@@ -144,7 +144,7 @@ def test_a_dry_run_tells_what_would_go_and_does_nothing():
     assert world.inner.objects == before
 
     assert retain(world) == told
-    assert catalog.page(world.process, SPACE, limit=9)[0][-1].job_id == told.kept[-1]
+    assert catalog.page_of(world.process, SPACE, limit=9)[0][-1].job_id == told.kept[-1]
     assert backups.broken(world.inner.objects) == []
 
 

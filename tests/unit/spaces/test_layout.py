@@ -147,7 +147,7 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def test_a_backup_of_a_newer_layout_is_not_restored_and_the_job_says_why(newer: World):
-    ((kept,), _) = catalog.page(newer.process, "demo", limit=1)
+    ((kept,), _) = catalog.page_of(newer.process, "demo", limit=1)
 
     with pytest.raises(InvalidRequest, match="Update the service"):
         newer.restore("demo", kept.job_id, "other")

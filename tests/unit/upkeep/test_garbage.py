@@ -478,7 +478,7 @@ def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_st
     assert (told.backups_removed, writes(world)) == (1, set())
     report = collect(world)
     assert (report.backups_removed, [len(found.backups) for found in report.spaces]) == (1, [1])
-    assert [item.job_id for item in catalog.page(world.process, "demo", limit=9)[0]] == [complete]
+    assert [item.job_id for item in catalog.page_of(world.process, "demo", limit=9)[0]] == [complete]
     assert collect(world).spaces == []
 
 
@@ -660,7 +660,7 @@ def test_old_backups_go_in_spaces_that_the_caller_may_see_and_in_deleted_ones_to
     assert {found.space_id: len(found.backups) for found in done.spaces} == {"a": 2, "a-b": 2, "gone": 2}
     assert (done.looked_at, done.backups_removed, done.failed, done.more) == (3, 6, [], False)
     assert done.spaces[0].unreadable == ["2020-01-01T00-00-00"]
-    assert len(catalog.page(world.process, "hidden", limit=9)[0]) == 3
+    assert len(catalog.page_of(world.process, "hidden", limit=9)[0]) == 3
     everywhere = collect(world, **{**rule, "who": EVERYONE})
     assert (everywhere.looked_at, {found.space_id for found in everywhere.spaces}) == (4, {"a", "hidden"})
 

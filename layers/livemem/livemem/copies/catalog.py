@@ -7,6 +7,7 @@ A removed backup leaves its manifest as a tombstone until no request to its fold
 from collections.abc import Iterator, Sequence
 
 from livemem import clock
+from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import Manifest, Peeked
@@ -93,7 +94,7 @@ def _life(process: Process, caller: Principal | None, space_id: str) -> str | No
     return head.meta.uid if head else ""
 
 
-def page(
+def page_of(
     process: Process, space_id: str, *, limit: int, before: str | None = None, caller: Principal | None = None
 ) -> tuple[list[Manifest], str | None]:
     """The space's backups before the id `before`, newest first, and the id before which the next page begins, or None.
@@ -112,25 +113,34 @@ def page(
     return visible, batch[-1] if len(remaining) > limit else None
 
 
-def page_of_all(
-    process: Process, caller: Principal, *, limit: int, after: tuple[str, str] | None = None
+def page(
+    process: Process,
+    caller: Principal,
+    space_id: str | None = None,
+    *,
+    limit: int,
+    after: tuple[str, str] | None = None,
 ) -> tuple[list[Manifest], tuple[str, str] | None]:
-    """The backups of all spaces that the caller may see, by space and then newest first, from behind the space and
-    backup `after`. With them the space and backup after which the next page begins, or None. 1 LIST per space that is
-    looked at, and 1 GET each.
+    """The backups of a space, or of all that the caller may see, by space and then newest first, from behind the space
+    and backup `after`. With them the space and backup after which the next page begins, or None. 1 LIST per space that
+    is looked at, and 1 GET each. Raises InvalidName, Forbidden.
     """
-    visible = sorted(space_id for space_id in spaces(process) if caller.may_see(space_id))
+    if space_id is None:
+        visible = sorted(name for name in spaces(process) if caller.may_see(name))
+    else:
+        caller = decision.check_space(process, caller, keys.check_space_id(space_id))
+        visible = [space_id]
     backups: list[Manifest] = []
-    for space_id in visible:
-        if after and space_id < after[0]:
+    for name in visible:
+        if after and name < after[0]:
             continue
-        before = after[1] if after and space_id == after[0] else None
-        batch, more = page(process, space_id, limit=limit - len(backups), before=before, caller=caller)
+        before = after[1] if after and name == after[0] else None
+        batch, more = page_of(process, name, limit=limit - len(backups), before=before, caller=caller)
         backups += batch
         if more:
-            return backups, (space_id, more)
+            return backups, (name, more)
         if len(backups) == limit:
-            return backups, (space_id, backups[-1].job_id) if space_id != visible[-1] else None
+            return backups, (name, backups[-1].job_id) if name != visible[-1] else None
     return backups, None
 
 

@@ -1,9 +1,11 @@
 """Restore, fork and import as kinds of jobs, and the steps that their workers have in common."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from livemem import clock
+from livemem.access.principal import Principal
 from livemem.copies import fork, importing, new_space, provisioning_job, restore
 from livemem.copies.new_space import Provisioned
 from livemem.copies.provisioning_job import ProvisioningJob
@@ -26,6 +28,35 @@ WAYS: Mapping[str, Callable[[Process, Head, datetime], Provisioned]] = {
     "import": importing.provision,
 }
 """The function that writes the objects of each kind of job."""
+
+
+@dataclass(frozen=True)
+class SpaceCopy:
+    """A space that is to be made from something: a `backup` of `space_id`, that space itself (as it stood after change
+    `at`), or uploaded archives. A description, and rules, are for archives alone.
+    """
+
+    target: str
+    space_id: str | None = None
+    at: int | None = None
+    backup_id: str | None = None
+    upload_ids: Sequence[str] = ()
+    description: str | None = None
+    rules: str | None = None
+    rules_template: str | None = None
+
+
+def order(process: Process, principal: Principal, copy: SpaceCopy, deadline: datetime) -> Head:
+    """Claim the id of the new space for its job: the requests and errors of `restore.order`, `fork.order` or
+    `importing.order`.
+    """
+    if copy.upload_ids:
+        wanted = importing.NewImport(copy.target, copy.upload_ids, copy.description, copy.rules, copy.rules_template)
+        return importing.order(process, principal, wanted, deadline)
+    if copy.backup_id is not None:
+        return restore.order(process, principal, copy.space_id or copy.target, copy.backup_id, copy.target)
+    assert copy.space_id is not None
+    return fork.order(process, principal, copy.space_id, copy.target, copy.at, deadline)
 
 
 class _Provisionings(Kind[ProvisioningJob]):

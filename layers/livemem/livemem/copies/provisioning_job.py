@@ -9,6 +9,7 @@ between them. The job is given up after a day.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -132,7 +133,12 @@ def _described(kind: KindName, process: Process, _: Principal, space_id: str, na
     job = load(process, space_id)
     if (job.kind, job.job_id) != (kind, name):
         raise NotFound("provisioning", name)
-    return describable.of_job(kind, job)
+    return description(job)
+
+
+def description(job: ProvisioningJob) -> Description:
+    """The job as all others. Its result says where the space comes from."""
+    return replace(describable.of_job(job.provisioning.kind, job), result=job.provisioning)
 
 
 def listing(head: Head | None) -> list[tuple[int, KindName, str]]:

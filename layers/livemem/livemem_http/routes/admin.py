@@ -26,15 +26,6 @@ NOT_KEPT = {"Cache-Control": "no-store"}
 """For answers with a secret."""
 
 
-@api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")
-def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
-    """Create a space with your own rules or with those of a template (default: `standard`). A token that may use only
-    some spaces gets this one added. The id of a deleted space is free again 21 minutes after the deletion.
-    """
-    meta = lifecycle.create(process(), api.principal(), body.wanted())
-    return api.json(HTTPStatus.CREATED, views.SpaceView.of(meta), headers={"Location": f"/v1/spaces/{meta.space_id}"})
-
-
 @api.route("PATCH", "/v1/spaces/{space_id}", needs="write", tag="spaces", summary="Change a space")
 def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceView:
     """Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`. A

@@ -4,12 +4,13 @@ may.
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
+from livemem.access import decision
 from livemem.audit import invariants
 from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, taking
 from livemem.copies.export import ExportJob
@@ -17,8 +18,10 @@ from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.erasure import erasure
 from livemem.erasure import preview as previewing
 from livemem.errors import BackupDamaged
+from livemem.jobs.describable import Description
 from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
+from livemem.spaces import lifecycle
 from livemem.spaces.head import Head
 from livemem.store import cursors, timing
 from livemem.store.stored import Stored
@@ -36,6 +39,7 @@ api = Api()
 
 
 OfSpace = Annotated[views.SpaceId | None, Query(description="Only jobs of this space.", examples=["demo"])]
+BackupsOf = Annotated[views.SpaceId | None, Query(description="Only backups of this space.", examples=["demo"])]
 OfKind = Annotated[str | None, Query(description="Only jobs of this kind.", examples=["backup"])]
 InState = Annotated[Status | None, Query(description="Only jobs with this status.", examples=["waiting"])]
 OfSubject = Annotated[
@@ -46,6 +50,61 @@ OfSubject = Annotated[
         max_length=200,
     ),
 ]
+
+
+@api.route(
+    "POST",
+    "/v1/spaces",
+    needs="write",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.ACCEPTED],
+    tag="spaces",
+    refuses=[HTTPStatus.NOT_FOUND],
+    summary="Create a space",
+)
+def create_space(body: views.NewSpace) -> Response[views.SpaceView | JobView]:
+    """Create a space with your own rules or with those of a template (default: `standard`). A token that may use only
+    some spaces gets this one added. The id of a deleted space is free again 21 minutes after the deletion.
+
+    With `from` (needs `admin`) the space is a copy of another space, of a backup, or of an uploaded archive. 202: a job
+    makes it, see `Location`. Nobody sees the space before it is complete and each object is verified. An archive is
+    checked first as a whole. If it breaks a rule, the service refuses it (`invalid_archive`, `too_large`). A folder of
+    Markdown files becomes the bank, with one entry in the history.
+    """
+    if body.source is None:
+        meta = lifecycle.create(process(), api.principal(), body.wanted())
+        location = {"Location": f"/v1/spaces/{meta.space_id}"}
+        return api.json(HTTPStatus.CREATED, views.SpaceView.of(meta), headers=location)
+    decision.check_permission(api.principal(), "admin")
+    head = provisioning.order(process(), api.principal(), body.copy_request(body.source), _soon())
+    copy = provisioning.carry_on(process(), head, _soon())
+    job = ProvisioningJob.of(copy or head.meta)
+    return _job(provisioning_job.description(job))
+
+
+def _job(job: Description) -> Response[Any]:
+    headers = {"Location": f"/v1/jobs/{job.job_id}"} | ({} if job.ended() else {"Retry-After": ASK_AGAIN})
+    return api.json(HTTPStatus.ACCEPTED, JobView.of(job), headers=headers)
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/exports",
+    needs="read",
+    status=HTTPStatus.ACCEPTED,
+    tag="archives",
+    summary="Export a space",
+)
+def create_export(space_id: str, body: views.NewExport | None = None) -> Response[JobView]:
+    """Make archives of the space as it stands, or of a backup, even of a deleted space: a tar.gz of its objects as they
+    are in the bucket, without tokens and secrets. The result of the job has their URLs. Each look at the job gives URLs
+    that work for 15 minutes. The archives are removed after a day.
+    """
+    backup_id = body.backup_id if body else None
+    if backup_id is None:
+        return _job(export.description(process(), export.export(process(), api.principal(), space_id, _soon())))
+    made = export.export_backup(process(), api.principal(), space_id, backup_id, _soon())
+    return _job(export.description(process(), made))
 
 
 def _soon() -> datetime:
@@ -78,17 +137,19 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
 def list_backups(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
     """The space's backups, newest first, even if the space is deleted. A backup in progress is not `complete`."""
     before = cursors.decode_backup(cursor)
-    found, more = catalog.page(process(), space_id, limit=limit, before=before, caller=api.principal())
+    found, more = catalog.page_of(process(), space_id, limit=limit, before=before, caller=api.principal())
     return views.BackupPage(items=[views.BackupView.of(found) for found in found], next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/backups", needs="read", tag="backups", summary="List all backups")
-def list_all_backups(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
-    """The backups of all spaces that the token may see, including deleted spaces. They are sorted by space, then newest
-    first.
+def list_all_backups(
+    space_id: BackupsOf = None, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
+) -> views.BackupPage:
+    """The backups of a space, even if it is deleted, newest first. Without a space: of all spaces that the token may
+    see, including deleted ones, by space. A backup in progress is not `complete`.
     """
     after = cursors.decode_backup_of(cursor)
-    found, more = catalog.page_of_all(process(), api.principal(), limit=limit, after=after)
+    found, more = catalog.page(process(), api.principal(), space_id, limit=limit, after=after)
     cursor = cursors.encode("/".join(more)) if more else None
     return views.BackupPage(items=[views.BackupView.of(found) for found in found], next_cursor=cursor)
 

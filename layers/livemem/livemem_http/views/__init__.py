@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from livemem_http.views.archives import ArchiveView, Import, NewUpload, UploadView
+    from livemem_http.views.archives import ArchiveView, Import, NewExport, NewUpload, UploadView
     from livemem_http.views.backups import BackupPage, BackupView, Fork, NewBackup, ProvisioningView, Restoration
     from livemem_http.views.bank import (
         FileContent,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from livemem_http.views.usage import UsageReport
 
 _MODULES = {
-    "archives": ("ArchiveView", "Import", "NewUpload", "UploadView"),
+    "archives": ("ArchiveView", "Import", "NewExport", "NewUpload", "UploadView"),
     "backups": ("ProvisioningView", "BackupPage", "BackupView", "Fork", "NewBackup", "Restoration"),
     "bank": (
         "FileContent",
@@ -119,6 +119,7 @@ __all__ = [
     "Moment",
     "NewBackup",
     "NewConsolidation",
+    "NewExport",
     "NewNote",
     "NewNotes",
     "NewSpace",

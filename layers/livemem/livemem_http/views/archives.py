@@ -85,6 +85,12 @@ class ArchiveView(View):
         )
 
 
+class NewExport(Body):
+    """What is exported."""
+
+    backup_id: Annotated[BackupId | None, described("A backup of the space. Default: the space as it stands.")] = None
+
+
 class NewUpload(Body):
     """An archive that the caller will upload to the store."""
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from livemem.bank.plans import WaitingPlan
     from livemem.changes.run_progress import RunResult
     from livemem.conversations.summaries_job import SummariesJob
+    from livemem.copies import export
     from livemem.rooms.digest_reading import Digest
+    from livemem.spaces.head_fields import ProvisioningState
 
 BACKUP = "2026-02-20T02-00-00"
 
@@ -192,8 +194,63 @@ class DigestResult(View):
         return cls(messages=digest.messages, given_up=given_up or None, unreadable=list(digest.missing) or None, **done)
 
 
+class CopyResult(View):
+    """Where a new space comes from. It is visible once the job is `done`. If the job failed, nothing of it remains."""
+
+    kind: Annotated[Literal["restore", "fork", "import"], described("The kind of work.", "restore")]
+    source_space_id: Annotated[str | None, described("The source space.", "demo")] = None
+    at: Annotated[int | None, described("The number of the change whose state was copied.")] = None
+    requested_by: Annotated[str, described("The name of the token that requested it.", "admin")]
+
+    @classmethod
+    def of(cls, state: "ProvisioningState") -> "CopyResult":
+        return cls(kind=state.kind, source_space_id=state.space_id, at=state.at, requested_by=state.requested_by)
+
+
+class Archive(View):
+    """An archive to download (tar.gz). It is removed after a day."""
+
+    url: Annotated[
+        str,
+        described(
+            "The download URL. It needs no token: anyone who has the URL can read the archive.",
+            "http://127.0.0.1:9000/live-memory/_exports/demo/2026-02-20T14-00-00.tar.gz?X-Amz-Signature=...",
+        ),
+    ]
+    bytes: Annotated[int, described("Size of the archive in bytes.", 18_204)]
+
+
+class ExportResult(View):
+    """The archives of a space, or of a backup of it. A space of more than 128 MiB has several."""
+
+    kind: Annotated[Literal["export"], described("The kind of work.", "export")] = "export"
+    backup_id: Annotated[
+        str,
+        described(
+            "The backup that the archives hold. An export takes a new backup if anything has changed.",
+            "2026-02-20T14-00-00",
+        ),
+    ]
+    archives: Annotated[list[Archive], described("The archives, in their order.")]
+    expires_at: Annotated[
+        Moment,
+        described("The time at which the URLs expire, UTC: 15 minutes after this answer.", "2026-02-20T14:15:00Z"),
+    ]
+    objects: Annotated[int, described("Number of objects in the archives.", 42)]
+    left_out: Annotated[
+        int,
+        described("Number of objects in the bucket that are in no archive, because no import would accept them.", 0),
+    ]
+
+    @classmethod
+    def of(cls, result: "export.ExportResult") -> "ExportResult":
+        archives = [Archive(url=made.url, bytes=made.bytes) for made in result.archives]
+        return cls(**{**vars(result), "archives": archives})
+
+
 JobResult = Annotated[
-    ConsolidationResult | SummariesResult | DigestResult | ErasureView | QuestionResult, Field(discriminator="kind")
+    ConsolidationResult | SummariesResult | DigestResult | ErasureView | QuestionResult | CopyResult | ExportResult,
+    Field(discriminator="kind"),
 ]
 _RESULTS: dict[str, Any] = {
     "consolidation": ConsolidationResult,
@@ -201,6 +258,10 @@ _RESULTS: dict[str, Any] = {
     "digest": DigestResult,
     "erasure": ErasureView,
     "question": QuestionResult,
+    "restore": CopyResult,
+    "fork": CopyResult,
+    "import": CopyResult,
+    "export": ExportResult,
 }
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from livemem.bank.files import from_entry
 from livemem.jobs.describable import job_id
+from livemem.errors import InvalidRequest
 from livemem.spaces.head import Corrections, Meta
 from livemem.spaces.head_fields import Mode, Review
 from livemem.store.objects import Entry
@@ -47,15 +48,55 @@ if TYPE_CHECKING:
     from livemem.bank.time_travel import RecordedMoment
     from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import SpaceUpdate
+    from livemem.copies import provisioning
     from livemem.jobs.next_run import Waiting
     from livemem.recall.summary import Info, WholeSpace
     from livemem.spaces import lifecycle
 
+MOST_ARCHIVES = 100
+SOURCES = {"backup": {"backup", "space"}, "archive": {"archive"}, "space": {"space", "at"}}
+"""The fields of each source of a space."""
+
+
+class SpaceSource(Body):
+    """Where a new space comes from: another `space`, a `backup` or an `archive`."""
+
+    space: Annotated[
+        SpaceId | None,
+        described(
+            "The space that is copied with its history, or whose backup is restored. Default for a backup: the id of "
+            "the new space.",
+            "demo",
+        ),
+    ] = None
+    at: Annotated[
+        int | None,
+        described("The number of a change: the space is copied as it stood after it. Default: the current state."),
+    ] = None
+    backup: Annotated[
+        str | None, described("The id of the backup that is restored. The space may be deleted.", "2026-02-20T02-00-00")
+    ] = None
+    archive: Annotated[
+        str | list[str] | None,
+        described(
+            "The id of the upload: an export of this service, or a folder of Markdown files. If an export has several "
+            "archives: the ids of all, in their order.",
+            "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        ),
+    ] = None
+
 
 class NewSpace(Body):
-    """A space to create, with `rules` or `rules_template`, not both. Without them it gets the template `standard`."""
+    """A space to create, with `rules` or `rules_template`, not both. Without them it gets the template `standard`. A
+    space that comes from something else (`from`) brings its own fields. Only a folder of Markdown files can get a
+    `description` and rules.
+    """
 
     space_id: SpaceId
+    source: Annotated[
+        SpaceSource | None,
+        Field(alias="from", description="Where the space comes from. It needs the permission `admin`."),
+    ] = None
     description: Description = ""
     rules: RulesText | None = None
     rules_template: Template | None = None
@@ -65,6 +106,34 @@ class NewSpace(Body):
     consolidation_mode: Annotated[Mode, Field(description=CONSOLIDATION_MODE)] = "auto"
     repository: Annotated[Repository | None, Field(description=REPOSITORY)] = None
     bank_chars: BankChars | None = None
+
+    def copy_request(self, source: SpaceSource) -> "provisioning.SpaceCopy":
+        """The space that comes from something, for the domain. Raises InvalidRequest."""
+        from livemem.copies import provisioning  # noqa: PLC0415
+
+        sent = {name for name, value in source if value is not None}
+        way = next((name for name in SOURCES if name in sent), None)
+        if not way or sent - SOURCES[way]:
+            raise InvalidRequest.of(
+                "from", "must have a `space` (with `at`), a `backup` (with its `space`) or an `archive`"
+            )
+        own = {"space_id", "source", *(("description", "rules", "rules_template") if way == "archive" else ())}
+        for name in sorted(self.model_fields_set - own):
+            raise InvalidRequest.of(name, f"is not allowed with a space that comes from a {way}")
+        archives = [source.archive] if isinstance(source.archive, str) else source.archive or []
+        if way == "archive" and not 0 < len(set(archives)) == len(archives) <= MOST_ARCHIVES:
+            raise InvalidRequest.of("from.archive", f"must be 1 to {MOST_ARCHIVES} different ids")
+        description = self.description if "description" in self.model_fields_set else None
+        return provisioning.SpaceCopy(
+            self.space_id,
+            source.space,
+            source.at,
+            source.backup,
+            archives,
+            description,
+            self.rules,
+            self.rules_template,
+        )
 
     def wanted(self) -> "lifecycle.SpaceRequest":
         """The space for the domain."""
