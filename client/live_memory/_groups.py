@@ -23,6 +23,19 @@ if TYPE_CHECKING:
 class ArchivesGroup(Group):
     """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
 
+    def create_export(self, space_id: str, *, backup_id: str | None = None) -> models.JobView:
+        """Export a space.
+
+        Make archives of the space as it stands, or of a backup, even of a deleted space: a tar.gz of its objects as
+        they are in the bucket, without tokens and secrets. The result of the job has their URLs. Each look at the job
+        gives URLs that work for 15 minutes. The archives are removed after a day.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            backup_id: A backup of the space. Default: the space as it stands.
+        """
+        return self._invoke("create_export", locals())
+
     def create_upload(self, *, size: int, content: str | None = None) -> models.UploadView:
         """Create an upload.
 
@@ -36,66 +49,6 @@ class ArchivesGroup(Group):
                 larger one goes to the URL of the answer: `livemem import` does it.
         """
         return self._invoke("create_upload", locals())
-
-    def download_backup(self, space_id: str, backup_id: str) -> models.ArchiveView:
-        """Download a backup.
-
-        A backup as one file, like the export of a space. It works even if the space is deleted.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            backup_id: The id of the backup, from the answer that made it, or from any list.
-        """
-        return self._invoke("download_backup", locals())
-
-    def export_space(self, space_id: str) -> models.ArchiveView:
-        """Export a space.
-
-        The current state of the space as one file: a tar.gz of its objects as they are in the bucket, without tokens
-        and secrets. 202: the archive is being made, send the request again. The URL works for 15 minutes. The archive
-        is removed after a day.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-        """
-        return self._invoke("export_space", locals())
-
-    def get_provisioning(self, space_id: str) -> models.ProvisioningView:
-        """Look at a provisioning.
-
-        The status of the restore, fork or import that makes or made the space.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-        """
-        return self._invoke("get_provisioning", locals())
-
-    def import_space(
-        self,
-        *,
-        space_id: str,
-        upload_id: str,
-        description: str | None = None,
-        rules: str | None = None,
-        rules_template: Literal[
-            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
-        ]
-        | None = None,
-    ) -> models.ProvisioningView:
-        """Import a space.
-
-        Make a space from an uploaded archive. The service checks the whole archive first. If it breaks a rule, the
-        service refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the
-        bank, with one entry in the history. 202: the import continues, see `Location`.
-
-        Args:
-            space_id: The id of the new space. No space may have this id.
-            upload_id: The id of the upload, a ULID.
-            description: Only for a folder of Markdown files: the purpose of the space.
-            rules: Your own rules, as Markdown of at most 50,000 bytes.
-            rules_template: Only for a folder of Markdown files: the template of its rules.
-        """
-        return self._invoke("import_space", locals())
 
 
 class BackupsGroup(Group):
@@ -124,19 +77,6 @@ class BackupsGroup(Group):
         """
         self._invoke("delete_backup", locals())
 
-    def fork_space(self, space_id: str, *, target_space_id: str, at: int | None = None) -> models.ProvisioningView:
-        """Fork a space.
-
-        Make a new space from the current state of this one, or from its state after change `at`. The new space has
-        the history up to this state. 202: the fork continues, see `Location`.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            target_space_id: The id of the new space. No space may have this id.
-            at: The number of a change. The fork has the state after this change. Default: the current state.
-        """
-        return self._invoke("fork_space", locals())
-
     def get(self, space_id: str, backup_id: str) -> models.BackupView:
         """Look at a backup.
 
@@ -148,43 +88,20 @@ class BackupsGroup(Group):
         """
         return self._invoke("get_backup", locals())
 
-    def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.BackupPage:
-        """List a space's backups.
+    def list(
+        self, *, space_id: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.BackupPage:
+        """List backups.
 
-        The space's backups, newest first, even if the space is deleted. A backup in progress is not `complete`.
+        The backups of a space, even if it is deleted, newest first. Without a space: of all spaces that the token may
+        see, including deleted ones, by space. A backup in progress is not `complete`.
 
         Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            space_id: Only backups of this space.
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_backups", locals())
-
-    def list_all(self, *, limit: int | None = None, cursor: str | None = None) -> models.BackupPage:
-        """List all backups.
-
-        The backups of all spaces that the token may see, including deleted spaces. They are sorted by space, then
-        newest first.
-
-        Args:
-            limit: Maximum number of items in the page.
-            cursor: The `next_cursor` of the previous page. Default: the first page.
-        """
-        return self._invoke("list_all_backups", locals())
-
-    def restore(self, space_id: str, backup_id: str, *, target_space_id: str | None = None) -> models.ProvisioningView:
-        """Restore a backup.
-
-        Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space
-        is complete, and each object is verified. 202: the restore continues, see `Location`. The space is visible
-        once it is complete. The id of a deleted space is free again 21 minutes after the deletion.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            backup_id: The id of the backup, from the answer that made it, or from any list.
-            target_space_id: The id of the restored space. No space may have this id.
-        """
-        return self._invoke("restore_backup", locals())
 
 
 class BankGroup(Group):
@@ -1450,6 +1367,7 @@ class SpacesGroup(Group):
         self,
         *,
         space_id: str,
+        from_: models.SpaceSource | Mapping[str, Any] | None = None,
         description: str | None = None,
         rules: str | None = None,
         rules_template: Literal[
@@ -1462,14 +1380,19 @@ class SpacesGroup(Group):
         consolidation_mode: Literal["auto", "review"] | None = None,
         repository: str | None = None,
         bank_chars: int | None = None,
-    ) -> models.SpaceView:
+    ) -> models.SpaceView | models.JobView:
         """Create a space.
 
         Create a space with your own rules or with those of a template (default: `standard`). A token that may use
         only some spaces gets this one added. The id of a deleted space is free again 21 minutes after the deletion.
+        With `from` (needs `admin`) the space is a copy of another space, of a backup, or of an uploaded archive. 202:
+        a job makes it, see `Location`. Nobody sees the space before it is complete and each object is verified. An
+        archive is checked first as a whole. If it breaks a rule, the service refuses it (`invalid_archive`,
+        `too_large`). A folder of Markdown files becomes the bank, with one entry in the history.
 
         Args:
             space_id: The id of the space.
+            from: Where the space comes from. It needs the permission `admin`.
             description: The purpose of the space, in at most 500 bytes.
             rules: Your own rules, as Markdown of at most 50,000 bytes.
             rules_template: A template: rules that come with the service.

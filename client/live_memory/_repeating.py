@@ -21,6 +21,7 @@ _SAFE_CHANGES = frozenset(
         # The second request finds the work done, or makes something that nobody will use.
         "close_conversation",
         "create_upload",
+        "create_export",
     }
 )
 _NAMED = frozenset({"append_message", "append_turn", "post_message"})

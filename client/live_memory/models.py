@@ -25,31 +25,13 @@ class About(Model):
     """The templates: rules that come with the service."""
 
 
-class ArchiveView(Model):
-    """The archive of a backup (tar.gz), or its progress."""
+class Archive(Model):
+    """An archive to download (tar.gz). It is removed after a day."""
 
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: send the request again after `Retry-After` seconds. `done`: the archive can be downloaded."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    space_id: str
-    """The id of the space."""
-    backup_id: str
-    """The backup that the archive holds. An export takes a new backup if anything has changed."""
-    url: str | None = None
+    url: str
     """The download URL. It needs no token: anyone who has the URL can read the archive."""
-    expires_at: AwareDatetime | None = None
-    """The time at which the URL expires, UTC: 15 minutes after this answer."""
-    size: int | None = None
+    bytes: int
     """Size of the archive in bytes."""
-    objects: int | None = None
-    """Number of objects in the archive."""
-    left_out: int | None = None
-    """Number of objects in the bucket that are not in the archive, because no import would accept their names."""
-    done: int | None = None
-    """Number of objects written to the archive so far."""
-    total: int | None = None
-    """Number of objects that the archive will have; 0 while the backup is being taken."""
 
 
 class BackupView(Model):
@@ -261,6 +243,19 @@ class ConversationView(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
+class CopyResult(Model):
+    """Where a new space comes from. It is visible once the job is `done`. If the job failed, nothing of it remains."""
+
+    kind: Literal["fork", "import", "restore"]
+    """The kind of work."""
+    source_space_id: str | None = None
+    """The source space."""
+    at: int | None = None
+    """The number of the change whose state was copied."""
+    requested_by: str
+    """The name of the token that requested it."""
+
+
 class CoversView(Model):
     """The turns or summaries that a summary covers."""
 
@@ -290,6 +285,23 @@ class DigestResult(Model):
     """The chunks that can be tried again. Lists leave them out."""
     unreadable: list[str] | None = None
     """The keys of unreadable objects that are left out. Only if there are any."""
+
+
+class ExportResult(Model):
+    """The archives of a space, or of a backup of it. A space of more than 128 MiB has several."""
+
+    kind: Literal["export"] = "export"
+    """The kind of work."""
+    backup_id: str
+    """The backup that the archives hold. An export takes a new backup if anything has changed."""
+    archives: list[Archive]
+    """The archives, in their order."""
+    expires_at: AwareDatetime
+    """The time at which the URLs expire, UTC: 15 minutes after this answer."""
+    objects: int
+    """Number of objects in the archives."""
+    left_out: int
+    """Number of objects in the bucket that are in no archive, because no import would accept them."""
 
 
 class FailedSpaceView(Model):
@@ -374,18 +386,6 @@ class FloorView(Model):
     """The ids of the hits that pass."""
 
 
-class Fork(Model):
-    """The new space that a fork makes from the current or an earlier state of this one."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    target_space_id: str
-    """The id of the new space. No space may have this id."""
-    at: int | None = None
-    """The number of a change. The fork has the state after this change. Default: the current state."""
-
-
 class FormerView(Model):
     """The former content of a memory, or the same statement in other words."""
 
@@ -467,27 +467,6 @@ class HitView(Model):
     """Only for a consolidated note that no longer holds: the id of the note that its section follows now. It comes behind that one, unless the query asks for the past."""
     explain: dict[str, float] | None = None
     """The contribution of each part to the score. Only with `explain=true`."""
-
-
-class Import(Model):
-    """A space that an import makes of an archive: an export of this service, or a folder of Markdown files."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    space_id: str
-    """The id of the new space. No space may have this id."""
-    upload_id: str
-    """The id of the upload, a ULID."""
-    description: str | None = None
-    """Only for a folder of Markdown files: the purpose of the space."""
-    rules: str | None = None
-    """Your own rules, as Markdown of at most 50,000 bytes."""
-    rules_template: (
-        Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
-        | None
-    ) = None
-    """Only for a folder of Markdown files: the template of its rules."""
 
 
 class ImportedView(Model):
@@ -816,6 +795,16 @@ class NewErasure(Model):
     """True: only shows what would be erased, and where."""
 
 
+class NewExport(Model):
+    """The backup to export, or none."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    backup_id: str | None = None
+    """A backup of the space. Default: the space as it stands."""
+
+
 class NewMemory(Model):
     """A memory to store. It is said by the token and now, unless `author` and `said_at` say more."""
 
@@ -908,37 +897,6 @@ class NewRoomMessages(Model):
     )
     items: list[NewRoomMessage]
     """The messages, from 1 to 100."""
-
-
-class NewSpace(Model):
-    """A space to create, with `rules` or `rules_template`, not both. Without them it gets the template `standard`."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    space_id: str
-    """The id of the space."""
-    description: str | None = ""
-    """The purpose of the space, in at most 500 bytes."""
-    rules: str | None = None
-    """Your own rules, as Markdown of at most 50,000 bytes."""
-    rules_template: (
-        Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
-        | None
-    ) = None
-    """A template: rules that come with the service."""
-    owner: str | None = None
-    """The responsible person or team, in at most 200 bytes."""
-    consolidation_threshold: int | None = None
-    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
-    timezone: str | None = None
-    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
-    consolidation_mode: Literal["auto", "review"] | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
-    repository: str | None = None
-    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
-    bank_chars: int | None = None
-    """Number of characters that the bank should have: 0 for any, or 2,000 to 500,000."""
 
 
 class NewToken(Model):
@@ -1235,37 +1193,6 @@ class ProvenanceView(Model):
     """The note that is the source."""
 
 
-class ProvisioningView(Model):
-    """The provisioning of a whole space: by a restore, a fork or an import."""
-
-    space_id: str
-    """The id of the new space."""
-    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str
-    """The space becomes visible when the status is `done`. If the status is `failed`, nothing of the space remains."""
-    job: str
-    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
-    kind: Literal["restore", "fork", "import"] | str
-    """The kind of provisioning."""
-    source_space_id: str | None = None
-    """The source space."""
-    backup_id: str | None = None
-    """The source backup."""
-    at: int | None = None
-    """The number of the change whose state was forked."""
-    upload_id: str | None = None
-    """The imported archive."""
-    requested_by: str
-    """The name of the token that requested it."""
-    started_at: AwareDatetime
-    """The time of the request, UTC."""
-    finished_at: AwareDatetime | None = None
-    """The end time, UTC."""
-    objects: int | None = None
-    """Number of objects written to the new space."""
-    error: dict[str, str] | None = None
-    """`code` (see errors.md) and `detail` of the error. Only if the provisioning failed."""
-
-
 class ReadView(Model):
     """One thing of the space, or a page of it."""
 
@@ -1303,16 +1230,6 @@ class RemovedLineView(Model):
     """The path of the file below the bank."""
     line: str
     """The line."""
-
-
-class Restoration(Model):
-    """The id of the restored space. Without a body, it is the space's own id."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    target_space_id: str | None = None
-    """The id of the restored space. No space may have this id."""
 
 
 class RoomMessageView(Model):
@@ -1544,6 +1461,22 @@ class SpaceProblem(Model):
     """A stable code of the problem."""
     detail: str
     """The meaning of the problem, and what to do about it."""
+
+
+class SpaceSource(Model):
+    """Where a new space comes from: another `space`, a `backup` or an `archive`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    space: str | None = None
+    """The space that is copied with its history, or whose backup is restored. Default for a backup: the id of the new space."""
+    at: int | None = None
+    """The number of a change: the space is copied as it stood after it. Default: the current state."""
+    backup: str | None = None
+    """The id of the backup that is restored. The space may be deleted."""
+    archive: str | list[str] | None = None
+    """The id of the upload: an export of this service, or a folder of Markdown files. If an export has several archives: the ids of all, in their order."""
 
 
 class StaleItemView(Model):
@@ -2293,6 +2226,43 @@ class NewNotes(Model):
     """The notes, written in this order."""
 
 
+class NewSpace(Model):
+    """
+    A space to create, with `rules` or `rules_template`, not both. Without them it gets the template `standard`. A
+    space that comes from something else (`from`) brings its own fields. Only a folder of Markdown files can get a
+    `description` and rules.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    space_id: str
+    """The id of the space."""
+    from_: SpaceSource | None = Field(None, alias="from")
+    """Where the space comes from. It needs the permission `admin`."""
+    description: str | None = ""
+    """The purpose of the space, in at most 500 bytes."""
+    rules: str | None = None
+    """Your own rules, as Markdown of at most 50,000 bytes."""
+    rules_template: (
+        Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
+        | None
+    ) = None
+    """A template: rules that come with the service."""
+    owner: str | None = None
+    """The responsible person or team, in at most 200 bytes."""
+    consolidation_threshold: int | None = None
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
+    timezone: str | None = None
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
+    consolidation_mode: Literal["auto", "review"] | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
+    bank_chars: int | None = None
+    """Number of characters that the bank should have: 0 for any, or 2,000 to 500,000."""
+
+
 class NoteList(Model):
     """Notes that were written."""
 
@@ -2716,9 +2686,16 @@ class JobView(Model):
     """The start time, UTC."""
     ended_at: AwareDatetime | None = None
     """The end time, UTC."""
-    result: ConsolidationResult | SummariesResult | DigestResult | ErasureView | QuestionResult | None = Field(
-        None, discriminator="kind"
-    )
+    result: (
+        ConsolidationResult
+        | SummariesResult
+        | DigestResult
+        | ErasureView
+        | QuestionResult
+        | CopyResult
+        | ExportResult
+        | None
+    ) = Field(None, discriminator="kind")
     """What came of the work so far, by its `kind`."""
 
 

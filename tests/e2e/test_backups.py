@@ -68,6 +68,21 @@ def packed(members: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
+def ended(service: Service, job: str) -> dict[str, Any]:
+    """The job once it has ended."""
+    found: dict[str, Any] = service.wait_until(
+        lambda: service.send("GET", f"/jobs/{job}").body, lambda body: body["status"] not in ("queued", "running")
+    )
+    return found
+
+
+def copied(service: Service, target: str, source: dict[str, Any]) -> dict[str, Any]:
+    """The ended job that made the space from something."""
+    made = patiently(service, "POST", "/spaces", {"space_id": target, "from": source})
+    assert made.status == 202, made
+    return ended(service, made.body["job"])
+
+
 def test_a_backup_is_restored_as_another_space_that_is_the_same(service: Service, space: str):
     before = everything(service, space)
     backup = patiently(service, "POST", f"/spaces/{space}/backups")
@@ -75,26 +90,24 @@ def test_a_backup_is_restored_as_another_space_that_is_the_same(service: Service
     write(service, space, "This came later.")
     target = fresh_id()
 
-    made = service.send(
-        "POST", f"/spaces/{space}/backups/{backup.body['backup_id']}/restore", {"target_space_id": target}
-    )
+    source = {"space": space, "backup": backup.body["backup_id"]}
+
+    made = copied(service, target, source)
 
     with removed(service, target):
-        assert (made.status, made.body["status"]) == (201, "done"), made
+        assert made["status"] == "done", made
         assert everything(service, target) == before
-        taken = service.send(
-            "POST", f"/spaces/{space}/backups/{backup.body['backup_id']}/restore", {"target_space_id": target}
-        )
+        taken = service.send("POST", "/spaces", {"space_id": target, "from": source})
         assert (taken.status, taken.body["code"]) == (409, "space_exists")
 
 
 def test_a_fork_stands_as_the_space_stood_after_a_change(service: Service, space: str):
     target = fresh_id()
 
-    made = patiently(service, "POST", f"/spaces/{space}/fork", {"target_space_id": target, "at": 1})
+    made = copied(service, target, {"space": space, "at": 1})
 
     with removed(service, target):
-        assert made.status == 201, made
+        assert made["status"] == "done", made
         then = service.call("list_bank", {"space_id": space, "at": "1", "content": True})["items"]
         now = service.call("list_bank", {"space_id": target, "content": True})["items"]
         assert [(f["path"], f["content"]) for f in now] == [(f["path"], f["content"]) for f in then]
@@ -108,9 +121,9 @@ def test_a_fork_stands_as_the_space_stood_after_a_change(service: Service, space
 
 def test_an_export_is_read_with_tar_and_imported_as_the_same_space(service: Service, space: str):
     before = everything(service, space)
-    found = service.wait_until(
-        lambda: service.send("GET", f"/spaces/{space}/export"), lambda answer: answer.status == 200
-    ).body
+    begun = patiently(service, "POST", f"/spaces/{space}/exports")
+    assert begun.status == 202, begun
+    (found,) = ended(service, begun.body["job"])["result"]["archives"]
     with urllib.request.urlopen(found["url"], timeout=60) as answer:
         archive = answer.read()
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
@@ -120,10 +133,10 @@ def test_an_export_is_read_with_tar_and_imported_as_the_same_space(service: Serv
     assert service.token.encode() not in archive
     target = fresh_id()
 
-    made = service.send("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, archive)})
+    made = copied(service, target, {"archive": upload(service, archive)})
 
     with removed(service, target):
-        assert made.status == 201, made
+        assert made["status"] == "done", made
         assert everything(service, target) == before
 
 
@@ -134,10 +147,10 @@ def test_a_folder_of_markdown_files_becomes_a_bank_with_a_history(service: Servi
         "memory-bank/notes/tech.md": b"# Tech\n\n- Python\n",
     }
 
-    made = service.send("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, packed(folder))})
+    made = copied(service, target, {"archive": upload(service, packed(folder))})
 
     with removed(service, target):
-        assert made.status == 201, made
+        assert made["status"] == "done", made
         bank = service.call("list_bank", {"space_id": target, "content": True})["items"]
         assert {f["path"]: f["content"] for f in bank} == {
             "projectbrief.md": "# Brief\n\nA parser.\n",
@@ -161,7 +174,7 @@ def test_a_folder_of_markdown_files_becomes_a_bank_with_a_history(service: Servi
 def test_a_hostile_archive_is_refused_and_makes_no_space(service: Service, archive: bytes):
     target = fresh_id()
 
-    answer = service.send("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, archive)})
+    answer = service.send("POST", "/spaces", {"space_id": target, "from": {"archive": upload(service, archive)}})
 
     assert (answer.status, answer.body["code"]) == (422, "invalid_archive"), answer
     assert service.send("GET", f"/spaces/{target}").status == 404
@@ -177,7 +190,7 @@ def test_an_erased_note_is_in_the_space_and_its_backups_no_more(service: Service
     assert "4711" not in str(receipt.body)
     assert service.send("GET", f"/spaces/{space}/notes/{note['note_id']}").status == 404
     target = fresh_id()
-    made = service.send("POST", f"/spaces/{space}/backups/{backup}/restore", {"target_space_id": target})
+    made = copied(service, target, {"space": space, "backup": backup})
     with removed(service, target):
-        assert made.status == 201, made
+        assert made["status"] == "done", made
         assert "4711" not in str(everything(service, target))

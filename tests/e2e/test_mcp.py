@@ -118,15 +118,14 @@ def test_the_whole_of_the_service_is_there_in_the_toolset_full(running, service,
             bank = await told(admin, "list_bank", space_id=space_id)
             assert bank["items"]
             backup = await told(admin, "create_backup", space_id=space_id)
-            link = await told(admin, "download_backup", space_id=space_id, backup_id=backup["backup_id"])
-            assert httpx2.get(link["url"]).status_code == 200
+            made = await told(admin, "create_export", space_id=space_id, backup_id=backup["backup_id"])
+            assert httpx2.get(made["result"]["archives"][0]["url"]).status_code == 200
             made = await told(admin, "create_token", name="agent-three", permissions=["read"], space_ids=[space_id])
             async with connected(running.url, made["token"], mode) as three:
                 assert "One." in await text(three, "start_session")
             await told(admin, "undo_consolidation", space_id=space_id, number=str(done["consolidation"]))
             assert (await told(admin, "list_notes", space_id=space_id))["items"]
-            exported = await told(admin, "export_space", space_id=space_id)
-            assert exported
+            assert await told(admin, "create_export", space_id=space_id)
             await told(admin, "revoke_token", token_hash=made["hash"].removeprefix("sha256:"), forget=True)
             await _deleted(admin, space_id)
 

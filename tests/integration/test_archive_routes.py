@@ -41,9 +41,9 @@ def of(url: str) -> tuple[str, str]:
 def test_14_the_url_of_an_archive_names_that_archive_alone_and_works_for_15_minutes(space: Service):
     before = clock.now()
 
-    found = call(space, "GET", f"{SPACE}/export", 200, space_id="demo")
+    found = call(space, "POST", f"{SPACE}/exports", 202, space_id="demo")["result"]
 
-    assert of(found["url"]) == (f"_exports/demo/{found['backup_id']}.tar.gz", "900")
+    assert of(found["archives"][0]["url"]) == (f"_exports/demo/{found['backup_id']}.tar.gz", "900")
     assert 890 < (clock.parse(found["expires_at"]) - before).total_seconds() <= 901
     assert presigned.SECONDS == 900
 
@@ -69,7 +69,7 @@ def test_a_small_archive_comes_with_the_request_and_is_imported_without_an_uploa
     body = {"size": len(packed), "content": base64.b64encode(packed).decode()}
 
     upload = call(service, "POST", "/v1/uploads", 201, body=body)
-    call(service, "POST", "/v1/spaces/import", 201, body={"space_id": "given", "upload_id": upload["upload_id"]})
+    call(service, "POST", "/v1/spaces", 202, body={"space_id": "given", "from": {"archive": upload["upload_id"]}})
 
     found = service.http("reads", "GET", f"{SPACE}/bank/{{path+}}", space_id="given", path="a.md")
     assert "The ferry leaves at nine." in json.loads(found["body"])["content"]
@@ -109,7 +109,7 @@ def test_21_what_is_above_a_cap_is_a_429_that_names_the_setting_and_when_to_come
 
 def test_14_no_archive_holds_a_token_or_the_bootstrap_key(space: Service):
     token = space.http("admin", "POST", "/v1/tokens", body={"name": "ann", "permissions": ["read"]})["body"]
-    found = call(space, "GET", f"{SPACE}/export", 200, space_id="demo")
+    found = call(space, "POST", f"{SPACE}/exports", 202, space_id="demo")["result"]
 
     packed = space.s3.get_object(Bucket=BUCKET, Key=f"_exports/demo/{found['backup_id']}.tar.gz")["Body"].read()
 

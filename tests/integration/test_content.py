@@ -36,7 +36,6 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/plan/refuse": {"job": "mine.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV"},
     "POST /v1/tokens": {"name": "ann", "permissions": ["read"]},
     "PATCH /v1/tokens/{token_hash}": {"permissions": ["read"]},
-    f"POST {SPACE}/fork": {"target_space_id": "other"},
     f"POST {SPACE}/conversations/{{conversation_id}}/turns": {"user_message": "x"},
     f"POST {SPACE}/conversations/{{conversation_id}}/messages": {"role": "user", "content": "x"},
     f"POST {SPACE}/memories": {"content": "x"},
@@ -46,7 +45,6 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/erasures": {"ids": ["20260220T140000_ann_todo_00000000"]},
     "POST /v1/uploads": {"size": 1_000},
     "POST /v1/page-codes/exchange": {"code": "x"},
-    "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 }
 WITHOUT_STORE = {
     "GET /v1/whoami": 200,

@@ -183,7 +183,9 @@ def test_conversations_into_a_space_that_is_not_there_are_refused_as_a_whole(wor
 
 def test_an_export_of_this_service_becomes_the_space_that_it_was(world, client, service, web, space, tmp_path):
     client.call("append_note", {"space_id": space, "category": "todo", "content": "One"})
-    key = unquote(urlsplit(client.call("export_space", {"space_id": space})["url"]).path).removeprefix(f"/{BUCKET}")
+    key = unquote(
+        urlsplit(client.call("create_export", {"space_id": space})["result"]["archives"][0]["url"]).path
+    ).removeprefix(f"/{BUCKET}")
     path = tmp_path / "demo.tar.gz"
     path.write_bytes(service.s3.get_object(Bucket=BUCKET, Key=key.removeprefix("/"))["Body"].read())
     (report,) = bring(world, path, "copy")
@@ -310,7 +312,7 @@ class Forgetful:
 
 
 def test_an_import_whose_answer_was_lost_is_found_to_be_there(world, client, tmp_path):
-    forgetful = running.World(Forgetful(client, "import_space"), world.web, world.sleep)
+    forgetful = running.World(Forgetful(client, "create_space"), world.web, world.sleep)
     (report,) = bring(forgetful, write(tmp_path / "alpha", OLD_SPACE))
     assert report.outcome == "imported"
 
@@ -338,19 +340,22 @@ def test_a_space_that_is_there_is_never_touched(world, client, tmp_path):
 
 
 def test_a_long_import_is_waited_for_and_a_failed_one_is_told(client, world, tmp_path):
-    answers = [{"status": "running"}, {"status": "failed", "error": {"code": "x", "detail": "It is damaged."}}]
+    answers = [
+        {"job": "x", "status": "running"},
+        {"status": "failed", "error": {"code": "x", "detail": "It is damaged."}},
+    ]
     waited = []
 
     class Service:
         def call(self, name, arguments):
-            if name == "import_space":
-                return {"status": "running"}
+            if name == "create_space":
+                return {"job": "x", "status": "running"}
             return client.call(name, arguments) if name == "create_upload" else answers.pop(0)
 
     (tmp_path / "x").write_bytes(b"archive")
     with (tmp_path / "x").open("rb") as archive:
-        provisioning = sending.send(Service(), world.web, archive, "x", {}, waited.append)
-    assert (provisioning["error"]["detail"], waited) == ("It is damaged.", [sending.POLL_SECONDS] * 2)
+        job = sending.send(Service(), world.web, [archive], "x", {}, waited.append)
+    assert (job["error"]["detail"], waited) == ("It is damaged.", [sending.POLL_SECONDS] * 2)
 
 
 def test_requests_stay_below_what_the_service_takes(monkeypatch, world, client, space, tmp_path):

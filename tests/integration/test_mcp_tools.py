@@ -35,10 +35,8 @@ SENT: dict[str, dict[str, Any]] = {
 REFUSED = {
     "approve_plan": "no plan waits",
     "refuse_plan": "no plan waits",
-    "import_space": "nothing was uploaded",
     "rotate_token": "the bootstrap key is rotated where it was set",
     "split_memory": "nothing was merged into it",
-    "restore_backup": "the space is there",
 }
 """Tools that cannot do what they are asked in the world of these tests, and why."""
 

@@ -26,7 +26,6 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/plan/approve": {"job": "mine.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV", "plan_revision": "x"},
     f"POST {SPACE}/plan/refuse": {"job": "mine.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV"},
     f"POST {SPACE}/erasures": {"ids": [VALUES["note_id"]]},
-    f"POST {SPACE}/fork": {"target_space_id": "other"},
 }
 QUERIES: dict[str, dict[str, str]] = {
     **{f"GET {SPACE}/{route}": {"q": "x"} for route in ("context", "search")},
@@ -49,7 +48,7 @@ def test_every_route_refuses_a_space_of_a_newer_layout_and_changes_nothing(servi
 
     wrong = {}
     for function, key in ROUTES:
-        if "{space_id}" not in key or OPEN + "/" in key or key == f"GET {OPEN}":
+        if "{space_id}" not in key or OPEN + "/" in key:
             continue
         event = good(key) | {"queryStringParameters": QUERIES.get(key), "body": json.dumps(BODIES.get(key, {}))}
         answer = service.invoke(function, event)

@@ -319,7 +319,7 @@ def test_what_is_derived_is_in_no_backup_and_no_fork(demo):
     demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="a.md", body=file)
     demo.invoke("indexer", sample("indexer-run"))
     demo.http("backup", "POST", f"{SPACE}/backups", space_id="demo", body={})
-    demo.http("backup", "POST", f"{SPACE}/fork", space_id="demo", body={"target_space_id": "copy"})
+    demo.http("backup", "POST", "/v1/spaces", body={"space_id": "copy", "from": {"space": "demo"}})
 
     assert [key for key in demo.written() if "/_search/" in key and not key.startswith("demo/")] == []
     assert body(demo.http("search", "GET", f"{SPACE}/search", space_id="copy", query={"q": "tabs"}))["items"]

@@ -33,12 +33,17 @@ def back_up(account: Account, **wanted: Any) -> str:
     return str(call(account, "POST", BACKUPS, 201, body=wanted)["backup_id"])
 
 
+def copy(account: Account, space_id: str, source: dict[str, Any], status: int = 202) -> Any:
+    """A new space that comes from something."""
+    return call(account, "POST", "/v1/spaces", status, body={"space_id": space_id, "from": source})
+
+
 def a_backup_from_its_making_to_its_end(account: Account) -> None:
     full(account)
     one = back_up(account)
     assert call(account, "POST", BACKUPS, 200)["backup_id"] == one
     two = back_up(account, description="by hand")
-    assert len(call(account, "GET", BACKUPS, 200)["items"]) == 2
+    assert len(call(account, "GET", "/v1/backups", 200, query={"space_id": "demo"})["items"]) == 2
     assert len(call(account, "GET", "/v1/backups", 200)["items"]) == 2
     assert call(account, "GET", BACKUP, 200, backup_id=two)["complete"]
     call(account, "DELETE", BACKUP, 204, backup_id=one)
@@ -53,6 +58,7 @@ def a_backup_from_its_making_to_its_end(account: Account) -> None:
 
 def a_night(account: Account) -> None:
     full(account)
+    account.put("demo/_erasures/01HZZZZZZZ0000000000000001.json")
     account.delete()
     account.clock.move(HOUR)
     account.create()
@@ -66,26 +72,26 @@ def a_night(account: Account) -> None:
 def a_space_that_is_restored(account: Account) -> None:
     full(account)
     backup_id = back_up(account)
-    made = call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id, body={"target_space_id": "other"})
+    made = copy(account, "other", {"backup": backup_id, "space": "demo"})
     assert made["status"] == "done"
     account.delete()
-    call(account, "POST", f"{BACKUP}/restore", 409, backup_id=backup_id)
+    copy(account, "demo", {"backup": backup_id}, status=409)
     account.clock.move(HOUR)
-    call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id)
-    assert call(account, "GET", f"{SPACE}/provisioning", 200)["status"] == "done"
+    made = copy(account, "demo", {"backup": backup_id})
+    assert call(account, "GET", "/v1/jobs/{job}", 200, job=made["job"])["status"] == "done"
 
 
 def a_space_that_is_forked(account: Account) -> None:
     full(account)
-    call(account, "POST", f"{SPACE}/fork", 201, body={"target_space_id": "now"})
-    call(account, "POST", f"{SPACE}/fork", 201, body={"target_space_id": "then", "at": 1})
+    copy(account, "now", {"space": "demo"})
+    copy(account, "then", {"space": "demo", "at": 1})
 
 
 def a_restore_that_is_interrupted(account: Account) -> None:
     full(account)
     backup_id = back_up(account)
     with account.dying("s3:PutObject", "other/_rules.md"):
-        call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id, body={"target_space_id": "other"})
+        copy(account, "other", {"backup": backup_id, "space": "demo"})
     account.sweep()
     account.service.work()
     assert "other/_rules.md" in account.service.written()
@@ -104,18 +110,17 @@ def a_backup_that_is_interrupted(account: Account) -> None:
 
 def a_space_that_is_exported_and_imported(account: Account) -> None:
     full(account)
-    found = call(account, "GET", f"{SPACE}/export", 200)
-    assert found["url"]
-    call(account, "GET", f"{BACKUP}/download", 200, backup_id=found["backup_id"])
+    found = call(account, "POST", f"{SPACE}/exports", 202)["result"]
+    assert found["archives"][0]["url"]
+    call(account, "POST", f"{SPACE}/exports", 202, body={"backup_id": found["backup_id"]})
     key = f"_exports/demo/{found['backup_id']}.tar.gz"
     archive = account.service.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
     upload = call(account, "POST", "/v1/uploads", 201, body={"size": len(archive)})
     account.service.s3.put_object(Bucket=BUCKET, Key=f"_uploads/{upload['upload_id']}", Body=archive)
-    wanted = {"space_id": "other", "upload_id": upload["upload_id"]}
-    call(account, "POST", "/v1/spaces/import", 201, body=wanted)
+    copy(account, "other", {"archive": upload["upload_id"]})
     small = {"size": len(archive), "content": base64.b64encode(archive).decode()}
     given = call(account, "POST", "/v1/uploads", 201, body=small)
-    call(account, "POST", "/v1/spaces/import", 201, body={"space_id": "third", "upload_id": given["upload_id"]})
+    copy(account, "third", {"archive": given["upload_id"]})
     account.put("_uploads/01HZZZZZZZ0000000000000001")
     account.clock.move(2 * DAY)
     account.sweep(everything=True)
@@ -126,7 +131,7 @@ def notes_that_are_erased(account: Account) -> None:
     note_id = full(account)
     account.clock.move(1)
     back_up(account)
-    call(account, "GET", f"{SPACE}/export", 200)
+    call(account, "POST", f"{SPACE}/exports", 202)
     assert call(account, "GET", f"{SPACE}/invariants", 200)["holds"]
     call(account, "POST", f"{SPACE}/erasures", 422, body={})
     another = {"ids": [account.note(content="The gate code is 4712 at noon.")]}

@@ -54,7 +54,7 @@ class _Part:
 
 def download(
     program: Program,
-    ask: Callable[[], Archive],
+    ask: Callable[[], Archive | None],
     archive: Archive,
     output: Path,
     *,
@@ -80,7 +80,7 @@ def download(
 
 
 def _fetch(
-    program: Program, ask: Callable[[], Archive], archive: Archive, part: _Part, show: Callable[[str], None]
+    program: Program, ask: Callable[[], Archive | None], archive: Archive, part: _Part, show: Callable[[str], None]
 ) -> int:
     idle = renewed = 0
     with program.web() as web:
@@ -88,16 +88,17 @@ def _fetch(
             before = part.size
             try:
                 _stream(web, archive, part, show)
-                if archive.get("size") in {None, part.size}:
+                if archive.get("bytes") in {None, part.size}:
                     return part.size
                 # It ended well, so it is another archive than the one that the service announced.
                 raise _Stale
             except _Stale:
                 renewed += 1
                 part.again()
-                archive = ask()
-                if renewed >= TRIES or archive["status"] != "done":
+                fresh = ask()
+                if renewed >= TRIES or fresh is None:
                     raise Refused("The archive was replaced during each download. Try again later.", LATER) from None
+                archive = fresh
             except _Broken as error:
                 idle = idle + 1 if part.size <= before else 0
                 if idle >= TRIES:

@@ -79,17 +79,6 @@ def job(session: Session, job_id: str, *, first: Any = None) -> Any:
     )
 
 
-def provisioning(session: Session, space_id: str, first: Any) -> Any:
-    """Wait for a restore, fork or import into `space_id`. Returns its final status."""
-    return wait(
-        session,
-        lambda: session.call("get_provisioning", space_id=space_id),
-        lambda found: found["status"] == "running",
-        lambda found: f"{found['kind']} into {space_id} continues",
-        first=first,
-    )
-
-
 def free(session: Session, ask: Ask) -> Any:
     """Repeat a request that is refused for now, such as a restore under the id of a space that was deleted just now.
     Returns the answer once it is accepted. Raises the error if the service refuses it for good.

@@ -11,8 +11,8 @@ import pytest
 from tests.support.cli_harness import CliHarness, change, note, run
 from tests.support.scripted import problem
 
-READY = {"status": "done", "kind": "fork", "objects": 42, "space_id": "copy"}
-RUNNING = {"status": "running", "kind": "fork", "space_id": "copy"}
+READY = {"job": "copy.fork.1", "status": "done", "kind": "fork", "progress": {"done": 42}, "space_id": "copy"}
+RUNNING = {"job": "copy.fork.1", "status": "running", "kind": "fork", "space_id": "copy"}
 BACKUP = {
     "backup_id": "2026-02-20T02-00-00",
     "space_id": "demo",
@@ -119,7 +119,7 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("space", "create", "demo"), {"create_space": SPACE}, SPACE),
     (("space", "set", "demo", "--pause"), {"patch_space": SPACE}, SPACE),
     (("space", "rules", "demo"), {"get_rules": {"rules": "r"}}, {"rules": "r"}),
-    (("space", "fork", "demo", "copy"), {"fork_space": READY}, READY),
+    (("space", "fork", "demo", "copy"), {"create_space": READY}, READY),
     (("space", "delete", "demo", "--confirm", "demo"), {"delete_space": None}, {"deleted": "demo"}),
     (("token", "create", "agent"), {"create_token": TOKEN_MADE}, TOKEN_MADE),
     (("token", "list"), {"list_tokens": page(TOKEN_MADE)}, {"items": [TOKEN_MADE]}),
@@ -129,9 +129,9 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("connections", "end", "7", "-y"), {"end_connection": None}, {"connection_id": "7", "ended": True}),
     (("backup", "create"), {"create_backup": BACKUP}, BACKUP),
     (("backup", "list"), {"list_backups": page(BACKUP)}, {"items": [BACKUP]}),
-    (("backup", "list", "--all"), {"list_all_backups": page(BACKUP)}, {"items": [BACKUP]}),
+    (("backup", "list", "--all"), {"list_backups": page(BACKUP)}, {"items": [BACKUP]}),
     (("backup", "show", "1"), {"get_backup": BACKUP}, BACKUP),
-    (("backup", "restore", "1", "--as", "copy"), {"restore_backup": READY}, READY),
+    (("backup", "restore", "1", "--as", "copy"), {"create_space": READY}, READY),
     (("backup", "delete", "1", "-y"), {"delete_backup": None}, {"deleted": "1"}),
     (("erase", "1", "2", "-y"), {"erase_items": RECEIPT}, RECEIPT),
     (("erase", "--agent", "ann", "-y"), {"erase_items": RECEIPT}, RECEIPT),
@@ -408,12 +408,12 @@ def test_the_sources_of_a_file_are_told_by_section(desk: CliHarness):
 
 
 def test_a_provisioning_is_waited_for_and_a_failed_one_is_told(desk: CliHarness):
-    desk.answers = {"fork_space": RUNNING, "get_provisioning": [RUNNING, READY]}
+    desk.answers = {"create_space": RUNNING, "get_job": [RUNNING, READY]}
     assert desk.say("space", "fork", "demo", "copy", "--wait").code == 0
-    assert desk.asked[-1] == ("get_provisioning", {"space_id": "copy"})
+    assert desk.asked[-1] == ("get_job", {"job": "copy.fork.1"})
 
     failed = {**RUNNING, "status": "failed", "error": {"code": "backup_damaged", "detail": "An object is missing."}}
-    desk.answers = {"restore_backup": RUNNING, "get_provisioning": failed}
+    desk.answers = {"create_space": RUNNING, "get_job": failed}
     said = desk.say("backup", "restore", "1", "--wait")
     assert said.code == 1
     assert "An object is missing." in said.err

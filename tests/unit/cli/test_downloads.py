@@ -16,8 +16,16 @@ from hypothesis import strategies as st
 from tests.support.cli_harness import CliHarness
 
 ARCHIVE = gzip.compress(random.Random(1).randbytes(200_000), mtime=0)
-READY = {"status": "done", "space_id": "demo", "url": "https://store/a?secret=1", "size": len(ARCHIVE), "objects": 42}
-WORKING = {"status": "running", "space_id": "demo", "done": 1, "total": 42}
+WORKING = {"job": "demo.export.b", "kind": "export", "status": "running", "space_id": "demo"}
+
+
+def ready(*sizes: int) -> dict[str, Any]:
+    """The job that made archives of these sizes."""
+    archives = [{"url": f"https://store/{place}?secret=1", "bytes": size} for place, size in enumerate(sizes)]
+    return {**WORKING, "status": "done", "result": {"archives": archives, "objects": 42, "left_out": 0}}
+
+
+READY = ready(len(ARCHIVE))
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -59,7 +67,8 @@ class Store:
 
 
 def fetch(desk: CliHarness, store: Handler, *options: str, archive: Any = READY):
-    desk.answers, desk.store = {"export_space": archive}, store
+    first, *later = archive if isinstance(archive, list) else [archive]
+    desk.answers, desk.store = {"create_export": first, "get_job": later or first}, store
     return desk.say("export", "-o", str(desk.home / "demo.tar.gz"), *options)
 
 
@@ -77,9 +86,24 @@ def test_an_archive_is_waited_for_downloaded_and_readable_by_its_owner_alone(des
     assert "secret" not in said.out + said.err
 
 
+def test_several_archives_are_files_beside_each_other(desk: CliHarness):
+    said = fetch(desk, Store(), "--json", archive=[WORKING, ready(*[len(ARCHIVE)] * 3)])
+    assert files(desk) == ["demo.2.tar.gz", "demo.3.tar.gz", "demo.tar.gz"]
+    assert said.json["size"] == 3 * len(ARCHIVE)
+    # None of them replaces a file.
+    (desk.home / "demo.tar.gz").unlink()
+    assert fetch(desk, Store(), archive=ready(5, 5)).code == 5
+
+
+def test_an_export_that_fails_is_told(desk: CliHarness):
+    failed = {**WORKING, "status": "failed", "error": {"code": "backup_damaged", "detail": "An object is missing."}}
+    said = fetch(desk, Store(), archive=[WORKING, failed])
+    assert (said.code, "An object is missing." in said.err, files(desk)) == (1, True, [])
+
+
 def test_json_tells_where_it_is(desk: CliHarness):
     said = fetch(desk, Store(), "--json")
-    assert said.json == {"file": f"{desk.home}/demo.tar.gz", "size": len(ARCHIVE), "objects": 42, "space_id": "demo"}
+    assert said.json == {"files": [f"{desk.home}/demo.tar.gz"], "size": len(ARCHIVE), "objects": 42, "space_id": "demo"}
     assert said.err == ""
 
 
@@ -108,7 +132,7 @@ def test_another_archive_is_never_put_behind_the_beginning_of_this_one(desk: Cli
         store.body, store.etag = other, '"2"'
 
     desk.on_sleep = change
-    assert fetch(desk, store, archive=[READY, {**READY, "size": len(other)}]).code == 0
+    assert fetch(desk, store, archive=[READY, ready(len(other))]).code == 0
     assert (desk.home / "demo.tar.gz").read_bytes() == other
 
 
@@ -119,7 +143,7 @@ def test_a_url_that_has_expired_is_asked_for_anew(desk: CliHarness):
         return httpx.Response(403) if next(count) == 1 else store(request)
 
     assert fetch(desk, sometimes).code == 0
-    assert [name for name, _ in desk.asked] == ["export_space", "export_space"]
+    assert [name for name, _ in desk.asked] == ["create_export", "get_job"]
     assert (desk.home / "demo.tar.gz").read_bytes() == ARCHIVE
 
 
@@ -137,14 +161,14 @@ FLIPPED = bytes([*ARCHIVE[:5000], ARCHIVE[5000] ^ 1, *ARCHIVE[5001:]])
     ids=["a bit", "cut off", "a byte more", "twice", "a page", "nothing"],
 )
 def test_a_damaged_archive_is_not_kept(desk: CliHarness, body: bytes):
-    said = fetch(desk, Store(body=body), archive={**READY, "size": len(body)})
+    said = fetch(desk, Store(body=body), archive=ready(len(body)))
     assert said.code == 1
     assert "damaged" in said.err
     assert files(desk) == []
 
 
 def test_a_size_that_is_not_what_the_service_said_is_not_taken(desk: CliHarness):
-    assert fetch(desk, Store(), archive={**READY, "size": len(ARCHIVE) + 1}).code == 6
+    assert fetch(desk, Store(), archive=ready(len(ARCHIVE) + 1)).code == 6
     assert files(desk) == []
 
 

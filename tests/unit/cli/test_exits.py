@@ -176,18 +176,24 @@ def test_a_restore_that_waits_comes_again_when_the_id_is_free(desk: CliHarness):
     refused = httpx.Response(
         409, json={"status": 409, "code": "conflict", "detail": "Free at 12:21."}, headers={"Retry-After": "90"}
     )
-    arrived = {"status": "done", "kind": "restore", "objects": 4, "space_id": "demo"}
-    desk.answers = {"restore_backup": [refused, refused, arrived]}
+    arrived = {
+        "status": "done",
+        "kind": "restore",
+        "progress": {"done": 4},
+        "space_id": "demo",
+        "job": "demo.restore.1",
+    }
+    desk.answers = {"create_space": [refused, refused, arrived]}
 
     said = desk.say("backup", "restore", "2026-02-20T02-00-00", "--wait")
 
     assert (said.code, said.out) == (0, "demo\n")
     assert "Free at 12:21." in said.err
     assert sum(desk.waited) == 120
-    desk.answers = {"restore_backup": refused}
+    desk.answers = {"create_space": refused}
     assert desk.say("backup", "restore", "2026-02-20T02-00-00").code == 5
     taken = httpx.Response(409, json={"status": 409, "code": "space_exists", "detail": "It is there."})
-    desk.answers = {"restore_backup": taken}
+    desk.answers = {"create_space": taken}
     assert desk.say("backup", "restore", "2026-02-20T02-00-00", "--wait").code == 5
 
 

@@ -120,7 +120,6 @@ def test_a_method_is_found_by_its_kind_and_what_it_does_without_saying_the_kind_
         "append_note": "notes.append",
         "store_memory": "memories.store",
         "get_bank_file": "bank.get_file",
-        "list_all_backups": "backups.list_all",
         "erase_items": "erasure.erase_items",
         "ask_question": "questions.ask",
         "search_space": "search.space",

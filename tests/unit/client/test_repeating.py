@@ -180,7 +180,7 @@ def test_who_adds_an_operation_that_changes_something_decides_whether_it_may_be_
     assert repeated == {
         *("append_note", "store_memory", "split_memory", "ask_question", "rotate_token"),
         *("append_turn", "append_message", "post_message"),
-        *("patch_space", "patch_token", "close_conversation", "create_upload"),
+        *("patch_space", "patch_token", "close_conversation", "create_upload", "create_export"),
     }
 
 

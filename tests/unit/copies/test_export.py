@@ -181,7 +181,7 @@ def test_a_large_space_comes_in_numbered_archives_one_an_invocation_and_is_impor
 def test_the_bytes_of_an_archive_are_bounded_too(world, monkeypatch):
     backup = world.back_up()
     monkeypatch.setattr(packing, "ARCHIVE_BYTES", 1_000)
-    groups = packing.Contents.of(manifests.load(world.process, "demo", backup.job_id).value).archives
+    groups = packing.ArchiveContents.of(manifests.load(world.process, "demo", backup.job_id).value).archives
     assert len(groups) > 2
     assert all(len(group) == 1 or sum(item.size for item in group) <= 1_000 for group in groups)
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.archives import exported, lived_in
+from livemem.copies import packing
+from tests.support.archives import downloads, export_now, exported, lived_in
 from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
 
-DONE = {"space_id": "alpha", "status": "done", "kind": "import", "objects": 12}
+DONE = {"job": "alpha.import.1", "space_id": "alpha", "status": "done", "kind": "import", "progress": {"done": 12}}
 UPLOAD = {
     "upload_id": "01K",
     "url": "https://store.example.org/_uploads/01K?signed",
@@ -32,7 +33,7 @@ def desk(tmp_path, puts):
         return httpx.Response(200)
 
     made = CliHarness(tmp_path / "home", store=put)
-    made.answers = {"get_whoami": {"name": "ann"}, "create_upload": UPLOAD, "import_space": DONE}
+    made.answers = {"get_whoami": {"name": "ann"}, "create_upload": UPLOAD, "create_space": DONE}
     return made
 
 
@@ -66,8 +67,8 @@ def test_spaces_of_a_bucket_are_sent_one_after_the_other_and_told(desk, bucket, 
     told = desk.say("import", str(bucket), "--json")
     assert told.code == 0
     assert [report["outcome"] for report in told.json["reports"]] == ["imported", "imported"]
-    assert names(desk) == ["get_whoami", "create_upload", "import_space", "create_upload", "import_space"]
-    assert [arguments["space_id"] for name, arguments in desk.asked if name == "import_space"] == ["alpha", "beta"]
+    assert names(desk) == ["get_whoami", "create_upload", "create_space", "create_upload", "create_space"]
+    assert [arguments["space_id"] for name, arguments in desk.asked if name == "create_space"] == ["alpha", "beta"]
     assert len(puts) == 2
 
 
@@ -77,7 +78,25 @@ def test_an_export_is_sent_as_it_is(desk, tmp_path, puts):
     path.write_bytes(body)
     told = desk.say("import", str(path), "--space", "copy", "--description", "A copy")
     assert (told.code, puts) == (0, [body])
-    assert desk.asked[-1][1] == {"space_id": "copy", "upload_id": "01K", "description": "A copy"}
+    assert desk.asked[-1][1] == {"space_id": "copy", "from": {"archive": "01K"}, "description": "A copy"}
+
+
+def test_numbered_archives_beside_the_first_are_sent_in_their_order(desk, tmp_path, puts, monkeypatch):
+    monkeypatch.setattr(packing, "ARCHIVE_OBJECTS", 4)
+    world = lived_in()
+    export_now(world)
+    world.settle()
+    bodies = downloads(world, export_now(world))
+    names = ["demo.tar.gz", "demo.2.tar.gz", "demo.3.tar.gz"]
+    for name, body in zip(names, bodies, strict=True):
+        (tmp_path / name).write_bytes(body)
+    assert desk.say("import", str(tmp_path / "demo.tar.gz"), "--space", "copy").code == 0
+    assert puts == bodies
+    assert desk.asked[-1][1] == {"space_id": "copy", "from": {"archive": ["01K"] * 3}}
+    (tmp_path / "demo.2.tar.gz").unlink()
+    told = desk.say("import", str(tmp_path / "demo.tar.gz"))
+    assert told.code != 0
+    assert "3 archives. demo.2.tar.gz is missing" in told.err
 
 
 def test_conversations_go_into_the_space_of_the_profile(desk, talk):
@@ -117,21 +136,21 @@ def test_what_is_left_out_ends_in_exit_code_1(desk, tmp_path):
 
 
 def test_of_several_spaces_one_that_is_there_already_is_told_and_the_others_come(desk, bucket):
-    desk.answers["import_space"] = lambda asked: problem(409, "space_exists") if asked["space_id"] == "alpha" else DONE
-    desk.answers["get_provisioning"] = problem(404, "not_found")
+    desk.answers["create_space"] = lambda asked: problem(409, "space_exists") if asked["space_id"] == "alpha" else DONE
+    desk.answers["list_jobs"] = {"items": []}
     told = desk.say("import", str(bucket), "--json")
     assert told.code == 1
     assert [report["outcome"] for report in told.json["reports"]] == ["exists_already", "imported"]
 
 
 def test_one_space_that_is_there_already_is_a_conflict(desk, tmp_path):
-    desk.answers |= {"import_space": problem(409, "space_exists"), "get_provisioning": problem(404, "not_found")}
+    desk.answers |= {"create_space": problem(409, "space_exists"), "list_jobs": {"items": []}}
     assert desk.say("import", str(write(tmp_path / "alpha", OLD_SPACE))).code == 5
 
 
 def test_an_import_that_fails_on_the_way_is_told(desk, tmp_path):
     failed = {"status": "failed", "error": {"code": "invalid_archive", "detail": "It is damaged."}}
-    desk.answers |= {"import_space": {**DONE, "status": "running"}, "get_provisioning": {**DONE, **failed}}
+    desk.answers |= {"create_space": {**DONE, "status": "running"}, "get_job": {**DONE, **failed}}
     told = desk.say("import", str(write(tmp_path / "alpha", OLD_SPACE)))
     assert (told.code, "It is damaged." in told.out) == (1, True)
 
@@ -181,7 +200,7 @@ def test_markdown_needs_the_name_of_a_new_space(desk, tmp_path):
     rules = tmp_path / "rules.txt"
     rules.write_text("Keep it short.")
     assert desk.say("import", str(path), "--space", "fresh", "--rules", str(rules)).code == 0
-    assert desk.asked[-1][1] == {"space_id": "fresh", "upload_id": "01K", "rules": "Keep it short."}
+    assert desk.asked[-1][1] == {"space_id": "fresh", "from": {"archive": "01K"}, "rules": "Keep it short."}
 
 
 def test_nothing_heavy_is_loaded_for_its_help(desk):

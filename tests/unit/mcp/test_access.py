@@ -128,8 +128,8 @@ def test_a_token_that_only_reads_sees_and_may_call_only_what_reads(service, tool
     assert {"start_session", "search", "context", "ask", "poll"} <= set(listed)
     assert not {"note", "notes", "remember", "consolidate", "delete_space"} & set(listed)
     writes = {name for name, tool in listed.items() if not tool["annotations"]["readOnlyHint"]}
-    # A question leaves its own record; and every token may replace itself.
-    assert writes - {"ask"} == ({"rotate_token"} if toolset == "full" else set())
+    # A question leaves its own record, an export an archive for a day; and every token may replace itself.
+    assert writes - {"ask"} == ({"rotate_token", "create_export"} if toolset == "full" else set())
     refused = bob.error("tools/call", {"name": "note", "arguments": {"category": "todo", "content": "x"}})
     assert (refused["code"], refused["message"]) == (-32602, "Unknown tool: note")
     assert service.world.live_ids() == []

@@ -249,7 +249,7 @@ def test_what_is_named_of_them_is_short_and_holds_no_secret(agents):
         ("erase_items", {"ids": ["x"], "previw": True}),
         ("delete_memory", {"memory_id": "x", "task_progress": "x"}),
         ("undo_consolidation", {"number": 1, "dry_run": True}),
-        ("restore_backup", {"backup_id": "x", "preview": True}),
+        ("create_space", {"space_id": "x", "preview": True}),
         ("split_memory", {"memory_id": "x", "Preview": True}),
         ("start_consolidation", {"dry_runn": True}),
         ("collect_garbage", {"dry_run": False, "dryRun": True}),

@@ -55,7 +55,7 @@ def list_backups(
     """List backups, newest first."""
     with opened(ctx, json=json, space=space) as session:
         size = {"limit": min(limit, 100)}
-        pages = session.client.pages("list_all_backups", size) if everywhere else session.pages("list_backups", **size)
+        pages = session.client.pages("list_backups", size) if everywhere else session.pages("list_backups", **size)
         found = list(islice(pages, limit))
         session.out.result({"items": found}, lambda: _backups(session.out, found))
 
@@ -102,10 +102,10 @@ def restore(
     with opened(ctx, json=json, space=space) as session:
 
         def ask() -> Any:
-            return session.here("restore_backup", backup_id=backup_id, target_space_id=target)
+            source = {"backup": backup_id, "space": session.space}
+            return session.client.call("create_space", {"space_id": target or session.space, "from": source})
 
-        provisioning = waiting.free(session, ask) if wait else ask()
-        provisioned.tell(session, target or session.space, provisioning, wait=wait)
+        provisioned.tell(session, waiting.free(session, ask) if wait else ask(), wait=wait)
 
 
 @app.command("download")
@@ -117,9 +117,9 @@ def download(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Download a backup as one file."""
+    """Download a backup as one file. A large one comes as several, such as demo.2.tar.gz."""
     with opened(ctx, json=json, space=space) as session:
-        exporting.fetch(session, "download_backup", output, force=force, backup_id=backup_id)
+        exporting.fetch(session, output, force=force, backup_id=backup_id)
 
 
 @app.command("delete")

@@ -191,7 +191,9 @@ def fork_space(
 ) -> None:
     """Make a new space with the content and history of this one."""
     with opened(ctx, json=json, space=space_id) as session:
-        provisioned.tell(session, target, session.here("fork_space", target_space_id=target, at=at), wait=wait)
+        source = {"space": session.space, **({} if at is None else {"at": at})}
+        job = session.client.call("create_space", {"space_id": target, "from": source})
+        provisioned.tell(session, job, wait=wait)
 
 
 @app.command("delete")

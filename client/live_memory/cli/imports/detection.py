@@ -1,10 +1,11 @@
 """Detects the kind of a source by the names of its files."""
 
 import re
+import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal, cast
 
 from live_memory.cli.imports import basic_memory, files, mem0, rules_texts
 from live_memory.cli.imports.unfit import BadSource
@@ -28,6 +29,9 @@ NOTHING = (
 SESSION = ".jsonl"
 _LOOKED_AT = 20
 """Markdown files of a folder that are looked at for the marks of basic-memory."""
+
+_HEAD_BYTES = 1 << 16
+_COUNT = re.compile(rb'"archives": ([0-9]{1,4})')
 
 _CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")
 _BESIDE = re.compile(r"(?:[^/]+/)?(?:(?:memories|projects)(?:-[0-9]+)?|projects/[^/]+)\.json")
@@ -145,3 +149,24 @@ def _check_export(path: Path) -> None:
         raise BadSource("The folder is an unpacked export. Name the .tar.gz file instead.")
     if path.stat().st_size > EXPORT_BYTES:
         raise BadSource(f"The export has more than {EXPORT_BYTES >> 30} GiB.")
+
+
+def archives(path: Path) -> list[Path]:
+    """The archives of the space whose first one this is: itself, and others beside it (`demo.2.tar.gz`). Raises
+    BadSource.
+    """
+    count = 1
+    with tarfile.open(path) as tar:
+        for member in tar:
+            if member.isfile() and member.name.partition("/")[2] == MANIFEST:
+                head = cast("IO[bytes]", tar.extractfile(member)).read(_HEAD_BYTES)
+                found = _COUNT.search(head.partition(b'"objects"')[0])
+                count = int(found[1]) if found else 1
+    stem = path.name.partition(".")[0]
+    paths = [path.with_name(f"{stem}.{number}{path.name.removeprefix(stem)}") for number in range(2, count + 1)]
+    for other in paths:
+        if not other.is_file():
+            raise BadSource(f"The space has {count} archives. {other.name} is missing beside {path.name}.")
+        if other.stat().st_size > EXPORT_BYTES:
+            raise BadSource(f"The export has more than {EXPORT_BYTES >> 30} GiB.")
+    return [path, *paths]

@@ -62,9 +62,9 @@ class Order:
 
 @dataclass(frozen=True)
 class Parcel:
-    """An archive that is ready to be sent, with its report."""
+    """The archives of a space, which are ready to be sent, with their report."""
 
-    archive: IO[bytes]
+    archives: list[IO[bytes]]
     report: SpaceReport
 
 
@@ -136,10 +136,13 @@ def packed(source: Source, order: Order, author: str = ANONYMOUS) -> Iterator[li
     """All spaces to make, as archives in files that nobody else sees. Raises BadSource."""
     with ExitStack() as stack:
         if source.kind == "export":
-            yield [Parcel(stack.enter_context(source.path.open("rb")), _of_export(source, order))]
+            archives: list[IO[bytes]] = [
+                stack.enter_context(path.open("rb")) for path in detection.archives(source.path)
+            ]
+            yield [Parcel(archives, _of_export(source, order))]
         elif source.kind == "markdown":
             target = _place(stack)
-            yield [Parcel(target, folders.pack(source, order.space_id or "", target))]
+            yield [Parcel([target], folders.pack(source, order.space_id or "", target))]
         else:
             parcels = [_of_bucket(stack, source, space, order, author) for space in _spaces(source, order)]
             parcels[0].report.not_taken += Counter({"files outside of spaces": buckets.outside(source)})
@@ -161,7 +164,7 @@ def _spaces(source: Source, order: Order) -> list[buckets.OldSpace]:
 def _of_bucket(stack: ExitStack, source: Source, space: buckets.OldSpace, order: Order, author: str) -> Parcel:
     target = _place(stack)
     space_id = buckets.name_of(space, order.space_id)
-    return Parcel(target, buckets.pack(source, space, space_id, target, author, order.threshold))
+    return Parcel([target], buckets.pack(source, space, space_id, target, author, order.threshold))
 
 
 def _of_export(source: Source, order: Order) -> SpaceReport:
@@ -198,13 +201,13 @@ def send_all(world: World, parcels: list[Parcel], order: Order) -> list[SpaceRep
 
 def _send(service: Service, world: World, parcel: Parcel, options: Mapping[str, str]) -> None:
     report = parcel.report
-    provisioning = sending.send(service, world.web, parcel.archive, report.space_id, options, world.sleep)
-    if provisioning["status"] == "done":
+    job = sending.send(service, world.web, parcel.archives, report.space_id, options, world.sleep)
+    if job["status"] == "done":
         report.outcome = "imported"
-        report.objects = provisioning.get("objects", report.objects)
+        report.objects = (job.get("progress") or {}).get("done", report.objects)
         return
     report.outcome = "failed"
-    report.error = (provisioning.get("error") or {}).get("detail", "The source was not imported.")
+    report.error = (job.get("error") or {}).get("detail", "The source was not imported.")
 
 
 def talk(world: World, source: Source, order: Order, planned: TalkReport) -> TalkReport:

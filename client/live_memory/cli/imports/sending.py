@@ -1,7 +1,7 @@
 """Sends an archive to the service: a PUT to a URL of the store, and the service makes a space of it."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, Protocol
 
 import httpx
@@ -26,40 +26,44 @@ class Service(Protocol):
 def send(
     service: Service,
     web: httpx.Client,
-    archive: IO[bytes],
+    archives: Sequence[IO[bytes]],
     space_id: str,
     options: Mapping[str, str],
     sleep: Callable[[float], None],
 ) -> dict[str, Any]:
-    """Import an archive as a new space, and return the final status of the import (`done` or `failed`).
+    """Import the archives of a space as a new one, and return the job (`done` or `failed`).
 
     Raises LiveMemoryError, such as `space_exists`, and `still_running` if it takes too long.
     """
-    upload = service.call("create_upload", {"size": archive.seek(0, os.SEEK_END)})
-    _put(web, upload["url"], archive, sleep)
+    uploads = []
+    for archive in archives:
+        upload = service.call("create_upload", {"size": archive.seek(0, os.SEEK_END)})
+        _put(web, upload["url"], archive, sleep)
+        uploads.append(upload["upload_id"])
+    source = {"archive": uploads if len(uploads) > 1 else uploads[0]}
     try:
-        provisioning = service.call("import_space", {"space_id": space_id, "upload_id": upload["upload_id"], **options})
+        job = service.call("create_space", {"space_id": space_id, "from": source, **options})
     except LiveMemoryError as error:
         # A request whose answer was lost may have started the import.
-        provisioning = _ours(service, space_id, upload["upload_id"]) if error.status in (None, 409) else None
-        if not provisioning:
+        job = _ours(service, space_id, uploads[0]) if error.status in (None, 409) else None
+        if not job:
             raise
     waited = 0.0
-    while provisioning["status"] == "running":
+    while job["status"] in ("queued", "running"):
         if waited >= PATIENCE:
             raise LiveMemoryError("still_running", f"The import into {space_id} continues. Check again later.")
         sleep(POLL_SECONDS)
         waited += POLL_SECONDS
-        provisioning = service.call("get_provisioning", {"space_id": space_id})
-    return dict(provisioning)
+        job = service.call("get_job", {"job": job["job"]})
+    return dict(job)
 
 
 def _ours(service: Service, space_id: str, upload_id: str) -> dict[str, Any] | None:
     try:
-        provisioning = service.call("get_provisioning", {"space_id": space_id})
+        jobs = service.call("list_jobs", {"space_id": space_id, "kind": "import"})["items"]
     except LiveMemoryError:
         return None
-    return provisioning if provisioning.get("upload_id") == upload_id else None
+    return next((job for job in jobs if job.get("subject") == upload_id), None)
 
 
 def _put(web: httpx.Client, url: str, archive: IO[bytes], sleep: Callable[[float], None]) -> None:

@@ -1,5 +1,5 @@
 /** Copies of a space: an archive to download, a fork, and the work of making one as it goes on. */
-import { at, call, get, post } from '../core/api.js';
+import { at, get, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
 import { useAction } from '../core/live.js';
 import { Problem } from '../core/problems.js';
@@ -11,42 +11,36 @@ import { Field, useDraft } from './field.js';
 
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Ask for an archive until it is there: its making is a job, and each question says when to ask again. */
-async function archive(path, tell) {
-  for (;;) {
-    const { data, headers } = await call('GET', path, { full: true });
-    if (data.url) return data;
-    if (data.status === 'failed' || data.status === 'cancelled') throw new Problem({ status: 200, code: data.status, detail: t('copies.failed') });
-    tell(data);
-    await wait(1000 * (Number(headers.get('Retry-After')) || 1));
+/** A job until it has ended. Gives it as it is then. */
+export async function followJob(begun, tell) {
+  let job = begun;
+  while (job.status === 'queued' || job.status === 'running') {
+    tell?.(job);
+    await wait(1000);
+    job = await get(at('jobs', job.job));
   }
+  return job;
 }
 
-export function Download({ path, label }) {
+/** A new space that comes from something; the ended job. */
+export const copySpace = async (space, from, tell, more = {}) => followJob(await post('/v1/spaces', { space_id: space, from, ...more }), tell);
+
+export function Download({ space, backup, label }) {
   const [progress, setProgress] = useState(undefined);
   const [made, setMade] = useState(undefined);
   const [ask, asking] = useAction(async () => {
     setMade(undefined);
-    setMade(await archive(path, setProgress));
+    const job = await followJob(await post(at('spaces', space, 'exports'), { backup_id: backup }), (going) => setProgress(going.progress));
+    if (job.status !== 'done') throw new Problem({ status: 200, code: job.error?.code ?? job.status, detail: job.error?.detail ?? t('copies.failed') });
+    setMade(job.result);
     setProgress(undefined);
   });
   return html`<div class="download">
-    ${made ? html`<a class="button" href=${made.url} download rel="noopener noreferrer">${t('copies.download')} ${made.size ? `(${bytes(made.size)})` : ''}</a>` : html`<button onClick=${ask} disabled=${asking.busy}>${asking.busy ? t('working') : label}</button>`}
+    ${made ? made.archives.map((one) => html`<a key=${one.url} class="button" href=${one.url} download rel="noopener noreferrer">${t('copies.download')} (${bytes(one.bytes)})</a>`) : html`<button onClick=${ask} disabled=${asking.busy}>${asking.busy ? t('working') : label}</button>`}
     ${asking.busy && progress?.total > 0 && html`<progress value=${progress.done} max=${progress.total} aria-label=${label}></progress>`}
     ${made && html`<small>${t('copies.until')} <${Time} at=${made.expires_at} /></small>`}
     <${ProblemNote} problem=${asking.problem} />
   </div>`;
-}
-
-/** A restore, fork or import until it has ended. Gives the last answer. */
-export async function followProvisioning(space, answer, tell) {
-  let present = answer;
-  while (present.status === 'queued' || present.status === 'running') {
-    tell?.(present);
-    await wait(1000);
-    present = await get(at('spaces', space, 'provisioning'));
-  }
-  return present;
 }
 
 /** What the making of another space came to. */
@@ -57,8 +51,7 @@ export function ForkForm({ space }) {
   const [moment, setMoment] = useState('');
   const [made, setMade] = useState(undefined);
   const [fork, forking] = useAction(async () => {
-    const body = { target_space_id: target.trim(), at: moment ? Number(moment) : undefined };
-    const done = await followProvisioning(body.target_space_id, await post(at('spaces', space.space_id, 'fork'), body), setMade);
+    const done = await copySpace(target.trim(), { space: space.space_id, at: moment ? Number(moment) : undefined }, setMade);
     setMade(done);
     if (done.status !== 'done') return;
     forget();
@@ -69,7 +62,7 @@ export function ForkForm({ space }) {
     fork();
   };
   return html`<form class="inline-form" onSubmit=${submit}>
-    <${Field} label=${t('copies.fork.name')} value=${target} onChange=${setTarget} error=${forking.problem?.fieldError?.('target_space_id')} />
+    <${Field} label=${t('copies.fork.name')} value=${target} onChange=${setTarget} error=${forking.problem?.fieldError?.('space_id')} />
     <${Field} label=${t('copies.fork.at')} type="number" min="1" max=${space.changes} value=${moment} onChange=${setMoment} optional=${true} />
     <button disabled=${forking.busy || !target.trim()}>${forking.busy ? t('working') : t('copies.fork')}</button>
     <${Provisioned} made=${made} /><${ProblemNote} problem=${forking.problem} />

@@ -83,7 +83,7 @@ export function Settings({ params: { space } }) {
         [t('fact.notes.all'), String(info.total_notes_processed)],
         [t('fact.uid'), html`<code>${info.uid}</code>`],
       ]} /></${Panel}>
-      ${may('admin') && html`<${Panel} title=${t('copies.title')}><p class="spaced">${t('copies.what')} <a href=${href('operatePart', { part: 'backups' }, { space })}>${t('ops.backups')}</a></p><${Download} path=${at('spaces', space, 'export')} label=${t('copies.export')} /><${ForkForm} space=${info} /></${Panel}>
+      ${may('admin') && html`<${Panel} title=${t('copies.title')}><p class="spaced">${t('copies.what')} <a href=${href('operatePart', { part: 'backups' }, { space })}>${t('ops.backups')}</a></p><${Download} space=${space} label=${t('copies.export')} /><${ForkForm} space=${info} /></${Panel}>
         <${Receipts} space=${space} />
         <${Panel} title=${t('space.end')}><p class="spaced">${t('space.delete.what')}</p><button class="grave" onClick=${() => end(space)}>${t('space.delete.button')}</button></${Panel}>`}</div></div>`}</${Answer}>`;
 }

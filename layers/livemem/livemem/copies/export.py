@@ -124,7 +124,7 @@ def _pack(work: Work[ExportJob]) -> End:
             raise OutOfTime("Another invocation makes this archive.")
 
     process, job = work.process, work.job
-    contents = packing.Contents.of(manifests.load(process, job.space_id, job.job_id).value)
+    contents = packing.ArchiveContents.of(manifests.load(process, job.space_id, job.job_id).value)
     number = len(job.archives) + 1
     packed = packing.pack(process, contents, number, check)
     process.store.put(EXPORT.key(job.space_id, job.job_id, number), packed.body, content_type=GZIP)

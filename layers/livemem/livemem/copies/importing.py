@@ -142,7 +142,7 @@ def order(process: Process, principal: Principal, new_import: NewImport, deadlin
 
 
 def _upload(process: Process, upload_id: str) -> Entry:
-    """What was uploaded: 1 HEAD. Raises NotFound, TooLarge."""
+    """The uploaded archive: 1 HEAD. Raises NotFound, TooLarge."""
     result = copying.look(process.store, UPLOAD.key(upload_id))
     if not result:
         raise NotFound("upload", upload_id)

@@ -33,7 +33,7 @@ DAMAGED = "The backup differs from its manifest: {} is missing or was changed. U
 
 
 @dataclass(frozen=True)
-class Contents:
+class ArchiveContents:
     """What belongs into the archives of a backup: the objects of each archive, and the names of those that no import
     would take, which are in none.
     """
@@ -43,7 +43,7 @@ class Contents:
     left_out: Sequence[str]
 
     @classmethod
-    def of(cls, backup: Manifest) -> "Contents":
+    def of(cls, backup: Manifest) -> "ArchiveContents":
         """The contents of a backup's archives."""
         items, left_out = archive.split(backup.space_id, backup.items or ())
         return cls(backup, list(_grouped(items, ARCHIVE_BYTES, ARCHIVE_OBJECTS)) or [()], left_out)
@@ -58,7 +58,7 @@ class Packed:
     left_out: list[str] = field(default_factory=list)
 
 
-def pack(process: Process, contents: Contents, number: int, check: Callable[[], None]) -> Packed:
+def pack(process: Process, contents: ArchiveContents, number: int, check: Callable[[], None]) -> Packed:
     """Make archive `number` (from 1): 1 GET for each object. It calls `check` now and then, which may stop it by an
     error of its own. Raises BackupDamaged.
     """

@@ -12,19 +12,15 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.access import decision
 from livemem.audit import invariants
-from livemem.copies import catalog, export, fork, importing, provisioning, provisioning_job, restore, taking
-from livemem.copies.export import ExportJob
+from livemem.copies import catalog, export, importing, provisioning, provisioning_job, taking
 from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.erasure import erasure
 from livemem.erasure import preview as previewing
-from livemem.errors import BackupDamaged
 from livemem.jobs.describable import Description
 from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
 from livemem.spaces import lifecycle
-from livemem.spaces.head import Head
 from livemem.store import cursors, timing
-from livemem.store.stored import Stored
 from livemem.upkeep import garbage, job_lookup
 from livemem.upkeep.job_lookup import After, JobFilter
 from livemem_http import job_markdown, views
@@ -133,16 +129,8 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
     return api.json(status[taken.result], views.BackupView.of(taken.manifest), headers=headers)
 
 
-@api.route("GET", "/v1/spaces/{space_id}/backups", needs="read", tag="backups", summary="List a space's backups")
-def list_backups(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
-    """The space's backups, newest first, even if the space is deleted. A backup in progress is not `complete`."""
-    before = cursors.decode_backup(cursor)
-    found, more = catalog.page_of(process(), space_id, limit=limit, before=before, caller=api.principal())
-    return views.BackupPage(items=[views.BackupView.of(found) for found in found], next_cursor=cursors.encode(more))
-
-
-@api.route("GET", "/v1/backups", needs="read", tag="backups", summary="List all backups")
-def list_all_backups(
+@api.route("GET", "/v1/backups", needs="read", tag="backups", summary="List backups")
+def list_backups(
     space_id: BackupsOf = None, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
 ) -> views.BackupPage:
     """The backups of a space, even if it is deleted, newest first. Without a space: of all spaces that the token may
@@ -174,92 +162,6 @@ def delete_backup(space_id: str, backup_id: str) -> Response[None]:
     return api.empty()
 
 
-@api.route(
-    "POST",
-    "/v1/spaces/{space_id}/backups/{backup_id}/restore",
-    needs="admin",
-    status=HTTPStatus.CREATED,
-    also=[HTTPStatus.ACCEPTED],
-    tag="backups",
-    summary="Restore a backup",
-)
-def restore_backup(
-    space_id: str, backup_id: str, body: views.Restoration | None = None
-) -> Response[views.ProvisioningView]:
-    """Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space is
-    complete, and each object is verified. 202: the restore continues, see `Location`. The space is visible once it
-    is complete. The id of a deleted space is free again 21 minutes after the deletion.
-    """
-    target = body.target_space_id if body else None
-    return _bring(restore.order(process(), api.principal(), space_id, backup_id, target))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/provisioning",
-    needs="read",
-    tag="archives",
-    summary="Look at a provisioning",
-)
-def get_provisioning(space_id: str) -> views.ProvisioningView:
-    """The status of the restore, fork or import that makes or made the space."""
-    return views.ProvisioningView.of(provisioning_job.load(process(), space_id))
-
-
-@api.route(
-    "POST",
-    "/v1/spaces/{space_id}/fork",
-    needs="admin",
-    status=HTTPStatus.CREATED,
-    also=[HTTPStatus.ACCEPTED],
-    tag="backups",
-    summary="Fork a space",
-)
-def fork_space(space_id: str, body: views.Fork) -> Response[views.ProvisioningView]:
-    """Make a new space from the current state of this one, or from its state after change `at`. The new space has the
-    history up to this state. 202: the fork continues, see `Location`.
-    """
-    deadline = _soon()
-    return _bring(fork.order(process(), api.principal(), space_id, body.target_space_id, body.at, deadline))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/export",
-    needs="read",
-    also=[HTTPStatus.ACCEPTED],
-    tag="archives",
-    summary="Export a space",
-)
-def export_space(space_id: str) -> Response[views.ArchiveView]:
-    """The current state of the space as one file: a tar.gz of its objects as they are in the bucket, without tokens and
-    secrets. 202: the archive is being made, send the request again. The URL works for 15 minutes. The archive is
-    removed after a day.
-    """
-    return _archive(export.export(process(), api.principal(), space_id, _soon()))
-
-
-@api.route(
-    "GET",
-    "/v1/spaces/{space_id}/backups/{backup_id}/download",
-    needs="read",
-    also=[HTTPStatus.ACCEPTED],
-    tag="archives",
-    summary="Download a backup",
-)
-def download_backup(space_id: str, backup_id: str) -> Response[views.ArchiveView]:
-    """A backup as one file, like the export of a space. It works even if the space is deleted."""
-    return _archive(export.export_backup(process(), api.principal(), space_id, backup_id, _soon()))
-
-
-def _archive(current: Stored[ExportJob]) -> Response[views.ArchiveView]:
-    job = export.description(process(), current)
-    if job.error:
-        raise BackupDamaged(job.error.detail)
-    status = HTTPStatus.OK if job.result else HTTPStatus.ACCEPTED
-    return api.json(status, views.ArchiveView.of(job), headers={} if job.result else {"Retry-After": ASK_AGAIN})
-
-
 @api.route("POST", "/v1/uploads", needs="admin", status=HTTPStatus.CREATED, tag="archives", summary="Create an upload")
 def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
     """Get a URL to which you can PUT an archive of exactly this size within 15 minutes. Then import the archive: an
@@ -268,25 +170,6 @@ def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
     """
     upload = importing.begin_upload(process(), api.principal(), body.size, body.archive())
     return api.json(HTTPStatus.CREATED, views.UploadView.of(upload))
-
-
-@api.route(
-    "POST",
-    "/v1/spaces/import",
-    needs="admin",
-    status=HTTPStatus.CREATED,
-    also=[HTTPStatus.ACCEPTED],
-    tag="archives",
-    refuses=[HTTPStatus.NOT_FOUND],
-    summary="Import a space",
-)
-def import_space(body: views.Import) -> Response[views.ProvisioningView]:
-    """Make a space from an uploaded archive. The service checks the whole archive first. If it breaks a rule, the
-    service refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the
-    bank, with one entry in the history. 202: the import continues, see `Location`.
-    """
-    deadline = _soon()
-    return _bring(importing.order(process(), api.principal(), body.wanted(), deadline))
 
 
 @api.route(
@@ -383,12 +266,3 @@ def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageRep
     """
     wanted = (body or views.GarbageWanted()).wanted()
     return views.GarbageReport.of(garbage.collect(process(), api.principal(), wanted, _soon()))
-
-
-def _bring(head: Head) -> Response[views.ProvisioningView]:
-    """Provision a space whose id is claimed: 201, or 202 if the work continues in an invocation of its own."""
-    space_id = head.meta.space_id
-    meta = provisioning.carry_on(process(), head, _soon())
-    status = HTTPStatus.CREATED if meta else HTTPStatus.ACCEPTED
-    headers = {"Location": f"/v1/spaces/{space_id}" if meta else f"/v1/spaces/{space_id}/provisioning"}
-    return api.json(status, views.ProvisioningView.of(ProvisioningJob.of(meta or head.meta)), headers=headers)

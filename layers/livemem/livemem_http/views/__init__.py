@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from livemem_http.views.archives import ArchiveView, Import, NewExport, NewUpload, UploadView
-    from livemem_http.views.backups import BackupPage, BackupView, Fork, NewBackup, ProvisioningView, Restoration
+    from livemem_http.views.archives import NewExport, NewUpload, UploadView
+    from livemem_http.views.backups import BackupPage, BackupView, NewBackup
     from livemem_http.views.bank import (
         FileContent,
         FileList,
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from livemem_http.views.usage import UsageReport
 
 _MODULES = {
-    "archives": ("ArchiveView", "Import", "NewExport", "NewUpload", "UploadView"),
-    "backups": ("ProvisioningView", "BackupPage", "BackupView", "Fork", "NewBackup", "Restoration"),
+    "archives": ("NewExport", "NewUpload", "UploadView"),
+    "backups": ("BackupPage", "BackupView", "NewBackup"),
     "bank": (
         "FileContent",
         "FileList",
@@ -97,7 +97,6 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "About",
     "Agent",
-    "ArchiveView",
     "BackupPage",
     "BackupView",
     "Category",
@@ -108,12 +107,10 @@ __all__ = [
     "FileList",
     "FileView",
     "FileWithSources",
-    "Fork",
     "GarbageReport",
     "GarbageWanted",
     "HealthView",
     "IdempotencyKey",
-    "Import",
     "JobState",
     "LiveNotes",
     "Moment",
@@ -131,9 +128,7 @@ __all__ = [
     "NoteView",
     "PlanApproval",
     "PlanRefusal",
-    "ProvisioningView",
     "Reason",
-    "Restoration",
     "Rotation",
     "RotationKey",
     "Rules",

@@ -4,9 +4,7 @@ from typing import Annotated, Literal
 
 from livemem import limits
 from livemem.copies.manifest import Manifest
-from livemem.copies.provisioning_job import ProvisioningJob
 from livemem.jobs.describable import job_id
-from livemem.jobs.job import Status
 from livemem.store import keys
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, View, described, job_described
 
@@ -98,72 +96,3 @@ class BackupPage(View):
 
     items: Annotated[list[BackupView], described("The backups.")]
     next_cursor: NextCursor = None
-
-
-class Restoration(Body):
-    """The id of the restored space. Without a body, it is the space's own id."""
-
-    target_space_id: Annotated[
-        SpaceId | None, described("The id of the restored space. No space may have this id.", "demo-restored")
-    ] = None
-
-
-class Fork(Body):
-    """The new space that a fork makes from the current or an earlier state of this one."""
-
-    target_space_id: Annotated[SpaceId, described("The id of the new space. No space may have this id.", "demo-fork")]
-    at: Annotated[
-        int | None,
-        described("The number of a change. The fork has the state after this change. Default: the current state."),
-    ] = None
-
-
-class ProvisioningView(View):
-    """The provisioning of a whole space: by a restore, a fork or an import."""
-
-    space_id: Annotated[SpaceId, described("The id of the new space.", "demo-restored")]
-    status: Annotated[
-        Status,
-        described(
-            "The space becomes visible when the status is `done`. If the status is `failed`, nothing of the "
-            "space remains.",
-            "done",
-        ),
-    ]
-    job: Annotated[str, job_described("restore", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    kind: Annotated[Literal["restore", "fork", "import"], described("The kind of provisioning.", "restore")]
-    source_space_id: Annotated[str | None, described("The source space.", "demo")] = None
-    backup_id: Annotated[str | None, described("The source backup.", "2026-02-20T02-00-00")] = None
-    at: Annotated[int | None, described("The number of the change whose state was forked.")] = None
-    upload_id: Annotated[str | None, described("The imported archive.")] = None
-    requested_by: Annotated[str, described("The name of the token that requested it.", "admin")]
-    started_at: Annotated[Moment, described("The time of the request, UTC.", "2026-02-20T14:00:00Z")]
-    finished_at: Annotated[Moment | None, described("The end time, UTC.", "2026-02-20T14:00:02Z")] = None
-    objects: Annotated[int | None, described("Number of objects written to the new space.", 42)] = None
-    error: Annotated[
-        dict[str, str] | None,
-        described("`code` (see errors.md) and `detail` of the error. Only if the provisioning failed."),
-    ] = None
-
-    @classmethod
-    def of(cls, job: ProvisioningJob) -> "ProvisioningView":
-        known = {
-            "kind",
-            "backup_id",
-            "at",
-            "upload_id",
-            "requested_by",
-            "started_at",
-            "finished_at",
-            "objects",
-            "error",
-        }
-        return cls.model_validate(
-            {
-                "space_id": job.space_id,
-                "status": job.status,
-                "job": job_id(job.space_id, job.provisioning.kind, job.job_id),
-                "source_space_id": job.provisioning.space_id,
-                **job.provisioning.model_dump(include=known),
-            }
-        )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from livemem.bank.files import from_entry
-from livemem.jobs.describable import job_id
 from livemem.errors import InvalidRequest
+from livemem.jobs.describable import job_id
 from livemem.spaces.head import Corrections, Meta
 from livemem.spaces.head_fields import Mode, Review
 from livemem.store.objects import Entry

@@ -568,7 +568,7 @@ def test_private_words_of_other_sources_leave_by_no_way(tmp_path):
 
     items = [running.items_of(look(tmp_path / name), NOW) for name in ("CLAUDE.md", "mem0.json", "basic")]
     with running.packed(look(tmp_path / "bank"), Order(tmp_path / "bank", "demo", "d")) as parcels:
-        packed = gzip.decompress(parcels[0].archive.read()).decode("utf-8", "replace")
+        packed = gzip.decompress(parcels[0].archives[0].read()).decode("utf-8", "replace")
     shown = json.dumps([str(items), packed, str(list(talks.read(look(tmp_path / "conversations.json"))))])
 
     assert "Nordbank" not in shown

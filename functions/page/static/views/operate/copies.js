@@ -7,7 +7,7 @@ import { Problem } from '../../core/problems.js';
 import { changeQuery, go, href } from '../../core/router.js';
 import { has, number, t } from '../../core/texts.js';
 import { Badge, Copy, Empty, Facts, Panel, ProblemNote, Time, Words } from '../../parts/basic.js';
-import { Download, followProvisioning, Provisioned } from '../../parts/copies.js';
+import { copySpace, Download, Provisioned } from '../../parts/copies.js';
 import { confirm } from '../../parts/dialog.js';
 import { Field, Tick, useDraft } from '../../parts/field.js';
 import { PagedList } from '../../parts/list.js';
@@ -20,15 +20,14 @@ function Restore({ backup }) {
   const [target, setTarget] = useDraft(`restore.${backup.space_id}.${backup.backup_id}`, `${backup.space_id}-restored`);
   const [made, setMade] = useState(undefined);
   const [restore, restoring] = useAction(async () => {
-    const name = target.trim();
-    setMade(await followProvisioning(name, await post(`${pathOf(backup)}/restore`, { target_space_id: name }), setMade));
+    setMade(await copySpace(target.trim(), { space: backup.space_id, backup: backup.backup_id }, setMade));
   });
   const submit = (event) => {
     event.preventDefault();
     restore();
   };
   return html`<form class="inline-form" onSubmit=${submit}>
-    <${Field} label=${t('backups.restore.into')} value=${target} onChange=${setTarget} error=${restoring.problem?.fieldError?.('target_space_id')} />
+    <${Field} label=${t('backups.restore.into')} value=${target} onChange=${setTarget} error=${restoring.problem?.fieldError?.('space_id')} />
     <button class="main" disabled=${restoring.busy || !target.trim()}>${restoring.busy ? t('working') : t('backups.restore')}</button>
     <${Provisioned} made=${made} /><${ProblemNote} problem=${restoring.problem} /></form>`;
 }
@@ -44,7 +43,7 @@ function Backup({ backup, refresh }) {
       <${Badge} tone=${backup.complete ? 'good' : 'accent'}>${backup.complete ? t('backups.complete') : t('backups.going')}</${Badge}></div>
     ${open && html`<div class="backup-open">
       <p class="meta"><span>${t('backups.objects', { n: backup.objects })}</span><span>${t('backups.changes', { n: backup.changes })}</span>${Object.entries(backup.counts ?? {}).map(([name, count]) => html`<span key=${name}>${name.replace(/_/g, ' ')} ${number(count)}</span>`)}</p>
-      ${backup.complete && html`<${Restore} backup=${backup} /><div class="actions"><${Download} path=${`${pathOf(backup)}/download`} label=${t('backups.download')} /><button class="plain grave-text" onClick=${removeIt}>${t('backups.remove')}</button></div>`}</div>`}`;
+      ${backup.complete && html`<${Restore} backup=${backup} /><div class="actions"><${Download} space=${backup.space_id} backup=${backup.backup_id} label=${t('backups.download')} /><button class="plain grave-text" onClick=${removeIt}>${t('backups.remove')}</button></div>`}</div>`}`;
 }
 
 function NewBackup({ ids, refresh, space }) {
@@ -70,7 +69,7 @@ function NewBackup({ ids, refresh, space }) {
 export function Backups({ query }) {
   const spaces = useLive('/v1/spaces', { query: { limit: 200 } });
   const ids = (spaces.data?.items ?? []).map((space) => space.space_id);
-  const list = usePages(query.space ? at('spaces', query.space, 'backups') : '/v1/backups', { idOf: (backup) => `${backup.space_id} ${backup.backup_id}`, every: 6000 });
+  const list = usePages('/v1/backups', { query: { space_id: query.space }, idOf: (backup) => `${backup.space_id} ${backup.backup_id}`, every: 6000 });
   return html`<${Panel} title=${t('backups.new')}><${NewBackup} ids=${ids} space=${query.space} refresh=${list.refresh} /></${Panel}>
     <${Panel} title=${query.space ? t('backups.of', { space: query.space }) : t('ops.backups')} side=${query.space && html`<button class="plain" onClick=${() => changeQuery({ space: undefined })}>${t('usage.all')}</button>`}>
       <${PagedList} list=${list} idOf=${(backup) => `${backup.space_id} ${backup.backup_id}`} row=${(backup) => html`<${Backup} backup=${backup} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('backups.none')}><p>${t('backups.none.what')}</p></${Empty}>`} /></${Panel}>`;
@@ -91,8 +90,7 @@ const base64 = (file) => new Promise((done, failed) => {
 
 async function imported(file, space, description, tell) {
   const { upload_id } = await post('/v1/uploads', { size: file.size, content: await base64(file) });
-  const begun = await post('/v1/spaces/import', { space_id: space, upload_id, description: description || undefined });
-  return followProvisioning(space, begun, tell);
+  return copySpace(space, { archive: upload_id }, tell, { description: description || undefined });
 }
 
 function ImportForm() {
