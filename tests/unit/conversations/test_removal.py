@@ -234,9 +234,10 @@ def test_an_update_by_hand_of_a_conversation_whose_turns_go_meanwhile_does_not_s
     talk.world.client.before = lambda index, verb: vanish(talk, index)
     answered = orders.carry_out(talk.process, "demo", talk.id, orders.Wish(), talk.world.clock() + INVOCATION)
     assert answered.status == "failed"
-    assert answered.job
-    assert answered.job.error
-    assert answered.job.error.code == "interrupted"
+    assert answered.worked
+    assert answered.worked.job
+    assert answered.worked.job.error
+    assert answered.worked.job.error.code == "interrupted"
 
 
 def vanish(talk, index):

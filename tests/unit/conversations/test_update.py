@@ -255,7 +255,7 @@ def test_a_caller_gets_an_answer_in_time_however_many_blocks_a_slow_store_has_to
     talk.world.client.before = lambda index, verb: None
 
     assert told.goes_on
-    assert told.job.status == "running"
+    assert told.status == "running"
     assert talk.world.clock() <= until
     assert talk.names("v1/boundaries/")
     talk.world.settle()
@@ -367,7 +367,7 @@ def test_an_event_during_another_job_is_made_good_by_the_sweep():
     talk = talk_of(4)
     held = lease.acquire(talk.process, places.of_conversation("demo", talk.id), talk.world.ids(), "summaries")
     assert talk.update().outcome == "busy"
-    assert talk.update().at_work == held.lease.owner
+    assert talk.update().owner == held.lease.owner
     talk.world.pass_time(1_800)
     sweep(talk)
     talk.world.settle()

@@ -58,11 +58,10 @@ class Wish:
 
 @dataclass(frozen=True)
 class UpdateOutcome:
-    """The outcome: the plan of a dry run, or the job. Of a job that another caller began, perhaps only its id."""
+    """The outcome: the plan of a dry run, or the job, which another caller may have begun."""
 
     status: Status
     job_id: str | None = None
-    job: SummariesJob | None = None
     plan: Forecast | None = None
     worked: Worked[SummariesJob] | None = None
     """The result of the work before the answer."""
@@ -83,24 +82,22 @@ def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish,
         return UpdateOutcome("planned", plan=plan(process, space_id, conversation_id, wish))
     if wish.number is not None and wish.level is not None:
         job = redo(process, space_id, conversation_id, wish.level, wish.number)
-        return UpdateOutcome("queued", job.job_id, job)
+        return UpdateOutcome("queued", job.job_id)
     if wish.strategy == "full":
         job = rebuild(process, space_id, conversation_id, wish.profile, wish.changes)
-        return UpdateOutcome("queued", job.job_id, job)
+        return UpdateOutcome("queued", job.job_id)
     conversations.load(process, space_id, conversation_id)
     worked = update.look(process, space_id, conversation_id, deadline, level=wish.level, by_hand=True)
     if worked.result == "nothing":
         return UpdateOutcome("nothing_to_do")
     if worked.result == "busy":
-        # The job's document may not be written yet.
-        other = summaries_job.find(process, space_id, conversation_id, worked.at_work)
-        return UpdateOutcome("running", worked.at_work, other)
+        return UpdateOutcome("running", worked.owner)
     made = worked.job
     if not made or made.status == "cancelled":
         # Raises NotFound where it was the whole conversation.
         conversations.load(process, space_id, conversation_id)
         raise found.Vanished(conversation_id)
-    return UpdateOutcome(made.status, made.job_id, made, worked=worked)
+    return UpdateOutcome(made.status, made.job_id, worked=worked)
 
 
 def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> Forecast:

@@ -120,8 +120,8 @@ class Worked(Generic[J]):
 
     result: Result
     stored: Stored[J] | None = None
-    at_work: str = ""
-    """For `busy`: the owner of the work that is in progress, or waits."""
+    owner: str = ""
+    """For `busy`: whose work is in progress, or waits."""
     used: Usage = field(default_factory=Usage)
     """What this worker asked of the LLM."""
     counts: Mapping[str, int] = field(default_factory=dict)
