@@ -993,10 +993,7 @@ class NoteCapture(Model):
 
 
 class NoteSource(Model):
-    """
-    The note or memory of another space that a note passes on. The token must be able to read that space. Whether the
-    source exists is not checked.
-    """
+    """The note or memory of another space that a note passes on. The token must be able to read it there."""
 
     model_config = ConfigDict(
         extra="forbid",

@@ -27,7 +27,7 @@ from livemem.memories import model_judge, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import appending
 from livemem.process import Process
-from livemem.rooms import digest_answer
+from livemem.rooms import chunks
 from livemem.rooms import prompt as digest_prompt
 from livemem.rooms.message import Message
 from livemem.settings import Settings
@@ -235,7 +235,7 @@ class Trial:
             language=case.expect.language,
         )
         _expect(outcome, expect)
-        found = self._asked(messages, digest_answer.contract_of(said, now), counter, outcome).value
+        found = self._asked(messages, chunks.contract_of(said, now), counter, outcome).value
         cited = []
         for expected in case.expect.memories:
             fitting = [one for one in found if cases.fits(expected.has, one.content)]

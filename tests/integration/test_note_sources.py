@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.policy import BUCKET
 from tests.support.service import Service
 
 NOTES = "/v1/spaces/{space_id}/notes"
@@ -17,6 +18,8 @@ def team(service: Service) -> Service:
     for space_id in ("team", "lab"):
         made = service.http("backup", "POST", "/v1/spaces", body={"space_id": space_id, "rules": "Keep a log."})
         assert made["statusCode"] == 201
+    # One that somebody put there by hand.
+    service.s3.put_object(Bucket=BUCKET, Key=f"lab/live/{SOURCE['id']}.md", Body=b"We keep S3 as the only store.")
     return service
 
 
@@ -51,3 +54,33 @@ def test_the_source_is_in_a_space_that_the_token_may_read(
 
     assert (status, problem["code"]) == (403, "forbidden")
     assert not [key for key in team.written() if key.startswith("team/live/") and not key.endswith(".keep")]
+
+
+def test_a_note_that_is_not_there_is_passed_on_by_nobody(team: Service):
+    status, problem = append(team, NOTE | {"source": SOURCE | {"id": SOURCE["id"].replace("00000000", "00000001")}})
+    assert (status, problem["code"]) == (404, "note_not_found")
+    status, problem = append(team, NOTE | {"source": SOURCE | {"space_id": "nowhere"}})
+    assert (status, problem["code"]) == (404, "space_not_found")
+    assert not [
+        key for key in team.written() if "/_passed_on/" in key or (key.startswith("team/live/") and key.endswith(".md"))
+    ]
+
+
+def test_a_receipt_names_the_notes_that_pass_on_what_was_erased_to_who_may_see_them(team: Service):
+    made = team.http("ingest", "POST", NOTES, space_id="lab", body={"category": "todo", "content": "Ann's number"})
+    note_id = json.loads(made["body"])["note_id"]
+    passes = {"category": "todo", "content": "x", "source": {"space_id": "lab", "id": note_id}}
+    _, copy = append(team, passes)
+    asked = {"ids": [note_id], "preview": True}
+
+    def not_reached(**more: Any) -> str:
+        answer = team.http("backup", "POST", "/v1/spaces/{space_id}/erasures", space_id="lab", body=asked, **more)
+        assert answer["statusCode"] == 200, answer
+        return " ".join(json.loads(answer["body"])["not_reached"])
+
+    named = f"The note {copy['note_id']!r} of the space 'team' passes {note_id!r} on: erase it there as well."
+    assert named in not_reached()
+    assert copy["note_id"] not in not_reached(token=token(team, ["admin"], ["lab"]))
+    del asked["preview"]
+    assert named in not_reached()
+    assert not [key for key in team.written() if "/_passed_on/" in key]

@@ -284,6 +284,7 @@ def a_space_from_its_creation_to_its_deletion(account: Account) -> None:
     account.work()
     everything_is_read(account, first)
     account.put("demo/photo.png")
+    account.put("demo/_passed_on/01ARZ3NDEKTSV4RRFFQ69G5FAV/team/20260220T140000_ann_todo_00000000")
     account.put("demo/_search/1-000001.sqlite")
     account.put("demo/_vectors/m-3/00000001.vec")
     account.put("demo/_system/tokens.json")
@@ -539,7 +540,10 @@ def entered(account: Account, kind: Kind) -> dict[str, DueEntry]:
 
 def notes_that_wait(account: Account) -> None:
     account.create(threshold=9)
-    account.written(account.note())
+    first = account.note()
+    account.written(first)
+    passes_on = {"category": "todo", "content": "x", "source": {"space_id": "demo", "id": first}}
+    account.call("ingest", "POST", f"{SPACE}/notes", 201, body=passes_on)
     account.clock.move(HOUR)
     account.sweep()
     (waits,) = entered(account, "notes")
@@ -604,6 +608,7 @@ def a_deletion_that_is_interrupted(account: Account, recover: Story) -> None:
     account.work()
     account.note(content="late")
     account.put("demo/photo.png")
+    account.put("demo/_passed_on/01ARZ3NDEKTSV4RRFFQ69G5FAV/team/20260220T140000_ann_todo_00000000")
     account.put("demo/_search/1-000001.sqlite")
     account.put("demo/_vectors/m-3/00000001.vec")
     account.put("demo/_system/tokens.json")

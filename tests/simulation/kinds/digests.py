@@ -15,7 +15,7 @@ from greenlet import getcurrent
 
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
-from livemem.rooms import digest_input, digest_retrying, due_digests, posting
+from livemem.rooms import digest_input, due_digests, posting
 from livemem.rooms.digest_work import DigestOrder
 from livemem.rooms.message import MessageDraft
 from livemem.store import due_keys
@@ -180,7 +180,7 @@ class RoomScene(Scene):
         """Somebody tries anew what was given up."""
         slots = {found[1] for key in self.bucket.objects if (found := IN_DIGEST.parse(key)) and "/dead/" in key}
         for slot in sorted(slots):
-            digest_retrying.retry(process, SPACE, slot)
+            due_digests.retry(process, SPACE, slot)
 
     # The oracle
 

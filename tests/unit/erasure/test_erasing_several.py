@@ -201,7 +201,7 @@ def test_the_requests_of_a_preview_are_reads(space: Space):
 
     space.preview()
 
-    assert space.world.client.counts == Counter(GET=24, LIST=28)
+    assert space.world.client.counts == Counter(GET=24, LIST=29)
 
 
 def test_a_preview_without_time_says_that_it_is_not_complete(space: Space):

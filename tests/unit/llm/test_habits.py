@@ -12,7 +12,7 @@ from livemem.conversations.answer import SummaryAnswer
 from livemem.llm import contract, habits
 from livemem.llm.contract import ContractError
 from livemem.memories.model_judge import VerdictsAnswer
-from livemem.rooms.digest_answer import DigestAnswer
+from livemem.rooms.chunks import DigestAnswer
 from tests.support.cases import each
 
 MEANT = {

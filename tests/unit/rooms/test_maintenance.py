@@ -6,7 +6,7 @@ import pytest
 
 from livemem.errors import RoomFull, StoreUnavailable
 from livemem.jobs.package import look_at_space
-from livemem.rooms import fullness, maintenance
+from livemem.rooms import maintenance, posting
 from livemem.store import bucket, due_keys
 from livemem.store.bucket import ROOM_ID
 from tests.support.chatter import ROOM, Chatter
@@ -87,7 +87,7 @@ def fill(chatter: Chatter, count: int) -> None:
 
 
 def test_a_room_that_is_full_asks_for_a_digest_once_a_minute_and_still_takes_messages(chatter, monkeypatch):
-    monkeypatch.setattr(fullness, "FULL", 10)
+    monkeypatch.setattr(posting, "FULL", 10)
     fill(chatter, 9)
     chatter.say("the tenth")
     assert not chatter.world.queued
@@ -100,12 +100,12 @@ def test_a_room_that_is_full_asks_for_a_digest_once_a_minute_and_still_takes_mes
 
 
 def test_the_limits_are_those_of_the_design():
-    assert (fullness.FULL, fullness.REFUSED) == (10_000, 20_000)
+    assert (posting.FULL, posting.REFUSED) == (10_000, 20_000)
 
 
 def test_a_room_that_is_twice_as_full_takes_no_more_and_says_why(chatter, monkeypatch):
-    monkeypatch.setattr(fullness, "FULL", 10)
-    monkeypatch.setattr(fullness, "REFUSED", 20)
+    monkeypatch.setattr(posting, "FULL", 10)
+    monkeypatch.setattr(posting, "REFUSED", 20)
     fill(chatter, 19)
     chatter.say("the twentieth")
 
@@ -134,7 +134,7 @@ def test_a_room_is_counted_at_first_and_after_five_minutes(chatter):
 
 
 def test_a_digest_that_can_not_be_queued_does_not_keep_messages_out(chatter, monkeypatch):
-    monkeypatch.setattr(fullness, "FULL", 2)
+    monkeypatch.setattr(posting, "FULL", 2)
 
     def refuse(function, payload):
         raise StoreUnavailable("Out.")
@@ -145,8 +145,8 @@ def test_a_digest_that_can_not_be_queued_does_not_keep_messages_out(chatter, mon
 
 
 def test_other_rooms_of_the_space_go_on_beside_a_full_one(chatter, monkeypatch):
-    monkeypatch.setattr(fullness, "FULL", 1)
-    monkeypatch.setattr(fullness, "REFUSED", 2)
+    monkeypatch.setattr(posting, "FULL", 1)
+    monkeypatch.setattr(posting, "REFUSED", 2)
     fill(chatter, 2)
     with pytest.raises(RoomFull):
         chatter.say("x")

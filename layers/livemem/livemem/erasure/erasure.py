@@ -7,7 +7,7 @@ write may come late, and looked at once more. Words that came back then go as we
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
@@ -30,7 +30,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Erasing
 from livemem.store import keys
-from livemem.store.bucket import ERASURE
+from livemem.store.bucket import ERASURE, PASSED_ON
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 OTHER_SPACES = 200
 """Spaces whose heads are looked at for one that came from this one."""
+OTHER_NOTES = 200
+"""Notes of other spaces that a receipt names."""
 
 ANOTHER = "Another erasure of this space is in progress. Try again when it has ended."
 
@@ -170,7 +172,8 @@ def _begin(
     A receipt that the head has never named does not count: nothing was erased for it.
     """
     process, receipt = work.process, work.job
-    told: dict[str, object] = {"not_reached": not_reached(process, principal, receipt.space_id, target)}
+    ids = target.ids | (occurrences.known if occurrences else set())
+    told: dict[str, object] = {"not_reached": not_reached(process, principal, receipt.space_id, target, ids)}
     if occurrences and target.has_notes:
         told["note_ids"] = sorted(occurrences.known - target.memory_ids - target.turns)
     key = KIND.key(receipt.space_id, receipt.job_id)
@@ -195,9 +198,24 @@ def _at_work(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
     return {"erasing": (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})}
 
 
-def not_reached(process: Process, principal: Principal, space_id: str, target: ErasureTarget) -> list[str]:
-    """The places that an erasure does not reach, as sentences: the requests of _copies."""
-    return [*NOT_REACHED, *([TOOLS] if target.turns else []), *_copies(process, principal, space_id)]
+def not_reached(
+    process: Process, principal: Principal, space_id: str, target: ErasureTarget, ids: Collection[str]
+) -> list[str]:
+    """The places that an erasure of these does not reach, as sentences. The requests of _passed_on and _copies."""
+    passed_on = _passed_on(process, principal, space_id, ids)
+    return [*NOT_REACHED, *([TOOLS] if target.turns else []), *passed_on, *_copies(process, principal, space_id)]
+
+
+def _passed_on(process: Process, principal: Principal, space_id: str, ids: Collection[str]) -> list[str]:
+    """The notes of spaces that the caller may see that pass one of these on, at most 200: 1 LIST per 1,000 such
+    notes.
+    """
+    markers = (PASSED_ON.parse(entry.key) for entry in process.store.scan(PASSED_ON.prefix(space_id)))
+    notes = (parsed[1:] for parsed in markers if parsed and parsed[1] in ids and principal.may_see(parsed[2]))
+    return [
+        f"The note {copy!r} of the space {other!r} passes {source!r} on: erase it there as well."
+        for source, other, copy in islice(notes, OTHER_NOTES)
+    ]
 
 
 def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:

@@ -56,8 +56,8 @@ def preview(
 ) -> ErasurePreview:
     """Look for all that an erasure of them would change, as far as the time suffices, and write nothing.
 
-    The requests of occurrences.find, rewriting.look and steps.sections; 1 GET for each of up to 200
-    spaces. Raises InvalidName, InvalidRequest, TooLarge, NotFound, MemoriesBroken, ObjectUnreadable.
+    The requests of occurrences.find, rewriting.look, steps.sections and erasure.not_reached. Raises InvalidName,
+    InvalidRequest, TooLarge, NotFound, MemoriesBroken, ObjectUnreadable.
     """
     chosen = ErasureTarget.of(space_id, ids, agent)
     meta = heads.load(process, space_id).meta
@@ -77,7 +77,7 @@ def preview(
         "counts": rewrites.counts(),
         "files": sorted(rewrites.files()),
         "quoted_in": sorted(rewrites.quoted_in),
-        "not_reached": erasure.not_reached(process, principal, space_id, target),
+        "not_reached": erasure.not_reached(process, principal, space_id, target, receipt.ids),
     }
     return ErasurePreview(
         receipt.changed(changes),

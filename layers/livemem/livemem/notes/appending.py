@@ -13,7 +13,7 @@ from livemem.notes.note import CapturedFrom, CopiedFrom, Note, checked_source
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
-from livemem.store.bucket import NOTE
+from livemem.store.bucket import NOTE, PASSED_ON
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import MARKDOWN
 from livemem.text.invisible import has_controls
@@ -158,7 +158,9 @@ def new_note(
 
 
 def write(process: Process, note: Note) -> Note:
-    """Write the note, under another suffix if its name is taken. Returns it as it was written. Raises NotFound."""
+    """Write the note, under another suffix if its name is taken: 1 PUT, and 1 more beside the source that it passes on.
+    Returns it as it was written. Raises NotFound.
+    """
     written = _write(process, note)
     logger.info("note written", extra={"space_id": written.space_id, "note_id": written.note_id})
     return written
@@ -167,6 +169,10 @@ def write(process: Process, note: Note) -> Note:
 def _write(process: Process, note: Note) -> Note:
     body = notes.format_note(note)
     for _ in range(APPEND_TRIES):
+        if isinstance(note.source, CopiedFrom):
+            # First, so that an erasure of the source names every note that passes it on.
+            marker = PASSED_ON.key(note.source.space_id, note.source.id, note.space_id, note.note_id)
+            process.store.put(marker, b"", content_type=MARKDOWN)
         written = stored.write_once(process.store, NOTE.key(note.space_id, note.note_id), body, content_type=MARKDOWN)
         if written.says_so:
             return note

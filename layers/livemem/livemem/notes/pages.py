@@ -8,7 +8,7 @@ from livemem import clock, limits
 from livemem.changes import late_duplicates, records
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
-from livemem.notes.note import Note
+from livemem.notes.note import CopiedFrom, Note
 from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces import head as heads
@@ -105,6 +105,15 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     if not source:
         raise NotFound("note", note_id)
     return notes.parse_note(space_id, name, source.body)
+
+
+def check_source(process: Process, source: CopiedFrom) -> None:
+    """Raise NotFound unless the note that is passed on exists, as `get`; for a memory, unless its space does."""
+    note_id = source.id.removeprefix("notes/")
+    if keys.NOTE_ID.fullmatch(note_id):
+        get(process, source.space_id, note_id)
+    else:
+        heads.load_recent(process, source.space_id)
 
 
 def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Note]:

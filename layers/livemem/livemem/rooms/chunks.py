@@ -4,29 +4,34 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.errors import InvalidRequest, TooLarge
+from livemem.errors import InvalidRequest, LiveMemoryError, TooLarge
 from livemem.jobs import budget
 from livemem.jobs.worker import Work
-from livemem.llm.answering import OF_THE_QUESTION, NoAnswer, ask_model
+from livemem.llm import contract
+from livemem.llm.answering import OF_THE_QUESTION, Contract, NoAnswer, ask_model
+from livemem.llm.contract import ContractError, Part
 from livemem.llm.usage import Usage
+from livemem.memories import memory as memory_fields
 from livemem.memories import reading as memories
 from livemem.memories import storing
+from livemem.memories import ttl as ttls
 from livemem.memories.memory import Memory
 from livemem.memories.storing import Failed
 from livemem.process import Process
-from livemem.rooms import digest_answer, digest_progress, prompt
+from livemem.rooms import digest_progress, prompt
 from livemem.rooms import message as messages
 from livemem.rooms.current_digest import CurrentDigest
 from livemem.rooms.digest_documents import DeadLetter, DeadMessage, Extract, ExtractedFact, GivenUp, StoredFacts, Try
 from livemem.rooms.digest_progress import ChunkProgress
 from livemem.rooms.digested import Chunk, Input
-from livemem.rooms.message import Message
+from livemem.rooms.message import UNKNOWN, Message
 from livemem.store.bucket import DEAD_LETTER, EXTRACT, FAILED_TRY, IN_SPACE, STORED_FACTS, message_name
 from livemem.store.keys import MemoryKind
+from livemem.text.speakers import fitting
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +55,10 @@ OF_THE_REQUEST = (400, 413, 422)
 """Statuses that the content of a request may cause. All others come from the key or the address."""
 STORING = timedelta(seconds=30)
 """Time that must be left to store the memories of a chunk, or to ask about one."""
+MOST = 40
+"""Memories of one chunk, at most."""
+ANSWER_TOKENS = 500
+"""Tokens of the model's window that are reserved for an answer."""
 
 
 @dataclass
@@ -191,8 +200,8 @@ def _ask(task: DigestTask, chunk: Chunk, number: int, progress: ChunkProgress) -
             memories = _known(task, messages)
             most = process.settings.llmaas_context_tokens
             question = prompt.build(chunk.room, messages, memories, task.zone, process.clock(), most)
-            contract = digest_answer.contract_of(messages, process.clock())
-            answer_facts = ask_model(process, meter, question, contract, task.work.deadline - MARGIN).value
+            wanted = contract_of(messages, process.clock())
+            answer_facts = ask_model(process, meter, question, wanted, task.work.deadline - MARGIN).value
         facts, left_out = task.admit(answer_facts, progress)
         extract = Extract(
             room=chunk.room,
@@ -286,3 +295,65 @@ def _keep_apart(task: DigestTask, chunk: Chunk, number: int, why: GivenUp) -> No
         "a chunk of messages was given up",
         extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": why.code},
     )
+
+
+class ExtractedMemory(Part):
+    """One memory, with the numbers of the messages that it rests on."""
+
+    kind: MemoryKind
+    category: str | None = None
+    content: str
+    subjects: list[str] = []
+    ttl: str | None = None
+    replace: bool = False
+    messages: list[int]
+
+
+class DigestAnswer(Part):
+    """The whole answer."""
+
+    memories: list[ExtractedMemory]
+
+
+def contract_of(messages: Sequence[Message], now: datetime) -> Contract[list[ExtractedFact]]:
+    """The contract for an answer about these messages."""
+    return Contract(DigestAnswer, lambda text: parse(text, messages, now), answer_tokens=ANSWER_TOKENS)
+
+
+def parse(text: str, messages: Sequence[Message], now: datetime) -> list[ExtractedFact]:
+    """The memories of an answer, checked for storing. Raises ContractError."""
+    extracted = contract.parse(text, DigestAnswer).memories
+    if len(extracted) > MOST:
+        raise ContractError(
+            f"The answer has {len(extracted)} memories; at most {MOST} are allowed: keep what matters most."
+        )
+    return [_checked(memory, f"memories.{place}.", messages, now) for place, memory in enumerate(extracted)]
+
+
+def _checked(memory: ExtractedMemory, where: str, messages: Sequence[Message], now: datetime) -> ExtractedFact:
+    numbers = list(dict.fromkeys(memory.messages))
+    missing = [number for number in numbers if not 1 <= number <= len(messages)]
+    if not numbers or missing:
+        raise ContractError(f"{where}messages: must be numbers of messages, from 1 to {len(messages)}.")
+    quoted = [messages[number - 1] for number in numbers]
+    try:
+        ttls.until(memory.ttl, now, f"{where}ttl")
+        return ExtractedFact(
+            kind=memory.kind,
+            category=memory_fields.check_category(memory.kind, memory.category, f"{where}category"),
+            content=memory_fields.check_content(memory.content, f"{where}content"),
+            subjects=memory_fields.check_subjects(memory.subjects, f"{where}subjects"),
+            ttl=memory.ttl,
+            replace=memory.replace,
+            messages=[message.message_id for message in quoted],
+            said_at=max((message.timestamp for message in quoted), key=clock.parse),
+            author=_speaker(quoted),
+        )
+    except LiveMemoryError as error:
+        raise ContractError(error.detail) from error
+
+
+def _speaker(quoted: Sequence[Message]) -> str | None:
+    """The one speaker of all of these, None if there are several, or nobody knows."""
+    first, *more = {message.author for message in quoted}
+    return None if more or first == UNKNOWN else fitting(first)

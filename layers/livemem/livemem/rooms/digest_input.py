@@ -10,7 +10,6 @@ from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
 from livemem.rooms import digest_progress, digested, reading
 from livemem.rooms.digested import Chunk, DigestedMessage, Input
-from livemem.spaces import unreadable
 from livemem.store import keys
 from livemem.store.bucket import DIGEST_INPUT, ROOM_MESSAGE, MessageName, message_name
 from livemem.store.objects import Entry
@@ -28,8 +27,7 @@ Listed = tuple[MessageName, Entry]
 
 def find(process: Process, space_id: str, slot: str) -> Input | None:
     """The input of the digest, or None if it is not written yet: 1 GET. Raises ObjectUnreadable."""
-    item = process.store.get(DIGEST_INPUT.key(space_id, slot))
-    return unreadable.parsed(process, Input, item) if item else None
+    return digest_progress.read(process, DIGEST_INPUT.key(space_id, slot), Input)
 
 
 def ensure(process: Process, space_id: str, slot: str) -> Input:

@@ -5,18 +5,22 @@ the id that the client gives. A repeat finds that time and takes it, also where 
 message is missing was digested, which the inputs of the digests show, or its message was never written.
 """
 
+import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from cachetools import LRUCache
+
 from livemem import clock
-from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
-from livemem.process import Process
-from livemem.rooms import digested, fullness
+from livemem.errors import InvalidRequest, LiveMemoryError, PreconditionLost, RoomFull, TooLarge
+from livemem.process import Process, Timer
+from livemem.rooms import digested
 from livemem.rooms import message as messages
 from livemem.rooms.message import Message, MessageDraft
-from livemem.spaces import due_index
+from livemem.spaces import caps, due_index
 from livemem.spaces import head as heads
 from livemem.store import keys, stored, timing
 from livemem.store.bucket import ROOM_ID, ROOM_MESSAGE, message_name
@@ -24,10 +28,21 @@ from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
 
+logger = logging.getLogger(__name__)
+
 BATCH = 100
 OTHER = "was used for another message of this room: choose another id"
 STAMP_TRIES = WRITE_TRIES = 3
 MILLISECOND = timedelta(milliseconds=1)
+FULL = 10_000
+"""Messages of a room from which on the process asks for a digest."""
+REFUSED = 20_000
+"""Messages from which on it refuses more. No message is dropped."""
+COUNTED_FOR = 300.0
+"""Seconds for which a count holds."""
+FORCED_EVERY = 60.0
+"""Seconds between two digests that one process asks for, and between two counts of a room that is full."""
+MOST_KNOWN = 10_000
 
 
 class Stamp(Revised):
@@ -112,7 +127,7 @@ def _post(
     keys.check_room(room)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    fullness.check(process, space_id, room, len(drafts))
+    _check_fullness(process, space_id, room, len(drafts))
     due_index.leave_now(process, space_id, "room")
     now = process.clock()
     first: dict[str, int] = {}
@@ -126,9 +141,7 @@ def _post(
     written = process.store.map(
         lambda pair: _write(process, space_id, room, pair[0], where[pair[1]]), list(zip(stamped, places, strict=True))
     )
-    fullness.added(
-        process, space_id, room, len([result for result in written if isinstance(result, Posted) and result.fresh])
-    )
+    _added(process, space_id, room, len([result for result in written if isinstance(result, Posted) and result.fresh]))
     results = dict(zip(places, written, strict=True))
     return [
         results[place] if place in results else _again(results[first[draft.message_id or ""]], draft, where[place])
@@ -219,3 +232,86 @@ def _again(first: Posted | RefusedMessage, draft: MessageDraft, where: str) -> P
     ):
         return RefusedMessage(InvalidRequest.of(f"{where}message_id", OTHER))
     return replace(first, fresh=False, redacted=draft.redacted)
+
+
+@dataclass
+class _Count:
+    counted: int
+    at: float
+    added: int = 0
+
+    @property
+    def figure(self) -> int:
+        return self.counted + self.added
+
+    def holds(self, now: float) -> bool:
+        """Whether the count is still usable. It ages: other processes post too, and digests remove messages."""
+        if self.figure < FULL:
+            return now - self.at < COUNTED_FOR
+        # Only the messages that this process added passed the limit, or a digest may have made room since.
+        return self.counted >= FULL and now - self.at < FORCED_EVERY
+
+
+class _Counts:
+    def __init__(self, timer: Timer) -> None:
+        self._timer = timer
+        self._rooms = LRUCache[tuple[str, str], _Count](MOST_KNOWN)
+        self._forced = LRUCache[str, float](MOST_KNOWN)
+        self._lock = threading.Lock()
+
+    def figure(self, space_id: str, room: str) -> int | None:
+        with self._lock:
+            count = self._rooms.get((space_id, room))
+            return count.figure if count and count.holds(self._timer()) else None
+
+    def set(self, space_id: str, room: str, count: int) -> None:
+        with self._lock:
+            self._rooms[space_id, room] = _Count(count, self._timer())
+
+    def add(self, space_id: str, room: str, count: int) -> None:
+        with self._lock:
+            known_count = self._rooms.get((space_id, room))
+            if known_count:
+                known_count.added += count
+
+    def may_force(self, space_id: str) -> bool:
+        """Whether this process asked for no digest in the last minute. If so, this call counts as asking."""
+        with self._lock:
+            last, now = self._forced.get(space_id), self._timer()
+            if last is not None and now - last < FORCED_EVERY:
+                return False
+            self._forced[space_id] = now
+            return True
+
+
+def _check_fullness(process: Process, space_id: str, room: str, coming: int) -> None:
+    """Raise RoomFull where the room can't take `coming` more, and ask for a digest where it holds too many.
+
+    No request as a rule. 1 LIST per 1,000 messages at first and after 5 minutes, and each minute while it is full. If
+    the room is empty then, 1 GET, and once a day 1 PUT for the space's cap. Raises CapReached.
+    """
+    counts = process.cache(_Counts)
+    figure = counts.figure(space_id, room)
+    if figure is None:
+        entries = process.store.scan(ROOM_MESSAGE.prefix(space_id, room), limit=REFUSED + 1)
+        figure = sum(1 for _ in entries)
+        if not figure:
+            caps.begin_room(process, space_id, room)
+        counts.set(space_id, room, figure)
+    if figure + coming > FULL and counts.may_force(space_id):
+        try:
+            process.enqueue("digest", {"space_id": space_id, "forced": True})
+        except LiveMemoryError as error:
+            # The digest of the next digest time takes them too.
+            logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})
+    if figure + coming > REFUSED:
+        raise RoomFull(
+            f"The room {room!r} holds {figure} messages that wait for a digest, and the limit is {REFUSED}. A "
+            "digest is requested. Post again once it has ended.",
+            retry_after=int(FORCED_EVERY),
+        )
+
+
+def _added(process: Process, space_id: str, room: str, count: int) -> None:
+    """Add messages that this process has written to its count."""
+    process.cache(_Counts).add(space_id, room, count)

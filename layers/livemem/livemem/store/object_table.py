@@ -56,6 +56,7 @@ _ULID = keys.RUN_ID.pattern
 _KIND_OF = {folder: kind for kind, folder in keys.MEMORY_FOLDERS.items()}
 PARTS = {
     "any": KeyPart(".+"),
+    "item": KeyPart("[a-zA-Z0-9_-]+"),
     "space": KeyPart(keys.SPACE_ID.pattern),
     "ulid": KeyPart(_ULID),
     **{

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Header
 
 from livemem.access import decision
-from livemem.notes import appending, idempotency
+from livemem.notes import appending, idempotency, pages
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteOrNotes, NoteView
@@ -61,7 +61,11 @@ def _append_all(
 
 
 def _check_sources(notes: Sequence[NewNote]) -> None:
-    """Raise Forbidden if a note names a space as its source that the token may not read. No request as a rule."""
-    for space_id in {note.source.space_id for note in notes if note.source}:
+    """Raise Forbidden if a note names a space as its source that the token may not read, NotFound for a note that is
+    not there. No request where no note has a source.
+    """
+    sources = {source for note in notes if (source := note.draft().source)}
+    for space_id in {source.space_id for source in sources}:
         decision.check_permission(api.principal(), "read")
         decision.check_space(process(), api.principal(), space_id)
+    process().store.map(lambda source: pages.check_source(process(), source), sources)

@@ -1,6 +1,5 @@
 """Memories: single durable facts are stored, found, corrected, and deleted so that they can be brought back."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -30,7 +29,6 @@ from livemem_http.views.memories import (
     MemoryDetail,
     MemoryOrMemories,
     NewMemories,
-    NewMemory,
     OfKind,
     SplitView,
     Written,
@@ -108,7 +106,13 @@ def store_memory(
     """
     author = api.principal().name
     if isinstance(body, NewMemories):
-        return api.json(HTTPStatus.OK, _store_all(space_id, author, body.items, idempotency_key))
+        api.count_batch(space_id, len(body.items))
+        causes = [operation.of_key(author, idempotency_key, place) for place in range(len(body.items))]
+        drafts = [memory.draft() for memory in body.items]
+        done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon())
+        items = [BatchItem.of(place, _status(result), result) for place, result in enumerate(done)]
+        failed = len([result for result in done if isinstance(result, Failed)])
+        return api.json(HTTPStatus.OK, BatchView(items=items, failed=failed))
     cause = operation.of_key(author, idempotency_key)
     stored = storing.store(process(), space_id, author, body.draft(), op_id=cause, until=_soon())
     return api.json(_status(stored), Written.of_stored(stored))
@@ -118,15 +122,6 @@ def _status(done: StoredMemory | Failed) -> int:
     if isinstance(done, Failed):
         return done.error.status
     return HTTPStatus.CREATED if done.fresh and not done.repeated else HTTPStatus.OK
-
-
-def _store_all(space_id: str, author: str, memories: Sequence[NewMemory], idempotency_key: str | None) -> BatchView:
-    api.count_batch(space_id, len(memories))
-    causes = [operation.of_key(author, idempotency_key, place) for place in range(len(memories))]
-    drafts = [memory.draft() for memory in memories]
-    done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon())
-    items = [BatchItem.of(place, _status(one), one) for place, one in enumerate(done)]
-    return BatchView(items=items, failed=len([one for one in done if isinstance(one, Failed)]))
 
 
 @api.route("GET", ALL, needs="read", tag="memories", markdown=remembered.found, summary="Search memories")

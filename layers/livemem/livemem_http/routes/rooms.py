@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 
 from livemem.access import decision
 from livemem.jobs.describable import job_id
-from livemem.rooms import digest_retrying, due_digests, posting, reading
+from livemem.rooms import due_digests, posting, reading
 from livemem.store import cursors
 from livemem_http import remembered
 from livemem_http.api import Api
@@ -93,6 +93,6 @@ def start_digest(space_id: str, body: NewDigest | None = None) -> Response[Diges
     messages = None
     if body and body.slot:
         decision.check_permission(api.principal(), "admin")
-        messages = digest_retrying.retry(process(), space_id, body.slot)
+        messages = due_digests.retry(process(), space_id, body.slot)
     slot = due_digests.start(process(), space_id)
     return api.accepted(DigestQueued(job=job_id(space_id, "digest", slot), messages=messages))

@@ -50,9 +50,7 @@ NoteAuthor = Annotated[
 
 
 class NoteSource(Body):
-    """The note or memory of another space that a note passes on. The token must be able to read that space. Whether the
-    source exists is not checked.
-    """
+    """The note or memory of another space that a note passes on. The token must be able to read it there."""
 
     space_id: SpaceId
     id: Annotated[
