@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from livemem.copies import export, packing
+from livemem.copies import archive, export
 from livemem.process import Process
 from livemem.store import keys
 from livemem.store.bucket import BACKUP_OBJECT
@@ -130,6 +130,6 @@ ARCHIVES = Kind(
         Action("download", _download, _backed_up),
         Action("rest of an export", _work, _put_aside, works=True, seconds=WORK_SECONDS),
     ),
-    small=((packing, "ARCHIVE_OBJECTS", OBJECTS), (packing, "LEVEL", 1)),
+    small=((archive, "ARCHIVE_OBJECTS", OBJECTS), (archive, "LEVEL", 1)),
     sampled=Sampled(requests=24),
 )

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from livemem.bank import corrections
-from livemem.copies import catalog, fork, importing, packing, provisioning, provisioning_job, restore
+from livemem.copies import archive, catalog, fork, importing, new_space, provisioning, restore
 from livemem.copies.importing import NewImport
 from livemem.errors import LiveMemoryError, NotFound, SpaceExists
 from livemem.process import Process
@@ -105,7 +105,7 @@ class CopyScene(Scene):
         if self.imports:
             there, *ways = map(_nameless, (there, *ways))
         wrong = [differences(one, there, self.target, self.target) for one in ways]
-        told = not found.meta.provisioning or provisioning_job.load(reader, self.target).meta == found.meta
+        told = not found.meta.provisioning or new_space.load(reader, self.target).meta == found.meta
         return [*([] if [] in wrong else [f"seen half: {wrong}"]), *([] if told else ["what is told of it is not so"])]
 
     def rest(self) -> list[str]:
@@ -267,7 +267,7 @@ def _consolidate(scene: CopyScene, process: Process, until: datetime) -> None:
 def _go_on(scene: CopyScene, process: Process, until: datetime) -> None:
     head = heads.find_any(process, OTHER)
     if head and head.meta.is_being_provisioned():
-        job = provisioning_job.of_head(head).value
+        job = new_space.of_head(head).value
         scene.world.work(provisioning.KINDS[job.kind].payload(OTHER, job.job_id), process, until)
 
 
@@ -384,6 +384,6 @@ COPIES = Kind(
     CopyScene,
     ACTIONS,
     PAIRS,
-    small=((packing, "LEVEL", 1),),
+    small=((archive, "LEVEL", 1),),
     sampled=Sampled(requests=36, turns=17),
 )

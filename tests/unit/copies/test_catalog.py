@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.copies import catalog, export, incomplete_backups, restore, retention, taking
+from livemem.copies import catalog, export, restore, retention, taking
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import BackupObject, Manifest
 from livemem.copies.taking import BackupRequest
@@ -218,7 +218,7 @@ def test_a_tombstone_keeps_its_id_from_being_claimed_and_goes_when_nothing_can_c
     assert world.back_up().job_id == later
 
     late = BACKUP_OBJECT.key(SPACE, backup_id, "live/late.md")
-    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds() - 60)
+    world.clock.move(catalog.NOBODY_COMES.total_seconds() - 60)
     world.inner.put_object(Bucket="b", Key=late, Body=b"x")
     world.sweep_all()
     assert world.keys(BACKUP_OBJECT.prefix(SPACE, backup_id)) == [BACKUP_MANIFEST.key(SPACE, backup_id)]

@@ -12,7 +12,7 @@ import pytest
 
 from livemem import clock
 from livemem.access import registry
-from livemem.copies import archive, catalog, export, packing, taking
+from livemem.copies import archive, catalog, export, taking
 from livemem.copies import manifest as manifests
 from livemem.copies.export import KIND, ExportJob, ExportResult
 from livemem.erasure import former_versions
@@ -36,7 +36,7 @@ def world():
 @pytest.fixture
 def small_archives(monkeypatch):
     """Archives of a few objects, so that a small space needs several."""
-    monkeypatch.setattr(packing, "ARCHIVE_OBJECTS", 4)
+    monkeypatch.setattr(archive, "ARCHIVE_OBJECTS", 4)
 
 
 def export_backup(world: World, backup_id: str, seconds: float = 20) -> Stored[ExportJob]:
@@ -180,8 +180,8 @@ def test_a_large_space_comes_in_numbered_archives_one_an_invocation_and_is_impor
 
 def test_the_bytes_of_an_archive_are_bounded_too(world, monkeypatch):
     backup = world.back_up()
-    monkeypatch.setattr(packing, "ARCHIVE_BYTES", 1_000)
-    groups = packing.ArchiveContents.of(manifests.load(world.process, "demo", backup.job_id).value).archives
+    monkeypatch.setattr(archive, "ARCHIVE_BYTES", 1_000)
+    groups = archive.ArchiveContents.of(manifests.load(world.process, "demo", backup.job_id).value).archives
     assert len(groups) > 2
     assert all(len(group) == 1 or sum(item.size for item in group) <= 1_000 for group in groups)
 
@@ -201,7 +201,7 @@ def test_what_does_not_fit_into_the_time_is_made_by_the_next_invocation(world, m
     backup_id = world.back_up().job_id
     whole = download(world, export_backup(world, backup_id))
     former_versions.clear_archives(world.process, "demo")
-    monkeypatch.setattr(packing, "WINDOW_OBJECTS", 2)
+    monkeypatch.setattr(archive, "WINDOW_OBJECTS", 2)
     slow(world, 4)
     first = export_backup(world, backup_id, 48)
     assert first.value.status == "running"

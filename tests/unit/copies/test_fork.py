@@ -13,7 +13,7 @@ from livemem.access.principal import Principal
 from livemem.bank import citations, corrections, files, history, time_travel
 from livemem.changes import archive_notes, records, rules_change
 from livemem.changes.rules_change import NewRules
-from livemem.copies import catalog, fork, provisioning, provisioning_job, restore, taking
+from livemem.copies import catalog, fork, new_space, provisioning, restore, taking
 from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryError, NotFound, SpaceExists
 from livemem.jobs import lease, places
 from livemem.notes import idempotency
@@ -180,7 +180,7 @@ def test_a_change_that_is_committed_but_not_written_out_is_finished_first(number
 
 
 def test_more_changes_than_can_be_taken_back_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("livemem.copies.earlier.MOST_CHANGES", 3)
+    monkeypatch.setattr("livemem.copies.fork.MOST_CHANGES", 3)
     world = World()
     fill(world)
 
@@ -305,7 +305,7 @@ def test_a_hostile_record_writes_nothing_beside_the_fork():
         key: stored for key, stored in before.items() if key != "demo/_meta.json"
     }.items()
     assert world.keys("other/") == ["other/_meta.json"]
-    assert provisioning_job.load(world.process, "other").status == "failed"
+    assert new_space.load(world.process, "other").status == "failed"
 
 
 # Every step of any history

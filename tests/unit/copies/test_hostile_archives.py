@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from livemem import limits
-from livemem.copies import archive, inspection, packing, unpacking
+from livemem.copies import archive, inspection, unpacking
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.store import keys
 from tests.support.archives import (
@@ -483,7 +483,7 @@ def test_a_large_manifest_of_nothing_costs_no_memory_beside_itself(world, space)
 
 def numbered(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The archives of a space that has several."""
-    monkeypatch.setattr(packing, "ARCHIVE_OBJECTS", 4)
+    monkeypatch.setattr(archive, "ARCHIVE_OBJECTS", 4)
     export_now(world)
     world.settle()
     return downloads(world, export_now(world))

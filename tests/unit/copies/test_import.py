@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
-from livemem.copies import importing, provisioning, provisioning_job, unpacking
+from livemem.copies import importing, new_space, provisioning, unpacking
 from livemem.copies.importing import NewImport
 from livemem.errors import (
     Conflict,
@@ -161,7 +161,7 @@ def test_a_large_archive_is_checked_before_anything_is_written_but_after_the_ans
         provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     # Its head alone: that it was given up.
     assert {key for verb, key in world.client.requests if verb == "PUT"} == {"copy/_meta.json"}
-    job = provisioning_job.load(world.process, "copy")
+    job = new_space.load(world.process, "copy")
     assert (job.status, job.error.code) == ("failed", "invalid_archive")
     assert "_rules.md" in job.error.detail
 

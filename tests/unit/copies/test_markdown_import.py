@@ -6,7 +6,7 @@ import pytest
 
 from livemem import limits
 from livemem.bank import citations, files, history, time_travel
-from livemem.copies import importing, inspection, markdown_import, provisioning, provisioning_job
+from livemem.copies import importing, inspection, markdown_import, new_space, provisioning
 from livemem.copies.importing import NewImport
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.spaces import rules
@@ -170,6 +170,6 @@ def test_whoever_goes_on_with_it_writes_the_same(world):
     assert importing.provision(world.process, head, world.clock() + INVOCATION) == brought
     assert objects(world, "copy") == first
     assert provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
-    state = provisioning_job.load(world.process, "copy").provisioning
+    state = new_space.load(world.process, "copy").provisioning
     assert isinstance(state, ProvisioningState)
     assert state.ended()

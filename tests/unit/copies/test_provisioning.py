@@ -10,7 +10,7 @@ import pytest
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.bank import corrections
-from livemem.copies import catalog, new_space, provisioning, provisioning_job, restore
+from livemem.copies import catalog, new_space, provisioning, restore
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import BackupObject
 from livemem.errors import (
@@ -68,7 +68,7 @@ def carry_on(world: World, head: heads.Head, process: Process | None = None) -> 
 
 def payload(head: heads.Head) -> dict[str, Any]:
     """Of an invocation that goes on with it."""
-    job = provisioning_job.of_head(head).value
+    job = new_space.of_head(head).value
     return provisioning.KINDS[job.kind].payload(job.space_id, job.job_id)
 
 
@@ -283,7 +283,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_brought_and_the_tombston
         "copy/_meta.json",
         *(key for key in world.keys(due_keys.DUE) if key.endswith("-copy/space")),
     }
-    told = provisioning_job.load(world.process, "copy")
+    told = new_space.load(world.process, "copy")
     assert told.error
     assert (told.status, told.error.code) == ("failed", "backup_damaged")
     with pytest.raises(Conflict):
@@ -372,7 +372,7 @@ def test_a_backup_that_is_removed_half_way_ends_the_restore_and_nothing_is_left(
 
     assert refused.value.code == "backup_not_found"
     assert world.keys("copy/") == ["copy/_meta.json"]
-    told = provisioning_job.load(world.process, "copy").error
+    told = new_space.load(world.process, "copy").error
     assert told == Failure(code="backup_not_found", detail=refused.value.detail)
 
 
@@ -473,7 +473,7 @@ def test_the_sweep_hands_over_what_nobody_works_on_any_more_and_not_before():
     world.settle()
 
     assert whole(world, before)
-    assert provisioning_job.load(world.process, "copy").status == "done"
+    assert new_space.load(world.process, "copy").status == "done"
 
 
 def test_the_sweep_gives_up_after_a_day_what_nobody_could_finish():
@@ -486,7 +486,7 @@ def test_the_sweep_gives_up_after_a_day_what_nobody_could_finish():
         # Every invocation is lost.
         world.queued.clear()
 
-    told = provisioning_job.load(world.process, "copy")
+    told = new_space.load(world.process, "copy")
     assert told.error
     assert (told.status, told.error.code) == ("failed", "not_finished")
     assert world.keys("copy/") == ["copy/_meta.json"]
@@ -499,7 +499,7 @@ def test_an_invocation_that_comes_after_a_day_gives_up_what_it_should_bring():
     world.clock.move(DAY + 1)
 
     assert world.work(payload(head)) == {"status": "failed"}
-    told = provisioning_job.load(world.process, "copy")
+    told = new_space.load(world.process, "copy")
     assert told.error
     assert told.error.code == "not_finished"
     # A second delivery removes nothing once more: by then the id may be another space's.
@@ -530,7 +530,7 @@ def test_who_was_overtaken_activates_nothing_and_gives_nothing_up():
     world, backup_id = backed_up()
     before = objects(world, "demo")
     first = order(world, backup_id)
-    second = provisioning_job.head_of(jobs.change(world.process, provisioning_job.of_head(first), held_seconds=900))
+    second = new_space.head_of(jobs.change(world.process, new_space.of_head(first), held_seconds=900))
 
     with pytest.raises(PreconditionLost):
         carry_on(world, first)
@@ -539,7 +539,7 @@ def test_who_was_overtaken_activates_nothing_and_gives_nothing_up():
     catalog.remove(without.process, "demo", backup_id)
     with pytest.raises(PreconditionLost):
         carry_on(without, first)
-    assert provisioning_job.load(without.process, "copy").status == "running"
+    assert new_space.load(without.process, "copy").status == "running"
 
     assert carry_on(world, second)
     assert whole(world, before)
@@ -551,9 +551,9 @@ def test_a_restored_space_that_was_deleted_is_not_being_provisioned_any_more():
     lifecycle.delete(world.process, "copy", "copy")
 
     with pytest.raises(NotFound):
-        provisioning_job.load(world.process, "copy")
+        new_space.load(world.process, "copy")
     with pytest.raises(NotFound):
-        provisioning_job.load(world.process, "demo")
+        new_space.load(world.process, "demo")
 
 
 def test_the_answer_to_the_last_swap_may_get_lost():
@@ -663,7 +663,7 @@ def test_a_given_up_provisioning_is_an_ordinary_tombstone():
     late.step(12)
     failed = Failure(code="backup_damaged", detail="x")
     read = provisioning.KINDS["restore"].read(world.process)
-    jobs.finish(world.process, provisioning_job.of_head(head), "failed", read=read, error=failed)
+    jobs.finish(world.process, new_space.of_head(head), "failed", read=read, error=failed)
     new_space.clear(world.process, "copy")
     late.finish()
     assert isinstance(late.error, PreconditionLost)

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.copies import provisioning, provisioning_job, restore
-from livemem.copies.provisioning_job import ProvisioningJob
+from livemem.copies import new_space, provisioning, restore
+from livemem.copies.new_space import ProvisioningJob
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Failure
 from livemem.spaces import head as heads
@@ -74,12 +74,12 @@ def test_each_swap_counts_keeps_the_life_of_the_space_and_what_it_does_not_know(
     found = heads.find_any(world.process, "copy")
     assert found
 
-    taken = jobs.change(world.process, provisioning_job.of_head(found), status="running", held_seconds=7.5)
+    taken = jobs.change(world.process, new_space.of_head(found), status="running", held_seconds=7.5)
     failed = jobs.change(world.process, taken, status="failed", ended_at=NOW, error=Failure(code="x", detail="y"))
 
     stands = heads.find_any(world.process, "copy")
     assert stands
-    assert stands == replace(provisioning_job.head_of(failed), age=stands.age, seen_at=stands.seen_at)
+    assert stands == replace(new_space.head_of(failed), age=stands.age, seen_at=stands.seen_at)
     assert (stands.meta.uid, stands.meta.rev) == (head.meta.uid, head.meta.rev + 2)
     assert stands.meta.model_extra == {"of_a_later_version": 1}
     assert len({one.write_id for one in (found.meta, taken.value.meta, stands.meta)}) == 3
@@ -108,7 +108,7 @@ def test_a_worker_leaves_a_head_alone_that_a_newer_version_of_the_service_wrote(
     newer = json.loads(world.text("copy/_meta.json")) | {"layout": LAYOUT + 1}
     world.inner.put_object(Bucket="b", Key="copy/_meta.json", Body=json.dumps(newer).encode())
     before = dict(world.inner.objects)
-    job = provisioning_job.of_head(head).value
+    job = new_space.of_head(head).value
 
     assert world.work(provisioning.KINDS[job.kind].payload(job.space_id, job.job_id)) == {"status": "gone"}
     assert world.inner.objects == before

@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from livemem.bank import citations, files, history, time_travel
 from livemem.changes import records, run_progress
-from livemem.copies import provisioning, provisioning_job, restore
+from livemem.copies import new_space, provisioning, restore
 from livemem.errors import BackupDamaged, Conflict
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
@@ -293,7 +293,7 @@ def test_a_restore_costs_a_copy_for_what_never_changes_and_a_read_and_a_write_fo
 
     head = restore.order(world.process, EVERYONE, "demo", backup_id, None)
     claimed = dict(world.client.counts)
-    job = provisioning_job.of_head(head).value
+    job = new_space.of_head(head).value
     later = world.fork()
     require_conditional_writes(later.store)
     later.client.reset()

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from livemem import clock
-from livemem.copies import catalog, incomplete_backups, retention
+from livemem.copies import catalog, retention
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import Manifest
 from livemem.copies.retention import Rule
@@ -216,7 +216,7 @@ def _die(verb: str, copies: int) -> None:
 def test_what_is_left_of_an_unfinished_backup_goes_when_nobody_can_come_any_more():
     world = nights(1)
     backup_id = died(world)
-    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds() - 1)
+    world.clock.move(catalog.NOBODY_COMES.total_seconds() - 1)
     assert retain(world).removed == []
     world.clock.move(1)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from livemem.copies import packing
+from livemem.copies import archive
 from tests.support.archives import downloads, export_now, exported, lived_in
 from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
@@ -82,7 +82,7 @@ def test_an_export_is_sent_as_it_is(desk, tmp_path, puts):
 
 
 def test_numbered_archives_beside_the_first_are_sent_in_their_order(desk, tmp_path, puts, monkeypatch):
-    monkeypatch.setattr(packing, "ARCHIVE_OBJECTS", 4)
+    monkeypatch.setattr(archive, "ARCHIVE_OBJECTS", 4)
     world = lived_in()
     export_now(world)
     world.settle()

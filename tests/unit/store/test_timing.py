@@ -8,7 +8,7 @@ from hypothesis import given
 
 from livemem.changes import late_write_repair, orphans
 from livemem.conversations import removal
-from livemem.copies import incomplete_backups
+from livemem.copies import catalog
 from livemem.jobs import job as jobs
 from livemem.jobs import lease
 from livemem.rooms import due_digests
@@ -48,7 +48,7 @@ def test_nothing_of_a_run_or_a_job_comes_when_it_is_over(waits, works, repeated,
 
 @given(first=up_to(timing.INVOCATION), waits=up_to(timing.BACKUP_DELIVERED), works=up_to(timing.INVOCATION))
 def test_nobody_goes_on_with_a_backup_when_its_remains_are_removed(first, waits, works):
-    assert first + waits + works + timing.REPEATED < incomplete_backups.NOBODY_COMES
+    assert first + waits + works + timing.REPEATED < catalog.NOBODY_COMES
 
 
 @given(works=up_to(timing.SWEEPING), repeated=up_to(timing.REPEATED))

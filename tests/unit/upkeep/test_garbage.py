@@ -11,7 +11,7 @@ from livemem.access import management
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.changes import archive_notes
 from livemem.changes.orphans import QUIET_AFTER
-from livemem.copies import catalog, incomplete_backups
+from livemem.copies import catalog
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.jobs import run as runs
@@ -469,7 +469,7 @@ def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_st
         world.back_up()
     world.new_process()
     assert collect(world, dry_run=True).backups_removed == 0
-    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds())
+    world.clock.move(catalog.NOBODY_COMES.total_seconds())
     assert len(catalog.ids(world.process, "demo")) == 2
     world.new_process()
 

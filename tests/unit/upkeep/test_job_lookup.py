@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.copies import catalog, export, incomplete_backups, provisioning, restore
+from livemem.copies import catalog, export, provisioning, restore
 from livemem.erasure import erasure
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
 from livemem.jobs.describable import KIND_NAMES, Description, job_id
@@ -178,7 +178,7 @@ def test_a_backup_that_was_left_is_running_until_nobody_can_come_any_more_and_ou
     backup_id = catalog.ids(world.process, "demo")[-1]
     assert found(world, "demo", "backup", backup_id).status == "running"
 
-    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds() + 1)
+    world.clock.move(catalog.NOBODY_COMES.total_seconds() + 1)
     lost = found(world, "demo", "backup", backup_id)
     assert (lost.status, lost.error.code) == ("failed", "interrupted")
 

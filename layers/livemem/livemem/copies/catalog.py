@@ -1,10 +1,11 @@
 """The list of backups, and the removal of one.
 
 A removed backup leaves its manifest as a tombstone until no request to its folder can come any more
-(incomplete_backups.py). So nobody claims its id again before, and late writes are found.
+(`clear_incomplete`). So nobody claims its id again before, and late writes are found.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from livemem import clock
 from livemem.access import decision
@@ -12,9 +13,12 @@ from livemem.access.principal import Principal
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import Manifest, Peeked
 from livemem.errors import InvalidName, NotFound, PreconditionLost
+from livemem.jobs import describable
+from livemem.jobs import job as jobs
+from livemem.jobs.describable import Description
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys, stored
+from livemem.store import keys, stored, timing
 from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
@@ -198,3 +202,62 @@ def clear(process: Process, space_id: str, backup_id: str) -> int:
     doomed = [entry.key for entry in folder if entry.key != manifest]
     process.store.delete_many(doomed)
     return len(doomed)
+
+
+NOBODY_COMES = timing.INVOCATION + timing.BACKUP_DELIVERED + timing.LAST_WRITE + timing.MARGIN
+"""Age of a manifest, by the store's clock, after which no worker works on the backup any more, and no request for it
+can come late. A worker that did so anyway would lose the swap that completes it. It is longer than that of other jobs
+(jobs/job.py, SILENT): the rest of a backup waits in the queue behind the backups of all spaces."""
+
+Orphaned = Literal["unfinished", "removed", "objects without a manifest"]
+
+
+def find_incomplete(process: Process, space_id: str, backup_id: str, look: Peeked | None) -> Orphaned | None:
+    """What kind of incomplete backup is to be cleared away, given its manifest: no request, or 1 LIST if there
+    is no manifest. One with an unreadable manifest stays: the operator looks at it.
+    """
+    if look:
+        if not look.value or look.value.complete:
+            return None
+        if look.value.removed:
+            return "removed"
+        return "unfinished" if look.age >= NOBODY_COMES else None
+    entries = list(process.store.scan(BACKUP_OBJECT.prefix(space_id, backup_id)))
+    if not entries or any(entry.age < NOBODY_COMES for entry in entries):
+        # Perhaps an operator copies a backup here from another bucket, and its manifest is still to come.
+        return None
+    return "objects without a manifest"
+
+
+def clear_incomplete(process: Process, space_id: str, backup_id: str, look: Peeked | None) -> bool:
+    """Clear an incomplete backup away. Returns False if another process changed it meanwhile.
+
+    An unfinished backup is removed as `discard` does it. A removed one is listed again (1 LIST), and its tombstone goes
+    when no request can come any more (1 DELETE).
+    """
+    if not look:
+        if manifests.peek(process, space_id, backup_id):
+            return False
+        clear(process, space_id, backup_id)
+        return True
+    if look.value and look.value.removed:
+        clear(process, space_id, backup_id)
+        if look.age >= NOBODY_COMES:
+            process.store.delete(BACKUP_MANIFEST.key(space_id, backup_id), if_match=look.etag)
+        return True
+    try:
+        discard(process, space_id, backup_id, look)
+    except PreconditionLost:
+        return False
+    return True
+
+
+def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The backup as a job, also of a deleted space: the requests of `get`. Raises InvalidName, NotFound."""
+    manifest = get(process, space_id, name, caller)
+    return describable.of_job("backup", jobs.described(manifest, NOBODY_COMES))
+
+
+def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+    """1 LIST per 1,000."""
+    return ((moment(backup_id), backup_id) for backup_id in reversed(ids(process, space_id)))

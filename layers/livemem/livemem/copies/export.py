@@ -16,15 +16,14 @@ from pydantic import BaseModel
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.copies import catalog, packing, taking
+from livemem.copies import archive, catalog, taking
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import Manifest
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFound, OutOfTime, PreconditionLost, TooLarge
 from livemem.jobs import describable, worker
 from livemem.jobs import job as jobs
-from livemem.jobs.describable import Describable, Description
+from livemem.jobs.describable import Description
 from livemem.jobs.job import Job, Progress
-from livemem.jobs.package import Package
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.process import Process
 from livemem.spaces import caps
@@ -124,9 +123,9 @@ def _pack(work: Work[ExportJob]) -> End:
             raise OutOfTime("Another invocation makes this archive.")
 
     process, job = work.process, work.job
-    contents = packing.ArchiveContents.of(manifests.load(process, job.space_id, job.job_id).value)
+    contents = archive.ArchiveContents.of(manifests.load(process, job.space_id, job.job_id).value)
     number = len(job.archives) + 1
-    packed = packing.pack(process, contents, number, check)
+    packed = archive.pack(process, contents, number, check)
     process.store.put(EXPORT.key(job.space_id, job.job_id, number), packed.body, content_type=GZIP)
     made = Archive(bytes=len(packed.body), objects=len(packed.objects), left_out=len(packed.left_out))
     logger.info("archive made", extra={"space_id": job.space_id, **made.model_dump()})
@@ -291,9 +290,6 @@ def listing(process: Process, _: Principal, space_id: str, __: int | None) -> It
     names = (entry.key.removeprefix(prefix) for entry in process.store.scan(prefix))
     states = (name.removesuffix(".json") for name in names if name.endswith(".json"))
     return sorted(((catalog.moment(state), state) for state in states if catalog.is_id(state)), reverse=True)
-
-
-PACKAGE = Package(jobs={"export": Describable(described, listing)})
 
 
 @dataclass(frozen=True)

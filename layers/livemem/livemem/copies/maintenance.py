@@ -1,9 +1,12 @@
-"""The daily look at a space's backups: the age of the newest, and the removal of incomplete ones."""
+"""The daily look at a space's backups: the age of the newest, and the removal of incomplete ones. And all jobs that
+copy.
+"""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from livemem import clock
-from livemem.copies import catalog, incomplete_backups
+from livemem.copies import catalog, export, new_space
 from livemem.copies.manifest import Manifest, Peeked
 from livemem.jobs.describable import Describable
 from livemem.jobs.package import HealthProblem, Package, Space
@@ -47,8 +50,8 @@ def _newest(looks: Sequence[Peeked | None], uid: str) -> Manifest | None:
 
 
 def _clear(process: Process, space_id: str, backup_id: str, look: Peeked | None) -> bool:
-    orphan = incomplete_backups.find(process, space_id, backup_id, look)
-    return bool(orphan) and incomplete_backups.clear(process, space_id, backup_id, look)
+    orphan = catalog.find_incomplete(process, space_id, backup_id, look)
+    return bool(orphan) and catalog.clear_incomplete(process, space_id, backup_id, look)
 
 
 def _hours(space: Space, newest: Manifest | None) -> float:
@@ -81,5 +84,9 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
 PACKAGE = Package(
     maintain=maintain,
     problems=problems,
-    jobs={"backup": Describable(incomplete_backups.described, incomplete_backups.listing)},
+    jobs={
+        "backup": Describable(catalog.described, catalog.listing),
+        "export": Describable(export.described, export.listing),
+        **{kind: Describable(partial(new_space.described, kind)) for kind in new_space.KINDS},
+    },
 )

@@ -1,19 +1,24 @@
 """Provisioning a whole space: claim its id, fill it, and then make it visible at once, or give it up.
 
-The claim is the space's head, a tombstone that holds the job (provisioning_job.py). A worker swaps the head before it
+The claim is the space's head, a tombstone that holds the job. A worker swaps the head before it
 fills the space. The swap that makes the space visible succeeds only for the last such worker. So of several workers one
 wins, and a late one does no harm. It writes the same bytes again, by conditional writes if users could have changed
 them. If all workers die the sweep continues the job.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from livemem import clock
 from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.changes import late_write_repair
-from livemem.errors import Conflict, PreconditionLost, SpaceBroken, SpaceExists
+from livemem.errors import Conflict, NotFound, PreconditionLost, SpaceBroken, SpaceExists
+from livemem.jobs import describable
+from livemem.jobs.describable import Description, KindName
+from livemem.jobs.job import Failure, Job, Progress
 from livemem.process import Process
 from livemem.spaces import caps, due_index, lifecycle
 from livemem.spaces import head as heads
@@ -22,6 +27,7 @@ from livemem.spaces.head_fields import LateWriteRepair, ProvisioningState
 from livemem.store import keys, timing
 from livemem.store.bucket import HEAD, IN_SPACE
 from livemem.store.capability_check import require_conditional_writes
+from livemem.store.stored import Stored
 
 MOST_REMOVED = 100_000
 """Most objects that one removal takes. It lasts a few minutes, so that no delete request comes after the id is free
@@ -157,3 +163,129 @@ def clear(process: Process, space_id: str) -> None:
     # The cost of copied runs counts for the space in which they ran.
     entries = process.store.scan(IN_SPACE.prefix(space_id), limit=MOST_REMOVED)
     process.store.delete_many([entry.key for entry in entries if entry.key != HEAD.key(space_id)])
+
+
+class ProvisioningJob(Job):
+    """`_meta.json`, read as the job. Its subject is the backup or the upload that it comes from.
+
+    For a head without such a job, or of a space that was deleted after it, the id is empty. So nobody finds a job
+    there.
+    """
+
+    meta: Meta
+
+    @classmethod
+    def of(cls, meta: Meta) -> Self:
+        """The job in a head."""
+        none = cls(
+            kind="",
+            job_id="",
+            space_id=meta.space_id,
+            uid=meta.uid,
+            status="done",
+            created_at=meta.created_at,
+            meta=meta,
+        )
+        provisioning = meta.provisioning
+        if not provisioning or (meta.deleted_at and provisioning.ended() and not provisioning.error):
+            return none
+        return none.model_copy(
+            update={
+                "kind": provisioning.kind,
+                "job_id": provisioning.provisioning_id,
+                "subject": provisioning.backup_id or provisioning.upload_id,
+                "status": "done" if not meta.deleted_at else "failed" if provisioning.ended() else "running",
+                "held_seconds": provisioning.held_seconds,
+                "progress": Progress(done=provisioning.objects or 0, total=provisioning.objects),
+                "requested_by": provisioning.requested_by,
+                "created_at": provisioning.started_at,
+                "started_at": provisioning.started_at,
+                "ended_at": provisioning.finished_at,
+                "error": provisioning.error and _failure(provisioning.error),
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> Self:
+        """The job in a stored head. Raises ValueError, SpaceTooNew."""
+        meta = Meta.from_bytes(body)
+        heads.refuse_newer(meta.space_id, meta.named_layout())
+        return cls.of(meta)
+
+    def to_bytes(self) -> bytes:
+        """The head."""
+        return self.meta.to_bytes()
+
+    @property
+    def provisioning(self) -> ProvisioningState:
+        """The head's field about the job."""
+        assert self.meta.provisioning
+        return self.meta.provisioning
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The job with `changes`. Of these the head keeps how long the job is held, and its end."""
+        after = super().changed(changes)
+        provisioning = after.provisioning.model_copy(
+            update={
+                "held_seconds": after.held_seconds,
+                "finished_at": after.ended_at and clock.iso(clock.parse(after.ended_at)),
+                "error": after.error and after.error.model_dump(),
+            }
+        )
+        return self.of(after.meta.model_copy(update={"rev": self.meta.rev + 1, "provisioning": provisioning}))
+
+    def stamped(self, write_id: str) -> Self:
+        """The head with the id of this write."""
+        return self.of(self.meta.stamped(write_id))
+
+
+def _failure(error: Mapping[str, str]) -> Failure:
+    # Unchanged: a text that somebody wrote into the head by hand is shown as well.
+    return Failure.model_construct(code=error.get("code", ""), detail=error.get("detail", ""))
+
+
+def of_head(head: Head) -> Stored[ProvisioningJob]:
+    """The job in a head that was read or written."""
+    return Stored(head.key, ProvisioningJob.of(head.meta), head.etag, head.age, head.seen_at)
+
+
+def head_of(current: Stored[ProvisioningJob]) -> Head:
+    """The head that holds the job."""
+    return Head(current.key, current.value.meta, current.etag, current.age, current.seen_at)
+
+
+def load(process: Process, space_id: str) -> ProvisioningJob:
+    """The job that restores, forks or imports the space, or did so: 1 GET. Raises InvalidName, NotFound if there is
+    none.
+    """
+    head = heads.find_any(process, keys.check_space_id(space_id))
+    job = ProvisioningJob.of(head.meta) if head else None
+    if not job or not job.job_id:
+        raise NotFound("provisioning", space_id)
+    return job
+
+
+def described(kind: KindName, process: Process, _: Principal, space_id: str, name: str) -> Description:
+    """Find the job, also before the space is visible: 1 GET. Raises InvalidName, NotFound."""
+    job = load(process, space_id)
+    if (job.kind, job.job_id) != (kind, name):
+        raise NotFound("provisioning", name)
+    return description(job)
+
+
+def description(job: ProvisioningJob) -> Description:
+    """The job as all others. Its result says where the space comes from."""
+    return replace(describable.of_job(job.provisioning.kind, job), result=job.provisioning)
+
+
+def listing(head: Head | None) -> list[tuple[int, KindName, str]]:
+    """The job that restored, forked or imported the space of this head, or is doing so: its moment, its kind and its
+    name.
+    """
+    job = ProvisioningJob.of(head.meta) if head else None
+    if not job or not job.job_id:
+        return []
+    return [(int(clock.parse(job.created_at).timestamp() * 1_000), job.provisioning.kind, job.job_id)]
+
+
+KINDS: tuple[KindName, ...] = ("restore", "fork", "import")

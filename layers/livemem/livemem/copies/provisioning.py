@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.copies import fork, importing, new_space, provisioning_job, restore
-from livemem.copies.new_space import Provisioned
-from livemem.copies.provisioning_job import ProvisioningJob
+from livemem.copies import fork, importing, new_space, restore
+from livemem.copies.new_space import Provisioned, ProvisioningJob
 from livemem.errors import LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.jobs import job as jobs
 from livemem.jobs import worker
@@ -77,7 +76,7 @@ class _Provisionings(Kind[ProvisioningJob]):
 
     def step(self, work: Work[ProvisioningJob]) -> End:
         """Write the missing objects. Raises OutOfTime, and the errors for which the job is given up."""
-        head = provisioning_job.head_of(work.stored)
+        head = new_space.head_of(work.stored)
         provisioned = WAYS[self.name](work.process, head, work.deadline)
         return End(changes={"meta": new_space.activated(work.process, head, provisioned)})
 
@@ -108,7 +107,7 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
     NotFinished and the like if the job can't be done. Then it is given up, and its objects are removed. Raises
     PreconditionLost if another worker has the job by now, StoreUnavailable.
     """
-    claimed = provisioning_job.of_head(head)
+    claimed = new_space.of_head(head)
     raised: list[LiveMemoryError] = []
     kind = _Provisionings(claimed.value.kind, raised)
     try:
@@ -132,7 +131,7 @@ def maintain(process: Process, head: Head) -> Mapping[str, float]:
     """The sweep's look at a restore, fork or import: hand it to an invocation if no worker works on it any more,
     without a request of its own, and give it up after a day. Returns the counts that packages report.
     """
-    result = provisioning_job.of_head(head)
+    result = new_space.of_head(head)
     job = result.value
     if jobs.is_held(result):
         return {MORE_WORK: 1}

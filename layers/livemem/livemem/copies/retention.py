@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from livemem import clock
-from livemem.copies import catalog, incomplete_backups
+from livemem.copies import catalog
 from livemem.copies.manifest import Manifest, Peeked
 from livemem.errors import InvalidRequest, PreconditionLost
 from livemem.process import Process
@@ -145,7 +145,7 @@ def is_due(process: Process, space_id: str, looks: Mapping[str, Peeked | None]) 
     """
     manifests = [look.value for look in looks.values() if look and look.value]
     doomed = plan(manifests, process.clock(), Rule.of(process.settings))
-    return bool(doomed) or any(incomplete_backups.find(process, space_id, *pair) for pair in looks.items())
+    return bool(doomed) or any(catalog.find_incomplete(process, space_id, *pair) for pair in looks.items())
 
 
 def _remove(
@@ -167,7 +167,7 @@ def _remove(
             return None
         logger.info("backup removed", extra={"space_id": space_id, "backup_id": backup_id, "reason": reason})
         return Removal(backup_id, reason, look.value.bytes)
-    orphan = incomplete_backups.find(process, space_id, backup_id, look)
-    if not orphan or (not dry_run and not incomplete_backups.clear(process, space_id, backup_id, look)):
+    orphan = catalog.find_incomplete(process, space_id, backup_id, look)
+    if not orphan or (not dry_run and not catalog.clear_incomplete(process, space_id, backup_id, look)):
         return None
     return None if orphan == "removed" else Removal(backup_id, orphan)

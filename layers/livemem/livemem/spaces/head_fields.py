@@ -2,7 +2,7 @@
 
 Other packages do the work. These are fields alone. Why each is in the head:
 
-- Restore, fork and import (copies/provisioning_job.py): until a space is complete its head is a tombstone that says
+- Restore, fork and import (copies/new_space.py): until a space is complete its head is a tombstone that says
   so. Until then nobody sees it, nothing can be committed to it, and nobody creates another space under its id.
 - `Erasing` (erasure/erasure.py): a write whose answer was lost is sent again, and may bring an erased note back. So the
   sweep looks at the space once more when no earlier request can come any more.

@@ -38,11 +38,6 @@ def decode_token(cursor: str | None) -> str | None:
     return _decode(cursor, keys.check_token_hash)
 
 
-def decode_backup(cursor: str | None) -> str | None:
-    """The id of a backup in a cursor. Raises InvalidRequest."""
-    return _decode(cursor, keys.check_backup_id)
-
-
 def decode_backup_of(cursor: str | None) -> tuple[str, str] | None:
     """The ids of a space and of a backup of it in a cursor. Raises InvalidRequest."""
 

@@ -9,7 +9,7 @@ from itertools import islice
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.copies import provisioning_job
+from livemem.copies import new_space
 from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.jobs.describable import KIND_NAMES, Description
 from livemem.jobs.job import Status
@@ -163,7 +163,7 @@ def _places(
         head: Head | None = heads.refresh(process, space_id)
     except NotFound:
         head = heads.find_any(process, space_id)
-    brought = [place for place in provisioning_job.listing(head) if filter_by.kind in (None, place[1])]
+    brought = [place for place in new_space.listing(head) if filter_by.kind in (None, place[1])]
     each: list[Iterable[Place]] = [brought]
     if head and not head.meta.deleted_at:
         before = after[0] if after else None
@@ -171,7 +171,7 @@ def _places(
             _named(kind, _listing(process, caller, space_id, kind, filter_by.subject, before))
             for kind in (JOBS if filter_by.kind is None else [filter_by.kind])
         ]
-    elif not provisioning_job.listing(head):
+    elif not new_space.listing(head):
         raise NotFound("space", space_id)
     return (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
 

@@ -8,9 +8,7 @@ from livemem.ask import maintenance as ask
 from livemem.bank import plans as bank
 from livemem.changes import maintenance as changes
 from livemem.conversations import maintenance as conversations
-from livemem.copies import export as archives
-from livemem.copies import maintenance as backups
-from livemem.copies import provisioning_job as restore
+from livemem.copies import maintenance as copies
 from livemem.erasure import maintenance as erasure
 from livemem.jobs import maintenance as jobs
 from livemem.jobs import tidy_due
@@ -90,9 +88,7 @@ PACKAGES = (
     bank.PACKAGE,
     jobs.PACKAGE,
     notes.PACKAGE,
-    backups.PACKAGE,
-    archives.PACKAGE,
-    restore.PACKAGE,
+    copies.PACKAGE,
     erasure.PACKAGE,
     conversations.PACKAGE,
     memories.PACKAGE,

@@ -12,8 +12,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.access import decision
 from livemem.audit import invariants
-from livemem.copies import catalog, export, importing, provisioning, provisioning_job, taking
-from livemem.copies.provisioning_job import ProvisioningJob
+from livemem.copies import catalog, export, importing, new_space, provisioning, taking
+from livemem.copies.new_space import ProvisioningJob
 from livemem.erasure import erasure
 from livemem.erasure import preview as previewing
 from livemem.jobs.describable import Description
@@ -75,7 +75,7 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView | JobView]:
     head = provisioning.order(process(), api.principal(), body.copy_request(body.source), _soon())
     copy = provisioning.carry_on(process(), head, _soon())
     job = ProvisioningJob.of(copy or head.meta)
-    return _job(provisioning_job.description(job))
+    return _job(new_space.description(job))
 
 
 def _job(job: Description) -> Response[Any]:
