@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from livemem.conversations import orders
+from livemem.conversations.capture import BlockCapture, CapturedNote
 from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
 from livemem.memories import log, storing
@@ -14,11 +15,14 @@ from livemem.notes import appending, idempotency
 from livemem.notes.appending import NoteDraft
 from livemem.notes.note import CopiedFrom
 from livemem.store import keys
+from livemem.store.bucket import CAPTURE
 from tests.support.archives import Content, exported, targz, unpack
 from tests.support.chatter import Chatter, fails_on
 from tests.support.memories import store
 from tests.support.talk import Talk
 from tests.support.world import EVERYONE, INVOCATION, World
+
+NOTE_ID = "20260220T140000_ann_todo_00000000"
 
 
 @cache
@@ -64,6 +68,9 @@ def _talk(world: World) -> None:
     talk.say("u" * 700, "a" * 700, message_id="with a tool", tool_calls=[call])
     talk.said(*[700] * 9)
     talk.update()
+    note = CapturedNote(note_id=NOTE_ID, content="The port is 8080.", turns=(1, 2))
+    capture = BlockCapture(turns=(1, 2), notes=[note])
+    world.store.put(CAPTURE.key("demo", talk.id, 1, 1), capture.to_bytes())
     orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     world.settle()
 

@@ -13,12 +13,14 @@ from livemem.copies import schema
 from livemem.copies.schema import ArchivedKind, Misfit
 from livemem.errors import InvalidArchive
 from livemem.store import bucket, keys
+from livemem.store.bucket import HEAD, USER_SIGNALS
+from livemem.upkeep import packages
 from tests.support.archives import import_it, refusal
 from tests.support.cases import each
 from tests.support.every_kind import changed, files, packed
 from tests.support.world import World
 
-MODELS = {kind.model.__name__ for kinds in schema._KINDS.values() for _, kind in kinds}
+MODELS = {kind.model.__name__ for kind in schema.KINDS.values()}
 BIG = b"1" * 400
 NUMBERS: dict[str, Any] = {
     "10^400": BIG,
@@ -234,3 +236,10 @@ def test_vectors_of_an_archive_are_left_behind_whatever_they_are():
 
     assert import_it(world, packed({**files(), name: b"PK" + bytes(100)}))
     assert f"copy/{name}" not in world.keys("copy/")
+
+
+def test_an_import_checks_every_kind_of_document_that_somebody_reads():
+    """But the head, which is checked by itself, and what an import makes again."""
+    read = {kind for package in packages.PACKAGES for kind in package.objects if not kind.derived}
+
+    assert {kind.pattern for kind in read - schema.KINDS.keys()} == {HEAD.pattern, USER_SIGNALS.pattern}

@@ -18,6 +18,7 @@ from livemem.bank import paths
 from livemem.changes.records import Record
 from livemem.conversations import user_signals
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
+from livemem.conversations.capture import BlockCapture
 from livemem.conversations.conversation import Conversation, markers
 from livemem.conversations.log import Floor
 from livemem.conversations.summaries import Summary
@@ -36,10 +37,11 @@ from livemem.rooms.digested import Input
 from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store import bucket, keys
 from livemem.store.bucket import (
     BLOCK_BOUNDARY,
     BOUNDARY,
+    CAPTURE,
     CONVERSATION,
     CONVERSATION_DELETED,
     CURRENT_DIGEST,
@@ -57,6 +59,7 @@ from livemem.store.bucket import (
     OPERATION,
     RECORD,
     ROOM_ID,
+    ROOM_MESSAGE,
     RUN,
     STORED_FACTS,
     SUMMARIES_JOB,
@@ -70,7 +73,7 @@ from livemem.store.bucket import (
     message_name,
 )
 from livemem.store.keys import MemoryKind
-from livemem.store.object_table import digest_of
+from livemem.store.object_table import AnyKind, digest_of
 from livemem.store.stored_documents import BadShape, StoredDocument
 
 LATE = 1_000
@@ -109,11 +112,8 @@ class ArchivedKind:
 
 def kind_of(name: str) -> ArchivedKind | None:
     """The kind of the document under this name below a space. None if it is no document, or no reader reads it."""
-    folder = name.partition("/")[0]
-    for is_one, kind in _KINDS.get(folder, ()):
-        if is_one(f"x/{name}"):
-            return kind
-    return None
+    row = bucket.kind_of(name)
+    return KINDS.get(row) if row else None
 
 
 def read(name: str, body: bytes, kind: ArchivedKind) -> StoredDocument:
@@ -405,35 +405,30 @@ class Documents:
                 raise Misfit(log[max(log)], "number", "comes after operations that are missing")
 
 
-_KINDS: Mapping[str, tuple[tuple[Callable[[str], object], ArchivedKind], ...]] = {
-    "_consolidations": ((RECORD.last, ArchivedKind(Record, _record)),),
-    "_runs": ((RUN.last, ArchivedKind(Run, _run)),),
-    "_idempotency": ((IDEMPOTENCY.last, ArchivedKind(KeyedNote, _agrees_anyway)),),
-    "_erasures": ((ERASURE.last, ArchivedKind(Receipt, _receipt)),),
-    "conversations": (
-        (TURN.parse, ArchivedKind(Turn, _turn)),
-        (MESSAGE_ID.parse, ArchivedKind(Floor, _agrees_anyway)),
-        (TOOL_RESULT.parse, ArchivedKind(ToolResult, _agrees_anyway)),
-        (BLOCK_BOUNDARY.parse, ArchivedKind(BlockBoundary, _agrees_anyway)),
-        (BOUNDARY.parse, ArchivedKind(GroupBoundary, _agrees_anyway)),
-        (SUMMARY.parse, ArchivedKind(Summary, _summary)),
-        (CONVERSATION.parse, ArchivedKind(Conversation, _conversation)),
-        (SUMMARY_VERSIONS.parse, ArchivedKind(SummaryVersions, _agrees_anyway)),
-        (SUMMARIES_JOB.last, ArchivedKind(SummariesJob, _job)),
-    ),
-    "memories": (
-        (OPERATION.parse, ArchivedKind(Operation, _operation)),
-        (MEMORY_SNAPSHOT.parse, ArchivedKind(Snapshot, _snapshot)),
-    ),
-    "rooms": ((message_name, ArchivedKind(Message, _message)),),
-    "_room_ids": ((ROOM_ID.parse, ArchivedKind(Stamp, _stamp)),),
-    "_digests": (
-        (CURRENT_DIGEST.parse, ArchivedKind(CurrentDigest, _agrees_anyway)),
-        (EXTRACT.parse, ArchivedKind(Extract, _agrees_anyway)),
-        (STORED_FACTS.parse, ArchivedKind(StoredFacts, _agrees_anyway)),
-        (FAILED_TRY.parse, ArchivedKind(Try, _agrees_anyway)),
-        (DEAD_LETTER.parse, ArchivedKind(DeadLetter, _agrees_anyway)),
-        (DIGEST_INPUT.parse, ArchivedKind(Input, _of_slot)),
-        (DIGEST_DONE.parse, ArchivedKind(DigestDone, _of_slot)),
-    ),
+KINDS: Mapping[AnyKind, ArchivedKind] = {
+    RECORD: ArchivedKind(Record, _record),
+    RUN: ArchivedKind(Run, _run),
+    IDEMPOTENCY: ArchivedKind(KeyedNote, _agrees_anyway),
+    ERASURE: ArchivedKind(Receipt, _receipt),
+    TURN: ArchivedKind(Turn, _turn),
+    MESSAGE_ID: ArchivedKind(Floor, _agrees_anyway),
+    TOOL_RESULT: ArchivedKind(ToolResult, _agrees_anyway),
+    BLOCK_BOUNDARY: ArchivedKind(BlockBoundary, _agrees_anyway),
+    BOUNDARY: ArchivedKind(GroupBoundary, _agrees_anyway),
+    SUMMARY: ArchivedKind(Summary, _summary),
+    CAPTURE: ArchivedKind(BlockCapture, _agrees_anyway),
+    CONVERSATION: ArchivedKind(Conversation, _conversation),
+    SUMMARY_VERSIONS: ArchivedKind(SummaryVersions, _agrees_anyway),
+    SUMMARIES_JOB: ArchivedKind(SummariesJob, _job),
+    OPERATION: ArchivedKind(Operation, _operation),
+    MEMORY_SNAPSHOT: ArchivedKind(Snapshot, _snapshot),
+    ROOM_MESSAGE: ArchivedKind(Message, _message),
+    ROOM_ID: ArchivedKind(Stamp, _stamp),
+    CURRENT_DIGEST: ArchivedKind(CurrentDigest, _agrees_anyway),
+    EXTRACT: ArchivedKind(Extract, _agrees_anyway),
+    STORED_FACTS: ArchivedKind(StoredFacts, _agrees_anyway),
+    FAILED_TRY: ArchivedKind(Try, _agrees_anyway),
+    DEAD_LETTER: ArchivedKind(DeadLetter, _agrees_anyway),
+    DIGEST_INPUT: ArchivedKind(Input, _of_slot),
+    DIGEST_DONE: ArchivedKind(DigestDone, _of_slot),
 }
