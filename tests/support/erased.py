@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.conversations import reading
 from livemem.copies.manifest import Manifest
-from livemem.erasure import receipts as kept_receipts
 from livemem.jobs.receipt import Receipt
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.bucket import TURN
+from livemem.upkeep import job_lookup
+from livemem.upkeep.job_lookup import JobFilter
 from tests.support.audit import audit, records_of
 from tests.support.faults import LATER
-from tests.support.world import World
+from tests.support.world import EVERYONE, World
 
 SPACE = "demo"
 WATCHED = WATCHED_FOR.total_seconds() + 60
@@ -40,7 +41,9 @@ def come_to_end(world: World, others: list[str]) -> list[str]:
 
 
 def receipts(world: World) -> list[Receipt]:
-    return kept_receipts.page(world.process, SPACE, limit=10)[0]
+    """The receipts that are shown, the newest first."""
+    jobs, _ = job_lookup.page(world.process, EVERYONE, SPACE, limit=10, filter_by=JobFilter("erasure"))
+    return [job.result for job in jobs]
 
 
 def wrong_at_end(world: World, others: list[str]) -> Iterator[str]:

@@ -6,8 +6,7 @@ from datetime import date
 
 from livemem.changes.records import NoteSource, Record
 from livemem.erasure.erased import fate
-from livemem.erasure.scrubbing import pieces_of
-from livemem.erasure.task import ErasureTask, Fate
+from livemem.erasure.scrubbing import ErasureTask, Fate, pieces_of
 from livemem.notes import note as notes
 from livemem.notes.stub import is_stub, stub
 from livemem.store import keys

@@ -23,7 +23,7 @@ from livemem.store import bucket, vector_file
 from livemem.store.bucket import ERASURE, OPERATION, VERDICT
 from tests.support.cases import each
 from tests.support.counting import WRITES, Killed
-from tests.support.erased import damaged_backups, left_of
+from tests.support.erased import damaged_backups, left_of, receipts
 from tests.support.faults import ERRORS, KILLS, LATER
 from tests.support.memories import Meaning, contents, store, world_with_meaning
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -384,10 +384,10 @@ def test_wherever_it_dies_or_fails_it_is_finished(fault, repeated):
             done = erase(world, memory_id)
         world.new_process()
         world.clock.move(LATER)
-        if not done and (repeated or not kept_receipts.page(world.process, "demo", limit=10)[0]):
+        if not done and (repeated or not receipts(world)):
             erase(world, memory_id)
         come_to_end(world)
-        found = kept_receipts.page(world.process, "demo", limit=10)[0]
+        found = receipts(world)
         assert ([one.status for one in found], left(world), list(damaged_backups(world))) == (["done"], [], []), point
         assert heads.load(world.process, "demo").meta.erasing is None
         assert contents(world.process) == [OTHER, "3: The build is green."], point

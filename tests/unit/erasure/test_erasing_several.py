@@ -11,7 +11,6 @@ from livemem.changes import records
 from livemem.conversations.turn import Draft
 from livemem.erasure import erasure
 from livemem.erasure import preview as previewing
-from livemem.erasure import receipts as kept_receipts
 from livemem.erasure.preview import ErasurePreview
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound, TooLarge
 from livemem.jobs.receipt import Receipt
@@ -20,7 +19,7 @@ from livemem.memories.memory import MemoryDraft
 from livemem.notes import pages
 from livemem.store.bucket import TURN_ID
 from tests.support.counting import Killed
-from tests.support.erased import damaged_backups, left_of
+from tests.support.erased import damaged_backups, left_of, receipts
 from tests.support.searching import searching_world
 from tests.support.talk import Talk, frank
 from tests.support.world import EVERYONE, INVOCATION, ScriptedLlm, World
@@ -87,7 +86,7 @@ def test_one_receipt_tells_of_a_note_a_memory_and_a_turn_and_nothing_of_them_is_
     assert space.left() == []
     assert pages.get(space.world.new_process(), "demo", space.other).content == OTHERS
     assert list(damaged_backups(space.world)) == []
-    assert [one.job_id for one in kept_receipts.page(space.world.process, "demo", limit=9)[0]] == [receipt.job_id]
+    assert [one.job_id for one in receipts(space.world)] == [receipt.job_id]
 
 
 def test_a_repeat_of_the_request_is_answered_with_the_same_receipt(space: Space):
@@ -163,7 +162,7 @@ def test_of_several_of_which_one_is_unknown_nothing_is_erased_and_the_preview_na
         assert space.preview(space.note, unknown).states == {space.note: "in_space", unknown: "unknown"}
 
     assert pages.get(space.world.process, "demo", space.note).content == NOTE
-    assert kept_receipts.page(space.world.process, "demo", limit=9)[0] == []
+    assert receipts(space.world) == []
 
 
 def test_what_was_erased_before_is_told_as_erased(space: Space):

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from livemem.changes.records import NoteSource
-from livemem.erasure import of_conversations, of_digests, of_memories, scrubbing
-from livemem.erasure.scrubbing import Pieces
-from livemem.erasure.task import ErasureTask, Fate
+from livemem.erasure import of_conversations, of_memories, scrubbing
+from livemem.erasure.scrubbing import ErasureTask, Fate, Pieces
 from livemem.errors import InvalidName
 from livemem.notes import note as notes
 from livemem.notes.note import CapturedFrom
@@ -101,7 +100,7 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
     if live:
         return _of_live(live, body, task)
     own = of_memories.fate(name, body, task) or of_conversations.fate(name, body, task)
-    own = own or of_digests.fate(name, body, task) or _of_name(name, body, task)
+    own = own or of_memories.fate_of_extract(name, body, task) or _of_name(name, body, task)
     if own:
         return own
     if is_plan(name) and not task.pieces.all:

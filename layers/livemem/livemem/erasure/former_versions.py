@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from livemem.erasure import erased
 from livemem.erasure.occurrences import AT_ONCE, LEFT_ALONE, Known, check_time
 from livemem.erasure.rewriting import concerns
-from livemem.erasure.task import ErasureTask
+from livemem.erasure.scrubbing import ErasureTask
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process

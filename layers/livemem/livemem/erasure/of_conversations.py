@@ -10,7 +10,7 @@ from livemem.conversations import turn as turns
 from livemem.conversations.capture import BlockCapture
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
-from livemem.erasure.task import ErasureTask, Fate, read
+from livemem.erasure.scrubbing import ErasureTask, Fate, read
 from livemem.store.bucket import CAPTURE, SUMMARY, TOOL_RESULT, TURN, TURN_ID
 
 

@@ -1,4 +1,5 @@
-"""What becomes of the objects of memories when notes or memories are erased. Bytes in, bytes out.
+"""What becomes of the objects of memories, and of the facts that a digest took from rooms, when notes or memories are
+erased. Bytes in, bytes out.
 
 Operations of an erased memory stay without its words, so that the log has no gap. The words of other memories stay.
 """
@@ -6,13 +7,14 @@ Operations of an erased memory stay without its words, so that the log has no ga
 from collections.abc import Iterable, Mapping
 
 from livemem.erasure import scrubbing
-from livemem.erasure.task import ErasureTask, Fate, read
+from livemem.erasure.scrubbing import ErasureTask, Fate, read
 from livemem.memories import erasing
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
+from livemem.rooms.digest_documents import Extract, ExtractedFact
 from livemem.store import vector_file
-from livemem.store.bucket import MEMORY_SNAPSHOT, MEMORY_VECTORS, OPERATION
+from livemem.store.bucket import EXTRACT, MEMORY_SNAPSHOT, MEMORY_VECTORS, OPERATION
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
@@ -81,3 +83,23 @@ def _texts(memory: Memory) -> list[str]:
 
 def _quote(texts: Iterable[str], task: ErasureTask) -> bool:
     return any(scrubbing.occurs(text, task.pieces) for text in texts)
+
+
+def fate_of_extract(name: str, body: bytes, task: ErasureTask) -> Fate | None:
+    """The fate of an extract. None for every other object, and for an extract without any erased text.
+
+    The subjects of a fact go with its text: a name alone is too short to be looked for.
+    """
+    extract = read(Extract, body) if EXTRACT.parse(f"x/{name}") else None
+    if not extract:
+        return None
+    facts = [_scrubbed(fact, task) for fact in extract.facts]
+    return Fate(extract.model_copy(update={"facts": facts}).to_bytes()) if facts != extract.facts else None
+
+
+def _scrubbed(fact: ExtractedFact, task: ErasureTask) -> ExtractedFact:
+    whole = fact.content.strip() in task.texts
+    content = scrubbing.ERASED if whole else scrubbing.scrub(fact.content, task.pieces)
+    if content == fact.content:
+        return fact
+    return fact.model_copy(update={"content": content, "subjects": [], "category": None})

@@ -59,11 +59,9 @@ def _without(erasing: Erasing, erasure_id: str) -> dict[str, object]:
     return {} if rest == erasing else {"erasing": rest if at_work or watched else None}
 
 
-def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | None = None) -> Stored[Receipt] | None:
-    """The receipt, or None: 1 GET. One of another space does not count, nor does one that cannot be read, whose key is
-    added to `missing`.
-    """
-    read = partial(unreadable.tolerated, process, Receipt, missing=missing)
+def find(process: Process, space_id: str, erasure_id: str) -> Stored[Receipt] | None:
+    """The receipt, or None: 1 GET. One of another space does not count, nor does one that cannot be read."""
+    read = partial(unreadable.tolerated, process, Receipt)
     return jobs.find(process, ERASURE.key(space_id, erasure_id), read, space_id, erasure_id)
 
 
@@ -82,26 +80,6 @@ def view(process: Process, space_id: str, erasure_id: str, *, recent: bool = Fal
     if not saved or not _began(saved.value, at_work):
         raise NotFound("job", erasure_id)
     return saved.value
-
-
-def page(
-    process: Process, space_id: str, *, limit: int, before: str | None = None, missing: list[str] | None = None
-) -> tuple[list[Receipt], str | None]:
-    """The space's receipts, newest first, those before the id `before`, and the id to continue before, or None. One
-    that cannot be read is left out, and its key is added to `missing`.
-
-    1 LIST per 1,000 receipts, 1 GET and 1 more for each that is shown. Raises InvalidName, NotFound.
-    """
-    if before is not None:
-        keys.check_ulid("before", before)
-    at_work = heads.load(process, space_id).meta.erasing_now()
-    prefix = ERASURE.prefix(space_id)
-    names = [entry.key.removeprefix(prefix).removesuffix(".json") for entry in process.store.scan(prefix)]
-    ids = [name for name in reversed(names) if keys.RUN_ID.fullmatch(name) and (before is None or name < before)]
-    shown = ids[:limit]
-    results = process.store.map(lambda erasure_id: find(process, space_id, erasure_id, missing), shown)
-    visible = [saved.value for saved in results if saved and _began(saved.value, at_work)]
-    return visible, shown[-1] if len(ids) > limit else None
 
 
 def _began(receipt: Receipt, at_work: str | None) -> bool:

@@ -11,7 +11,7 @@ from livemem.copies import manifest as manifests
 from livemem.copies.manifest import BackupObject, Manifest
 from livemem.erasure import erased, of_conversations
 from livemem.erasure.occurrences import AT_ONCE, ErasurePlace, Known, Occurrences, check_time, places
-from livemem.erasure.task import ErasureTask
+from livemem.erasure.scrubbing import ErasureTask
 from livemem.errors import NotFound, PreconditionLost
 from livemem.jobs import job as jobs
 from livemem.jobs.receipt import Receipt

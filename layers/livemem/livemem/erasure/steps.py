@@ -17,7 +17,7 @@ from livemem.erasure.former_versions import Cleared
 from livemem.erasure.occurrences import ErasurePlace, Occurrences
 from livemem.erasure.receipts import VERSIONS_UNREACHABLE
 from livemem.erasure.rewriting import Rewrites
-from livemem.erasure.task import ErasureTask
+from livemem.erasure.scrubbing import ErasureTask
 from livemem.errors import VersionsUnreachable
 from livemem.jobs.receipt import Receipt, ReceiptSection
 from livemem.jobs.worker import Work
