@@ -26,6 +26,7 @@ from livemem import limits
 from livemem.access import decision, request_rate, secret
 from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
+from livemem.jobs.job import ENDED
 from livemem.store import keys
 from livemem.text.invisible import visible
 from livemem.text.language import Lang
@@ -295,9 +296,10 @@ class Api:
         return Response(int(status), negotiation.JSON, body, dict(headers or {}))
 
     def accepted(self, body: BaseModel) -> Response[Any]:
-        """202, with the job (`body.job`) that continues the work, and when to look at it."""
-        job: str = getattr(body, "job")  # noqa: B009
-        return self.json(HTTPStatus.ACCEPTED, body, {"Location": f"/v1/jobs/{job}", "Retry-After": ASK_AGAIN})
+        """202, with the job (`body.job`) that continues the work, and when to look at it if it has not ended yet."""
+        told = body.model_dump(include={"job", "status"})
+        wait = {} if told.get("status") in ENDED else {"Retry-After": ASK_AGAIN}
+        return self.json(HTTPStatus.ACCEPTED, body, {"Location": f"/v1/jobs/{told['job']}", **wait})
 
     def empty(self) -> Response[None]:
         """204."""

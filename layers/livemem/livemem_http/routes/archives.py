@@ -4,7 +4,7 @@ may.
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -16,7 +16,6 @@ from livemem.copies import catalog, export, importing, new_space, provisioning, 
 from livemem.copies.new_space import ProvisioningJob
 from livemem.erasure import erasure
 from livemem.erasure import preview as previewing
-from livemem.jobs.describable import Description
 from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
 from livemem.spaces import lifecycle
@@ -75,12 +74,7 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView | JobView]:
     head = provisioning.order(process(), api.principal(), body.copy_request(body.source), _soon())
     copy = provisioning.carry_on(process(), head, _soon())
     job = ProvisioningJob.of(copy or head.meta)
-    return _job(new_space.description(job))
-
-
-def _job(job: Description) -> Response[Any]:
-    headers = {"Location": f"/v1/jobs/{job.job_id}"} | ({} if job.ended() else {"Retry-After": ASK_AGAIN})
-    return api.json(HTTPStatus.ACCEPTED, JobView.of(job), headers=headers)
+    return api.accepted(JobView.of(new_space.description(job)))
 
 
 @api.route(
@@ -98,9 +92,10 @@ def create_export(space_id: str, body: views.NewExport | None = None) -> Respons
     """
     backup_id = body.backup_id if body else None
     if backup_id is None:
-        return _job(export.description(process(), export.export(process(), api.principal(), space_id, _soon())))
-    made = export.export_backup(process(), api.principal(), space_id, backup_id, _soon())
-    return _job(export.description(process(), made))
+        made = export.export(process(), api.principal(), space_id, _soon())
+    else:
+        made = export.export_backup(process(), api.principal(), space_id, backup_id, _soon())
+    return api.accepted(JobView.of(export.description(process(), made)))
 
 
 def _soon() -> datetime:
@@ -124,9 +119,11 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
     description = body.description if body else ""
     wanted = taking.BackupRequest("api", description, api.principal().name)
     taken = taking.order(process(), space_id, wanted, deadline=_soon())
-    status = {"made": HTTPStatus.CREATED, "unchanged": HTTPStatus.OK, "unfinished": HTTPStatus.ACCEPTED}
-    headers = {"Location": f"/v1/spaces/{space_id}/backups/{taken.manifest.job_id}"}
-    return api.json(status[taken.result], views.BackupView.of(taken.manifest), headers=headers)
+    view = views.BackupView.of(taken.manifest)
+    if taken.result == "unfinished":
+        return api.accepted(view)
+    status = HTTPStatus.OK if taken.unchanged else HTTPStatus.CREATED
+    return api.json(status, view, headers={"Location": f"/v1/spaces/{space_id}/backups/{view.backup_id}"})
 
 
 @api.route("GET", "/v1/backups", needs="read", tag="backups", summary="List backups")
@@ -185,9 +182,8 @@ def get_invariants(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cu
 
 
 def _receipt(receipt: Receipt) -> Response[ErasureView]:
-    done, answer = receipt.status == "done", ErasureView.of(receipt)
-    headers = {"Location": f"/v1/jobs/{answer.job}"}
-    return api.json(HTTPStatus.OK if done else HTTPStatus.ACCEPTED, answer, headers=headers)
+    answer = ErasureView.of(receipt)
+    return api.json(HTTPStatus.OK, answer) if receipt.status == "done" else api.accepted(answer)
 
 
 @api.route(
