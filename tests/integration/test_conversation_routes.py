@@ -284,6 +284,16 @@ def test_queries_beyond_their_bounds_are_refused(talk):
         assert talk.fields("GET", route, query=query) == list(query)
 
 
+def test_only_an_admin_has_a_summary_made_again(talk):
+    wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["mine"]}
+    made = talk.service.http("admin", "POST", "/v1/tokens", body=wanted)
+    again = {"level": 1, "number": 1}
+    status, problem = talk.ask("POST", f"{ONE}/summaries/update", body=again, token=json.loads(made["body"])["token"])
+    assert (status, problem["code"]) == (403, "forbidden")
+    for wrong in ({"number": 1}, {**again, "dry_run": True}, {**again, "number": 0}):
+        assert talk.fields("POST", f"{ONE}/summaries/update", body=wrong) == ["number"]
+
+
 def test_what_there_is_not_has_its_code(talk):
     ghost = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     for method, route, path, code in (
@@ -367,16 +377,10 @@ def test_a_backup_brings_a_conversation_back_whole_also_into_another_space(talk)
     backups = f"{SPACE}/backups"
     backup = json.loads(talk.service.http("backup", "POST", backups, space_id="mine", body={})["body"])["backup_id"]
 
-    restored = talk.service.http(
-        "backup",
-        "POST",
-        f"{backups}/{{backup_id}}/restore",
-        space_id="mine",
-        backup_id=backup,
-        body={"target_space_id": "other"},
-    )
+    source = {"space": "mine", "backup": backup}
+    restored = talk.service.http("backup", "POST", "/v1/spaces", body={"space_id": "other", "from": source})
 
-    assert restored["statusCode"] == 201, restored
+    assert restored["statusCode"] == 202, restored
     assert objects(talk.service, "other") == objects(talk.service, "mine")
     there = talk.service.http(
         "conversations", "GET", f"{ONE}/turns/{{turn_index}}", space_id="other", conversation_id=talk.id, turn_index="1"

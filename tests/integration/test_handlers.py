@@ -340,6 +340,19 @@ def test_answers_are_utf_8_as_it_is(demo):
     assert "\\u" not in refused["body"]
 
 
+def test_several_notes_under_a_key_are_each_written_once(demo):
+    def sent() -> Any:
+        items = {"items": [{"category": "todo", "content": content} for content in ("a", "b")]}
+        headers = {"Idempotency-Key": "k"}
+        return demo.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=items, headers=headers)
+
+    first, again = sent(), sent()
+
+    assert (first["statusCode"], again["statusCode"]) == (201, 200)
+    assert body(again) == body(first)
+    assert body(demo.http("reads", "GET", SPACE, space_id="demo"))["live"]["notes_count"] == 2
+
+
 def test_a_batch_is_checked_whole_before_the_first_note_is_written(demo):
     batch = [{"category": "todo", "content": "good"}, {"category": "todo", "content": ""}]
     answer = demo.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body={"items": batch})

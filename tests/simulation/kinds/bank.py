@@ -210,6 +210,11 @@ def post_once(scene: BankScene, process: Process, until: datetime) -> None:
     scene.accepted([idempotency.append_once(process, SPACE, "ann", scene.draft(), "key")[0]])
 
 
+def post_batch_once(scene: BankScene, process: Process, until: datetime) -> None:
+    drafts = [scene.draft() for _ in range(scene.size)]
+    scene.accepted([note for note, _ in idempotency.append_batch_once(process, SPACE, "ann", drafts, "key")])
+
+
 def create(scene: BankScene, process: Process, until: datetime) -> None:
     wanted = lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=scene.size)
     scene.space = lifecycle.create(process, EVERYONE, wanted).uid
@@ -300,6 +305,7 @@ def sweep_all(scene: Scene, process: Process, until: datetime) -> None:
 POST = Action("append", post)
 POST_BATCH = Action("batch", post_batch)
 POST_ONCE = Action("append with a key", post_once)
+POST_BATCH_ONCE = Action("append several with a key", post_batch_once)
 CREATE = Action("creation", create)
 DELETE = Action("deletion", delete)
 BY_HAND = Action("order", order)

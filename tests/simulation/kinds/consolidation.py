@@ -43,6 +43,7 @@ from tests.simulation.kinds.bank import (
     ORDERED_RUN,
     POST,
     POST_BATCH,
+    POST_BATCH_ONCE,
     POST_ONCE,
     QUEUED_RUN,
     REFUSE,
@@ -280,6 +281,7 @@ PAIRS = (
     Pair(POST, COUNTED_RUN, (late, lost), bank.almost_due, name="append & run"),
     Pair(POST_BATCH, COUNTED_RUN, (late, lost), bank.folded, name="batch & run"),
     Pair(POST_ONCE, COUNTED_RUN, (late, lost), bank.almost_due, name="append with a key & run"),
+    Pair(POST_BATCH_ONCE, COUNTED_RUN, (late, lost), bank.folded, name="batch with a key & run"),
     Pair(UNDO, ORDERED_RUN, ALL, bank.folded_twice, name="undo & run"),
     Pair(UNDO, ORDERED_RUN, (late,), bank.folded, name="first undo & run"),
     Pair(UNDO, replace(ORDERED_RUN, skew=AHEAD), (crossed,), bank.folded_twice, name="undo & run, clock ahead"),
@@ -423,6 +425,10 @@ class BankHistory(History):
         if key:
             draft = appending.NoteDraft("progress", f"{self.choices.pick('ab')} under {key}")
             self._write(lambda process: [idempotency.append_once(process, SPACE, "ann", draft, key)[0]])
+            several = [draft, appending.NoteDraft("progress", f"also under {key}")]
+            self._write(
+                lambda process: [note for note, _ in idempotency.append_batch_once(process, SPACE, "ann", several, key)]
+            )
         else:
             drafts = [self.scene.draft() for _ in range(3)]
             self._write(lambda process: appending.append_batch(process, SPACE, "bob", drafts))

@@ -241,3 +241,60 @@ def test_of_two_who_renew_a_key_that_the_sweep_takes_away_only_one_writes_a_note
     world.new_process()
     assert append(world) == (written[0], False)
     assert len(world.live_ids()) == 2
+
+
+SEVERAL = [NoteDraft("todo", "a"), NoteDraft("issue", "b"), NoteDraft("todo", "a")]
+
+
+def append_several(world: World, drafts: list[NoteDraft], key: str = "k-1") -> list[tuple[notes.Note, bool]]:
+    return idempotency.append_batch_once(world.process, "demo", "ann", drafts, key)
+
+
+def test_several_notes_are_two_puts_each_in_their_order_and_a_repeat_writes_nothing():
+    world = new_world()
+    append(world, key="another")
+    world.client.reset()
+
+    first = append_several(world, SEVERAL)
+    written = dict(world.client.counts)
+    before = dict(world.inner.objects)
+    world.clock.move(60)
+    again = append_several(world, SEVERAL)
+
+    assert written == {"PUT": 2 * len(SEVERAL)}
+    assert [note.content for note, _ in first] == ["a", "b", "a"]
+    assert ([is_new for _, is_new in first], again) == ([True] * 3, [(note, False) for note, _ in first])
+    assert world.inner.objects == before
+
+
+@each("done", [False, True])
+@each("point", range(6))
+def test_several_notes_of_a_try_that_died_anywhere_are_completed_each_once(point: int, done: bool):
+    world = new_world()
+    append(world, key="another", draft=NoteDraft("todo", "warm"))
+    world.client.reset()
+    world.client.kill_at(point, done=done)
+    with pytest.raises(Killed):
+        append_several(world, SEVERAL)
+    world.new_process()
+    world.clock.move(60)
+
+    made = append_several(world, SEVERAL)
+
+    world.clock.move(60)
+    assert [note.content for note, _ in made] == ["a", "b", "a"]
+    assert len(world.live_ids()) == 1 + len({note.note_id for note, _ in made}) == 4
+    assert [is_new for _, is_new in append_several(world, SEVERAL)] == [False] * 3
+
+
+def test_another_note_at_one_place_under_the_same_key_is_refused_before_any_is_written():
+    world = new_world()
+    append_several(world, SEVERAL[:2])
+
+    for other in ([SEVERAL[1], SEVERAL[0]], [SEVERAL[0], NoteDraft("issue", "c")]):
+        with pytest.raises(InvalidRequest) as refused:
+            append_several(world, other)
+        assert [field.field for field in refused.value.fields] == ["Idempotency-Key"]
+    # A note alone and several have keys of their own.
+    assert append(world, SEVERAL[0])[1]
+    assert len(world.live_ids()) == 3
