@@ -278,6 +278,10 @@ def test_without_a_space_there_is_one_space_after_the_other_that_the_token_may_r
             assert seen == [("demo", job.kind) for job in listed(world, both)]
     consolidations = [job for job in expected if job.kind == "consolidation"]
     assert listed_in(world, None, EVERYONE, 2, JobFilter("consolidation")) == consolidations
+    process = world.new_process()
+    job_lookup.page(process, EVERYONE, None, limit=9, filter_by=JobFilter("backup"))
+    # The spaces, the head of each twice, the backups of each, and two manifests.
+    assert world.client.counts == {"LIST": 1 + 3, "GET": 3 * 2 + 2}
     elsewhere = After("another", (1, "backup", "x"))
     with pytest.raises(Forbidden):
         job_lookup.page(world.process, both, None, limit=1, after=elsewhere)
