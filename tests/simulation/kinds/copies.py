@@ -9,6 +9,8 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
+import pytest
+
 from livemem.bank import corrections
 from livemem.copies import archive, catalog, fork, importing, new_space, provisioning, restore
 from livemem.copies.importing import NewImport
@@ -20,7 +22,7 @@ from livemem.store import bucket, keys, timing
 from livemem.store.bucket import IN_SPACE
 from tests.simulation.pairs import Pair, crossed, cut, lost, together
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing, prepared
-from tests.support.archives import exported, targz
+from tests.support.archives import downloads, export_now, exported, targz
 from tests.support.audit import audit, records_of
 from tests.support.counting import READS
 from tests.support.rest import check_alive, check_rest
@@ -196,13 +198,27 @@ def _imports(scene: CopyScene) -> None:
     scene.unconditional = tuple(READS.values())
 
 
-UPLOAD = "01KHXNKAR000000000000000AA"
+UPLOAD, UPLOAD_2 = "01KHXNKAR000000000000000AA", "01KHXNKAR000000000000000AB"
 
 
 def _uploaded(scene: CopyScene) -> None:
     _folded(scene)
     _imports(scene)
     scene.world.store.put(bucket.UPLOAD.key(UPLOAD), exported(scene.world, SPACE))
+
+
+def _two_uploaded(scene: CopyScene) -> None:
+    """The archives of a space that has several."""
+    _folded(scene)
+    _imports(scene)
+    items = len(scene.world.keys(f"{SPACE}/"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(archive, "ARCHIVE_OBJECTS", (items + 1) // 2)
+        export_now(scene.world, SPACE)
+        scene.world.settle()
+        bodies = downloads(scene.world, export_now(scene.world, SPACE))
+    for upload_id, body in zip((UPLOAD, UPLOAD_2), bodies, strict=True):
+        scene.world.store.put(bucket.UPLOAD.key(upload_id), body)
 
 
 def _folder_uploaded(scene: CopyScene) -> None:
@@ -214,7 +230,7 @@ def _folder_uploaded(scene: CopyScene) -> None:
 def _import_queued(scene: CopyScene) -> None:
     _uploaded(scene)
     world = scene.world
-    head = importing.order(world.process, EVERYONE, NewImport(OTHER, UPLOAD), world.clock() + INVOCATION)
+    head = importing.order(world.process, EVERYONE, NewImport(OTHER, [UPLOAD]), world.clock() + INVOCATION)
     assert provisioning.carry_on(world.process, head, world.clock()) is None
     scene.run = world.queued.pop()
 
@@ -242,7 +258,12 @@ def _fork(at: int | None) -> Work:
 
 
 def _import(scene: CopyScene, process: Process, until: datetime) -> None:
-    provisioning.carry_on(process, importing.order(process, EVERYONE, NewImport(OTHER, UPLOAD), until), until)
+    provisioning.carry_on(process, importing.order(process, EVERYONE, NewImport(OTHER, [UPLOAD]), until), until)
+
+
+def _import_two(scene: CopyScene, process: Process, until: datetime) -> None:
+    wanted = NewImport(OTHER, [UPLOAD, UPLOAD_2])
+    provisioning.carry_on(process, importing.order(process, EVERYONE, wanted, until), until)
 
 
 def _restore_and_correct(scene: CopyScene, process: Process, until: datetime) -> None:
@@ -286,6 +307,7 @@ ACTIONS = (
     FORK,
     FORK_AT,
     _action("import", _import, _uploaded),
+    _action("import of two archives", _import_two, _two_uploaded),
     _action("import of Markdown files", _import, _folder_uploaded),
     REST,
 )
