@@ -25,7 +25,7 @@ from typing import Any
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.copies import export, importing, provisioning
-from livemem.copies.importing import NewImport
+from livemem.copies.new_space import SpaceCopy
 from livemem.llm import client as llm
 from livemem.llm import tool_calling
 from livemem.process import Process
@@ -127,7 +127,7 @@ def do_import(
     def do() -> tuple[int, int]:
         count = 1
         deadline = clock.now() + timedelta(seconds=20)
-        head = importing.order(process, ADMIN, NewImport(COPY, upload_ids), deadline)
+        head = importing.order(process, ADMIN, SpaceCopy(COPY, upload_ids=upload_ids), deadline)
         there = provisioning.carry_on(process, head, deadline)
         while not there:
             count += 1

@@ -10,7 +10,7 @@ import pytest
 
 from livemem.copies import export, importing, provisioning
 from livemem.copies.export import ExportJob
-from livemem.copies.importing import NewImport
+from livemem.copies.new_space import SpaceCopy
 from livemem.errors import LiveMemoryError
 from livemem.spaces.head import Meta
 from livemem.store.bucket import EXPORT, HEAD, IN_SPACE, UPLOAD
@@ -100,7 +100,7 @@ def upload(world: World, body: bytes) -> str:
 
 def import_it(world: World, *bodies: bytes, space_id: str = "copy", **options: Any) -> Meta | None:
     """Import archives of one space; None where it goes on later."""
-    wanted = NewImport(space_id, [upload(world, body) for body in bodies], **options)
+    wanted = SpaceCopy(space_id, upload_ids=[upload(world, body) for body in bodies], **options)
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
     return provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
@@ -111,7 +111,7 @@ def refusal(world: World, *bodies: bytes, space_id: str = "copy") -> LiveMemoryE
     there = dict(world.inner.objects)
     world.client.reset()
     with pytest.raises(LiveMemoryError) as caught:
-        importing.order(world.process, EVERYONE, NewImport(space_id, upload_ids), world.clock() + INVOCATION)
+        importing.order(world.process, EVERYONE, SpaceCopy(space_id, upload_ids=upload_ids), world.clock() + INVOCATION)
     assert world.inner.objects == there
     assert set(world.client.counts) <= {"HEAD", "GET"}
     return caught.value

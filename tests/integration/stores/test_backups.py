@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from livemem.copies import catalog, export, importing, provisioning
+from livemem.copies.new_space import SpaceCopy
 from livemem.erasure import erasure
 from livemem.spaces import head as heads
 from livemem.store import bucket, keys
@@ -101,7 +102,7 @@ def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: 
     with urllib.request.urlopen(urllib.request.Request(upload.url, data=archive, method="PUT"), timeout=30) as answer:
         assert answer.status == 200
 
-    head = importing.order(world.process, EVERYONE, importing.NewImport("copy", [upload.upload_id]), soon)
+    head = importing.order(world.process, EVERYONE, SpaceCopy("copy", upload_ids=[upload.upload_id]), soon)
     assert provisioning.carry_on(world.process, head, soon)
 
     after = space_fixtures.objects(world, "copy")

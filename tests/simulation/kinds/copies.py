@@ -13,7 +13,7 @@ import pytest
 
 from livemem.bank import corrections
 from livemem.copies import archive, catalog, fork, importing, new_space, provisioning, restore
-from livemem.copies.importing import NewImport
+from livemem.copies.new_space import SpaceCopy
 from livemem.errors import LiveMemoryError, NotFound, SpaceExists
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -230,7 +230,7 @@ def _folder_uploaded(scene: CopyScene) -> None:
 def _import_queued(scene: CopyScene) -> None:
     _uploaded(scene)
     world = scene.world
-    head = importing.order(world.process, EVERYONE, NewImport(OTHER, [UPLOAD]), world.clock() + INVOCATION)
+    head = importing.order(world.process, EVERYONE, SpaceCopy(OTHER, upload_ids=[UPLOAD]), world.clock() + INVOCATION)
     assert provisioning.carry_on(world.process, head, world.clock()) is None
     scene.run = world.queued.pop()
 
@@ -258,11 +258,13 @@ def _fork(at: int | None) -> Work:
 
 
 def _import(scene: CopyScene, process: Process, until: datetime) -> None:
-    provisioning.carry_on(process, importing.order(process, EVERYONE, NewImport(OTHER, [UPLOAD]), until), until)
+    provisioning.carry_on(
+        process, importing.order(process, EVERYONE, SpaceCopy(OTHER, upload_ids=[UPLOAD]), until), until
+    )
 
 
 def _import_two(scene: CopyScene, process: Process, until: datetime) -> None:
-    wanted = NewImport(OTHER, [UPLOAD, UPLOAD_2])
+    wanted = SpaceCopy(OTHER, upload_ids=[UPLOAD, UPLOAD_2])
     provisioning.carry_on(process, importing.order(process, EVERYONE, wanted, until), until)
 
 

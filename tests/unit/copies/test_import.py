@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
 from livemem.copies import importing, new_space, provisioning, unpacking
-from livemem.copies.importing import NewImport
+from livemem.copies.new_space import SpaceCopy
 from livemem.errors import (
     Conflict,
     Forbidden,
@@ -34,7 +34,7 @@ def world():
 
 
 def order(world: World, upload_id: str, space_id: str = "copy", principal: Principal = EVERYONE, **options):
-    wanted = NewImport(space_id, [upload_id], **options)
+    wanted = SpaceCopy(space_id, upload_ids=[upload_id], **options)
     return importing.order(world.process, principal, wanted, world.clock() + SOON)
 
 
@@ -168,7 +168,7 @@ def test_a_large_archive_is_checked_before_anything_is_written_but_after_the_ans
 
 def test_what_there_is_no_time_to_check_is_checked_later(world):
     body = exported(world)
-    wanted = NewImport("copy", [upload(world, body)])
+    wanted = SpaceCopy("copy", upload_ids=[upload(world, body)])
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + timedelta(seconds=4))
     assert head.meta.provisioning.space_id is None
     # The same order again goes on with it, although it knows by now where the archive comes from.

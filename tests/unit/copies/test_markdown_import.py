@@ -7,7 +7,7 @@ import pytest
 from livemem import limits
 from livemem.bank import citations, files, history, time_travel
 from livemem.copies import importing, inspection, markdown_import, new_space, provisioning
-from livemem.copies.importing import NewImport
+from livemem.copies.new_space import SpaceCopy
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.spaces import rules
 from livemem.spaces.head_fields import ProvisioningState
@@ -161,7 +161,7 @@ def test_a_bank_has_its_limits(world, monkeypatch):
 
 
 def test_whoever_goes_on_with_it_writes_the_same(world):
-    wanted = NewImport("copy", [upload(world, targz(CLINE.items()))])
+    wanted = SpaceCopy("copy", upload_ids=[upload(world, targz(CLINE.items()))])
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
     brought = importing.provision(world.process, head, world.clock() + INVOCATION)
     first = objects(world, "copy")

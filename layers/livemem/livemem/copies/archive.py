@@ -19,7 +19,7 @@ from typing import Any
 
 from livemem.bank import paths
 from livemem.copies import schema
-from livemem.copies.manifest import BackupObject, Manifest
+from livemem.copies.manifest import DAMAGED, BackupObject, Manifest
 from livemem.errors import BackupDamaged
 from livemem.process import Process
 from livemem.store import bucket, keys
@@ -222,8 +222,6 @@ WINDOW_BYTES = 8 << 20
 WINDOW_OBJECTS = 1_000
 LEVEL = 4
 """Compression level: half as much work as 6, and archives of notes are three percent larger."""
-
-DAMAGED = "The backup differs from its manifest: {} is missing or was changed. Use another backup."
 
 
 @dataclass(frozen=True)

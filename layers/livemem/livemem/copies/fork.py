@@ -26,7 +26,7 @@ from livemem.changes.records import Before, Record
 from livemem.copies import manifest as manifests
 from livemem.copies import new_space, restore, taking
 from livemem.copies import source as sources
-from livemem.copies.manifest import BackupObject
+from livemem.copies.manifest import DAMAGED, BackupObject
 from livemem.copies.new_space import Provisioned
 from livemem.copies.relabel import follows, is_record, is_run, relabel
 from livemem.copies.source import SourceBackup
@@ -161,7 +161,7 @@ def _read(process: Process, source: SourceBackup, item: BackupObject) -> Record:
     try:
         return Record.from_bytes(body)
     except ValueError:
-        raise BackupDamaged(sources.DAMAGED.format(item.name)) from None
+        raise BackupDamaged(DAMAGED.format(item.name)) from None
 
 
 def _read_all(process: Process, source: SourceBackup, items: Sequence[BackupObject]) -> Iterator[Record]:

@@ -16,7 +16,7 @@ from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.copies import export, inspection, markdown_import, new_space, restore, unpacking
 from livemem.copies.inspection import ArchivedSpace, Contents
-from livemem.copies.new_space import Provisioned
+from livemem.copies.new_space import Provisioned, SpaceCopy
 from livemem.copies.relabel import Names, follows, relabel
 from livemem.errors import (
     FieldError,
@@ -64,23 +64,6 @@ class Upload:
     expires_at: str
 
 
-@dataclass(frozen=True)
-class NewImport:
-    """A requested import. The description replaces that of the archive. Rules are for Markdown files alone: an archived
-    space has its own.
-    """
-
-    space_id: str
-    upload_ids: Sequence[str]
-    description: str | None = None
-    rules: str | None = None
-    rules_template: str | None = None
-
-    def options(self) -> dict[str, str]:
-        fields = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
-        return {name: value for name, value in fields.items() if value is not None}
-
-
 def begin_upload(process: Process, principal: Principal, size: int, content: bytes | None = None) -> Upload:
     """A place for an archive of exactly `size` bytes, kept for a day: 1 GET and 1 PUT to count it. A small archive may
     come with the request as `content`: 1 PUT more, and nothing is left to upload.
@@ -104,7 +87,7 @@ def begin_upload(process: Process, principal: Principal, size: int, content: byt
         return Upload(upload_id, presigned.put_url(process.store, UPLOAD.key(upload_id), size), expires_at)
 
 
-def order(process: Process, principal: Principal, new_import: NewImport, deadline: datetime) -> Head:
+def order(process: Process, principal: Principal, copy: SpaceCopy, deadline: datetime) -> Head:
     """Check the archive and claim the space for what `provision` then writes: 1 HEAD, 1 GET, and the requests of
     new_space.begin. If the archive is too large to be checked now, the worker checks it before it writes any of it, and
     the job shows a failure.
@@ -112,17 +95,17 @@ def order(process: Process, principal: Principal, new_import: NewImport, deadlin
     Raises InvalidName, InvalidRequest, NotFound (no such upload), TooLarge, InvalidArchive, SpaceExists, Conflict,
     Forbidden.
     """
-    keys.check_space_id(new_import.space_id)
-    entries = process.store.map(lambda upload_id: _upload(process, upload_id), new_import.upload_ids)
-    _check_options(new_import)
+    keys.check_space_id(copy.target)
+    entries = process.store.map(lambda upload_id: _upload(process, upload_id), copy.upload_ids)
+    _check_options(copy)
     on = process.settings.redact_secrets
-    new_import = replace(new_import, description=when(on, new_import.description), rules=when(on, new_import.rules))
-    uploads = {upload_id: entry.etag for upload_id, entry in zip(new_import.upload_ids, entries, strict=True)}
+    copy = replace(copy, description=when(on, copy.description), rules=when(on, copy.rules))
+    uploads = {upload_id: entry.etag for upload_id, entry in zip(copy.upload_ids, entries, strict=True)}
     size = sum(entry.size for entry in entries)
     source = None
     if size <= CHECKED_AT_ONCE:
         try:
-            checked = _checked(_inspect(process, uploads, deadline), new_import.options())
+            checked = _checked(_inspect(process, uploads, deadline), copy.options())
             source = checked.space_id if isinstance(checked, ArchivedSpace) else None
         except OutOfTime:
             logger.info("archive is checked later", extra={"bytes": size})
@@ -135,10 +118,10 @@ def order(process: Process, principal: Principal, new_import: NewImport, deadlin
         upload_etag=first[1],
         more_uploads=dict(more),
         requested_by=principal.name,
-        options=new_import.options(),
+        options=copy.options(),
         started_at=clock.iso(process.clock()),
     )
-    return new_space.begin(process, principal, new_import.space_id, provisioning)
+    return new_space.begin(process, principal, copy.target, provisioning)
 
 
 def _upload(process: Process, upload_id: str) -> Entry:
@@ -151,9 +134,9 @@ def _upload(process: Process, upload_id: str) -> Entry:
     return result
 
 
-def _check_options(new_import: NewImport) -> None:
-    limits.check_text("description", new_import.description or "", limits.DESCRIPTION_BYTES, blank=True)
-    rules.chosen(new_import.rules, new_import.rules_template)
+def _check_options(copy: SpaceCopy) -> None:
+    limits.check_text("description", copy.description or "", limits.DESCRIPTION_BYTES, blank=True)
+    rules.chosen(copy.rules, copy.rules_template)
 
 
 def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:

@@ -28,6 +28,7 @@ from livemem.store.stored_documents import Count, Line, Moment, Position
 SUMMARY_BYTES = 8_192
 """Bytes: more than all fields before the objects take."""
 
+DAMAGED = "The backup differs from its manifest: {} is missing or was changed. Use another backup."
 _OBJECTS = b',\n  "objects": ['
 
 Trigger = Literal["schedule", "api", "export", "fork"]

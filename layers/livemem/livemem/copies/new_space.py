@@ -6,7 +6,7 @@ wins, and a late one does no harm. It writes the same bytes again, by conditiona
 them. If all workers die the sweep continues the job.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -32,6 +32,27 @@ from livemem.store.stored import Stored
 MOST_REMOVED = 100_000
 """Most objects that one removal takes. It lasts a few minutes, so that no delete request comes after the id is free
 again."""
+
+
+@dataclass(frozen=True)
+class SpaceCopy:
+    """A space that is to be made from something: a `backup` of `space_id`, that space itself (as it stood after change
+    `at`), or uploaded archives. A description, and rules, are for archives alone.
+    """
+
+    target: str
+    space_id: str | None = None
+    at: int | None = None
+    backup_id: str | None = None
+    upload_ids: Sequence[str] = ()
+    description: str | None = None
+    rules: str | None = None
+    rules_template: str | None = None
+
+    def options(self) -> dict[str, str]:
+        """The fields that an import keeps until its end."""
+        fields = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True)

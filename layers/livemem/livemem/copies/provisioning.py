@@ -1,13 +1,12 @@
 """Restore, fork and import as kinds of jobs, and the steps that their workers have in common."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.copies import fork, importing, new_space, restore
-from livemem.copies.new_space import Provisioned, ProvisioningJob
+from livemem.copies.new_space import Provisioned, ProvisioningJob, SpaceCopy
 from livemem.errors import LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.jobs import job as jobs
 from livemem.jobs import worker
@@ -29,29 +28,12 @@ WAYS: Mapping[str, Callable[[Process, Head, datetime], Provisioned]] = {
 """The function that writes the objects of each kind of job."""
 
 
-@dataclass(frozen=True)
-class SpaceCopy:
-    """A space that is to be made from something: a `backup` of `space_id`, that space itself (as it stood after change
-    `at`), or uploaded archives. A description, and rules, are for archives alone.
-    """
-
-    target: str
-    space_id: str | None = None
-    at: int | None = None
-    backup_id: str | None = None
-    upload_ids: Sequence[str] = ()
-    description: str | None = None
-    rules: str | None = None
-    rules_template: str | None = None
-
-
 def order(process: Process, principal: Principal, copy: SpaceCopy, deadline: datetime) -> Head:
     """Claim the id of the new space for its job: the requests and errors of `restore.order`, `fork.order` or
     `importing.order`.
     """
     if copy.upload_ids:
-        wanted = importing.NewImport(copy.target, copy.upload_ids, copy.description, copy.rules, copy.rules_template)
-        return importing.order(process, principal, wanted, deadline)
+        return importing.order(process, principal, copy, deadline)
     if copy.backup_id is not None:
         return restore.order(process, principal, copy.space_id or copy.target, copy.backup_id, copy.target)
     assert copy.space_id is not None

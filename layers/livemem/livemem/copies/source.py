@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from livemem.copies import manifest as manifests
-from livemem.copies.manifest import BackupObject, Manifest
+from livemem.copies.manifest import DAMAGED, BackupObject, Manifest
 from livemem.copies.relabel import Names
 from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, SpaceBroken
 from livemem.process import Process
@@ -23,7 +23,6 @@ from livemem.store.copying import Copied
 from livemem.store.objects import Entry, Object
 from livemem.store.stored import Stored
 
-DAMAGED = "The backup differs from its manifest: {} is missing or was changed. Use another backup."
 HOSTILE = "The manifest of the backup names an object that no space can have, or one object twice. Use another backup."
 
 

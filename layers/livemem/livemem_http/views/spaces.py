@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from livemem.bank.time_travel import RecordedMoment
     from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import SpaceUpdate
-    from livemem.copies import provisioning
+    from livemem.copies import new_space
     from livemem.jobs.next_run import Waiting
     from livemem.recall.summary import Info, WholeSpace
     from livemem.spaces import lifecycle
@@ -107,9 +107,9 @@ class NewSpace(Body):
     repository: Annotated[Repository | None, Field(description=REPOSITORY)] = None
     bank_chars: BankChars | None = None
 
-    def copy_request(self, source: SpaceSource) -> "provisioning.SpaceCopy":
+    def copy_request(self, source: SpaceSource) -> "new_space.SpaceCopy":
         """The space that comes from something, for the domain. Raises InvalidRequest."""
-        from livemem.copies import provisioning  # noqa: PLC0415
+        from livemem.copies import new_space  # noqa: PLC0415
 
         sent = {name for name, value in source if value is not None}
         way = next((name for name in SOURCES if name in sent), None)
@@ -124,7 +124,7 @@ class NewSpace(Body):
         if way == "archive" and not 0 < len(set(archives)) == len(archives) <= MOST_ARCHIVES:
             raise InvalidRequest.of("from.archive", f"must be 1 to {MOST_ARCHIVES} different ids")
         description = self.description if "description" in self.model_fields_set else None
-        return provisioning.SpaceCopy(
+        return new_space.SpaceCopy(
             self.space_id,
             source.space,
             source.at,
