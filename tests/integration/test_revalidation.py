@@ -63,7 +63,7 @@ POLLED = {
     "memories": [f"{SPACE}/memories"],
     "rooms": [f"{SPACE}/rooms"],
     "conversations": [f"{SPACE}/conversations"],
-    "backup": [f"{SPACE}/backups", "/v1/backups", "/v1/jobs"],
+    "backup": ["/v1/backups", "/v1/jobs"],
     "admin": ["/v1/tokens"],
 }
 """What a page that shows a space asks again and again, by the function that answers."""

@@ -234,7 +234,7 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/memories/{{memory_id}}": "memories",
     f"GET {SPACE}/rooms": "rooms",
     f"GET {SPACE}/rooms/{{room}}/messages": "rooms",
-    f"GET {SPACE}/backups": "archives",
+    "GET /v1/backups": "archives",
     "GET /v1/jobs": "archives",
     "GET /v1/jobs summaries": "archives",
     **{f"GET /v1/jobs/{{job}} {kind}": "archives" for kind in ("consolidation", "question", "digest", "erasure")},

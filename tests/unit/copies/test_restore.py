@@ -279,7 +279,7 @@ def test_before_its_id_is_free_a_space_is_restored_under_another_one_at_once():
         world.restore("demo", backup_id)
 
     assert refused.value.retry_after == FREE_AGAIN - 60
-    assert "target_space_id" in refused.value.detail
+    assert "send another `space_id`" in refused.value.detail
     assert world.restore("demo", backup_id, "copy")
 
 

@@ -81,7 +81,7 @@ def test_what_takes_something_away_is_known_to_destroy():
 def test_tools_that_the_words_name_are_there(tool: McpTool):
     fields = {name for other in EVERY.values() for name in _names(other.schema)}
     named = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", tool.description))
-    answers = {"started_run", "space_id", "target_space_id", "awaiting_approval", "confirm_section"}
+    answers = {"started_run", "space_id", "awaiting_approval", "confirm_section"}
     answers |= {"failed_spaces", "next_spaces"}
 
     assert named - EVERY.keys() - fields - answers == set()

@@ -57,7 +57,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
     except Conflict as refused:
         if wanted != space_id:
             raise
-        detail = f"{refused.detail} To restore it at once, send another id as `target_space_id`."
+        detail = f"{refused.detail} To restore it at once, send another `space_id`."
         raise Conflict(detail, retry_after=refused.retry_after) from None
 
 
