@@ -85,6 +85,7 @@ def _models(document: Mapping[str, Any]) -> str:
     asked = _reached(schemas, [told["requestBody"] for told in _each(document) if "requestBody" in told])
     for name, schema in schemas.items():
         _loosen(schema, answers=name not in asked)
+        _open_unions(schemas, schema)
     stripped = {"openapi": "3.1.0", "info": document["info"], "paths": {}, "components": {"schemas": schemas}}
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "openapi.json", Path(folder) / "models.py"
@@ -114,6 +115,24 @@ def _reached(schemas: Mapping[str, Any], roots: Any) -> set[str]:
         new = [schemas[name] for name in names]
         found |= names
     return found
+
+
+def _open_unions(schemas: Mapping[str, Any], schema: Any) -> None:
+    """Let a list of items of several kinds have items of other kinds, which have what all kinds have."""
+    for part in schema.get("properties", {}).values():
+        union = part.get("items", {})
+        if union.pop("discriminator", None):
+            kinds = union["anyOf"]
+            above = [[base["$ref"] for base in _above(schemas, kind)] for kind in kinds]
+            shared = next(name for name in reversed(above[0]) if all(name in names for names in above))
+            union["anyOf"] = [*kinds, {"$ref": shared}]
+
+
+def _above(schemas: Mapping[str, Any], reference: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The references to the schemas that a schema adds to, the nearest first."""
+    for base in schemas[reference["$ref"].rpartition("/")[2]].get("allOf", ()):
+        yield base
+        yield from _above(schemas, base)
 
 
 def _loosen(schema: Any, *, answers: bool) -> None:

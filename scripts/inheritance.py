@@ -16,13 +16,21 @@ def fold(schemas: dict[str, Any]) -> None:
     """
     models = {model.__name__: model for model in _below(View)}
     flat = dict(schemas)
-    bases = {name: base for name in schemas if (base := _base(models.get(name)))}
-    for base, count in Counter(bases.values()).items():
-        if base.__name__ not in flat and count > 1:
-            first = next(name for name, other in bases.items() if other is base)
-            flat[base.__name__] = schemas[base.__name__] = _part(flat[first], base)
+    bases: dict[str, Model] = {}
+    added = flat
+    while added:
+        bases = {name: base for name in flat if (base := _base(models.get(name)))}
+        counts = Counter(bases.values())
+        # A model above comes from any that inherits from it, and may itself inherit.
+        added = {
+            base.__name__: _part(flat[name], base)
+            for name, base in bases.items()
+            if base.__name__ not in flat and counts[base] > 1
+        }
+        flat |= added
+    schemas |= flat
     for name, base in bases.items():
-        if base.__name__ in flat:
+        if base.__name__ in flat and _keeps(flat[name], flat[base.__name__]):
             schemas[name] = _refers(flat[name], flat[base.__name__], base.__name__)
     ordered = dict(sorted(schemas.items()))
     schemas.clear()
@@ -51,8 +59,13 @@ def _part(schema: dict[str, Any], base: Model) -> dict[str, Any]:
     }
 
 
+def _keeps(schema: dict[str, Any], base: dict[str, Any]) -> bool:
+    """Whether the schema changes no field of the base."""
+    return all(schema["properties"].get(field) == part for field, part in base["properties"].items())
+
+
 def _refers(schema: dict[str, Any], base: dict[str, Any], name: str) -> dict[str, Any]:
-    own = {field: part for field, part in schema["properties"].items() if base["properties"].get(field) != part}
+    own = {field: part for field, part in schema["properties"].items() if field not in base["properties"]}
     required = [field for field in schema.get("required", ()) if field not in base.get("required", ())]
     folded = {**schema, "properties": own, "required": required, "allOf": [{"$ref": f"#/components/schemas/{name}"}]}
     return {key: value for key, value in folded.items() if value or key not in ("properties", "required")}

@@ -218,6 +218,19 @@ class ConnectionView(Model):
     """The time when it ends if the client does not refresh its tokens before."""
 
 
+class ContextItem(Model):
+    """What a context tells of an item of any kind."""
+
+    id: str
+    """The id, as `GET .../read` takes it. For a section: the file and its headings."""
+    time: AwareDatetime
+    """The time when it was said or written, UTC. For a section: the time when its file was written."""
+    text: str
+    """The text that is shown. Of a turn each line names its speaker. A single message with a question has also its answer."""
+    relevance: float | None = None
+    """How near it is to the message, from 0 to 1. Left out for the newest items."""
+
+
 class ConversationView(Model):
     """A conversation."""
 
@@ -399,13 +412,6 @@ class FormerView(Model):
     """The expiry time, UTC. Absent: the memory never expires."""
 
 
-class Gapped(Model):
-    """Base of lists that leave out unreadable objects. They name these objects; without any, the field is absent."""
-
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
-
-
 class GarbageWanted(Model):
     """The garbage to remove. Without a body it is only reported."""
 
@@ -429,42 +435,24 @@ class GarbageWanted(Model):
 
 
 class HitView(Model):
-    """A document that was found."""
+    """What a search tells of a document of any kind."""
 
-    kind: Literal["note", "archive", "bank", "turn", "summary", "memory", "message"] | str
-    """`note`: a live note. `archive`: a consolidated note. `bank`: a section of a bank file. `turn`: one side of a turn of a conversation, or its tools. `summary`: a summary of turns or of summaries. `memory`: a memory. `message`: a message in a room."""
     id: str
-    """The id, unique in the space. For a note or a memory: its id. For a section: the path of the file and the headings. For a turn: the conversation, the turn and the side. For a summary: the conversation, the level and the number. For a message: the room and the position."""
+    """The id, unique in the space."""
     space_id: str | None = None
-    """The space of the document. Only for a search in several spaces."""
+    """The space of the document. Left out if one space alone was searched."""
     score: float
     """How well the document matches the query. Scores can be compared only within one answer and one space."""
+    relevance: float | None = None
+    """The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out if there is no vector to compare with."""
     snippet: str
     """The best matching part of the text. For a section: it begins with the line that matches best."""
     highlights: list[list[Any]]
     """The positions of the query's words in the snippet: start and end (exclusive), in characters."""
-    title: str | None = None
-    """Only for a section: the path of the file, and the headings that lead to the section."""
     time: AwareDatetime
-    """The time when it was said or written, UTC. For a section: the time when its file was written."""
-    verified_at: AwareDatetime | None = None
-    """Only for a section or a memory: the time of its last confirmation, UTC. A new note, a repeat, a correction and a confirmation by hand confirm it."""
-    author: str | None = None
-    """The author. Absent for sections and summaries."""
-    written_by: str | None = None
-    """The name of the token that wrote it. Only if it names another author."""
-    role: str | None = None
-    """Only for a turn: `user`, `assistant`, `tool` or `system`."""
-    category: str | None = None
-    """Only for a note or a memory: its category."""
-    subjects: list[str] | None = None
-    """Only for a memory: its subjects."""
-    expires_at: AwareDatetime | None = None
-    """Only for a memory that expires: the expiry time, UTC."""
+    """The time when it was said or written, UTC. For a section: the time when its file was written. For a summary: the time of the newest turn that it covers."""
     source: dict[str, str]
-    """`href`: the path for a GET request that returns the whole document. For a section: `section`, its headings as edits name them. For a consolidated note: `consolidation`, the number of the change that folded it. For a captured note: `conversation_id` and `covers`. For a note that was passed on: `from_space`, the space of its source. For a turn: `conversation_id` and `turn_index`. For a summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`."""
-    superseded_by: str | None = None
-    """Only for a consolidated note that no longer holds: the id of the note that its section follows now. It comes behind that one, unless the query asks for the past."""
+    """`href`: the path for a GET request that returns the whole document. Of a section also `section`, its headings as edits name them. Of a consolidated note `consolidation`, the number of the change that folded it. Of a captured note `conversation_id` and `covers`. Of a note that was passed on `from_space`. Of a turn `conversation_id` and `turn_index`. Of a summary `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. Of a memory `memory_id` and `kind`. Of a message `room` and `message_id`."""
     explain: dict[str, float] | None = None
     """The contribution of each part to the score. Only with `explain=true`."""
 
@@ -537,31 +525,6 @@ class JobState(Model):
     """The id of the job. `GET /v1/jobs/{job}` shows it."""
     status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"] | str | None = "queued"
     """The status at this moment."""
-
-
-class KnownView(Model):
-    """An item that the space knows about a message."""
-
-    kind: Literal["note", "archive", "bank", "turn", "summary", "memory", "message"] | str
-    """The kind of item, as in search results."""
-    id: str
-    """The id, as `GET .../read` takes it. For a section: the file and its headings."""
-    time: AwareDatetime
-    """The time when it was said or written, UTC. For a section: the time when its file was written."""
-    by: str | None = None
-    """The author, if there is one. For a summary: the speakers whose words another token wrote."""
-    title: str | None = None
-    """Only for a section: the path of the file, and the headings that lead to the section."""
-    text: str
-    """The best matching part of the text, up to 1,000 characters. For a turn: both sides. For a single message with a question: also its answer. Each line names its speaker."""
-    relevance: float | None = None
-    """The cosine with the message, if there is a vector."""
-    captured_from: str | None = None
-    """Only for a captured note, which nobody wrote: the id of the conversation."""
-    from_space: str | None = None
-    """Only for a note that was passed on: the space of its source."""
-    written_by: str | None = None
-    """The name of the token that wrote it. Only if it names another author."""
 
 
 class LevelPlan(Model):
@@ -1048,6 +1011,13 @@ class NoteView(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
+class Page(Model):
+    """Base of pages of a list."""
+
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class PageCode(Model):
     """A code for the page."""
 
@@ -1204,7 +1174,7 @@ class ReadView(Model):
     remaining: int
     """Number of characters after this page."""
     verified_at: AwareDatetime | None = None
-    """Only for a section or a memory: the time of its last confirmation, UTC. For a section with sub-sections: the earliest of theirs."""
+    """The time of the last confirmation of a section or a memory, UTC. For a section with sub-sections: the earliest of theirs."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
@@ -1329,6 +1299,26 @@ class SectionEdits(Model):
     """The reason, in at most 500 bytes, for the history."""
     consolidation: int | None = None
     """The `consolidation` of the file that you have read. If another change has written it since, the correction is refused (`precondition_lost`)."""
+
+
+class SectionHit(HitView):
+    """A section of a bank file."""
+
+    kind: Literal["bank"]
+    """The kind of document."""
+    title: str | None = None
+    """The path of the file, and the headings that lead to the section."""
+    verified_at: AwareDatetime
+    """The time of the last confirmation, UTC. A new note, a repeat, a correction and a confirmation by hand confirm it."""
+
+
+class SectionItem(ContextItem):
+    """A section of a bank file."""
+
+    kind: Literal["bank"]
+    """The kind of item, as in search results."""
+    title: str | None = None
+    """The path of the file, and the headings that lead to the section."""
 
 
 class SectionSources(Model):
@@ -1510,7 +1500,7 @@ class StartPartView(Model):
     source: str | None = None
     """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where nothing stored is shown."""
     verified_at: AwareDatetime | None = None
-    """Only for a section or a memory: the time of its last confirmation, UTC."""
+    """The time of the last confirmation of a section or a memory, UTC."""
 
 
 class StartView(Model):
@@ -1599,6 +1589,13 @@ class SummariesUpdate(Model):
     """Returns the plan and its cost. Nothing is written."""
     profile: Literal["turns", "windows"] | None = None
     """The new profile. Default: the present profile."""
+
+
+class SummaryHit(HitView):
+    """A summary of turns or of summaries."""
+
+    kind: Literal["summary"]
+    """The kind of document."""
 
 
 class SynthesisBeforeAfter(Model):
@@ -1892,13 +1889,40 @@ class WrittenForView(Model):
     """The speaker."""
 
 
-class BackupPage(Model):
+class WrittenHit(HitView):
+    """A document with an author."""
+
+    author: str | None = None
+    """The author."""
+    written_by: str | None = None
+    """The name of the token that wrote it. Only if it names another author."""
+
+
+class WrittenItem(ContextItem):
+    """An item with an author."""
+
+    by: str | None = None
+    """The author, if there is one. For a summary: the speakers whose words another token wrote."""
+    written_by: str | None = None
+    """The name of the token that wrote it. Only if it names another author."""
+
+
+class ArchiveHit(WrittenHit):
+    """A consolidated note."""
+
+    kind: Literal["archive"]
+    """The kind of document."""
+    category: str | None = None
+    """The category."""
+    superseded_by: str | None = None
+    """If the note no longer holds: the id of the note that its section follows now. It comes behind that one, unless the query asks for the past."""
+
+
+class BackupPage(Page):
     """A page of backups, newest first."""
 
     items: list[BackupView]
     """The backups."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class BankSize(Model):
@@ -1937,39 +1961,11 @@ class ChangeDetail(ChangeSummary):
     """The LLM usage of this change."""
 
 
-class ChangePage(Gapped):
-    """A page of the history."""
-
-    items: list[ChangeSummary]
-    """The changes, newest first."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class ConnectionPage(Model):
+class ConnectionPage(Page):
     """A page of connections."""
 
     items: list[ConnectionView]
     """The connections that work, oldest first."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class ContextView(Model):
-    """What an agent should know before it answers."""
-
-    markdown: str
-    """The whole context as Markdown for a prompt. Empty if nothing is relevant enough."""
-    items: list[KnownView]
-    """The same items as data, in the order of the Markdown."""
-    chars: int
-    """Number of characters in the Markdown."""
-    degraded: list[str]
-    """The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`, `messages`, `facts`."""
-    failure: str | None = None
-    """The reason why the embedding model was not used."""
-    unread: int | None = None
-    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
 class ConversationDetail(ConversationView):
@@ -1993,15 +1989,6 @@ class ConversationDetail(ConversationView):
     """The number of the summary version in use. A full update makes the next version."""
     building: int | None = None
     """The number of the summary version that is being built. Only while a full update is in progress."""
-
-
-class ConversationPage(Gapped):
-    """A page of conversations, newest first."""
-
-    items: list[ListedConversation]
-    """The conversations, the last created first."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class DigestQueued(JobState):
@@ -2069,6 +2056,13 @@ class FileWithSources(FileView):
     """Present if only the newest changes were examined. Sources from earlier changes are then missing."""
 
 
+class Gapped(Page):
+    """Base of pages that leave out unreadable objects. They name these objects; without any, the field is absent."""
+
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any."""
+
+
 class GarbageReport(Model):
     """The results of a garbage collection."""
 
@@ -2115,7 +2109,7 @@ class HealthView(Model):
     """The spaces that need attention, of those that the token may see. Only with a token."""
 
 
-class InvariantPage(Model):
+class InvariantPage(Page):
     """The invariants of a space, as far as a part of its history shows them."""
 
     holds: bool | None = None
@@ -2126,8 +2120,6 @@ class InvariantPage(Model):
     """The number of the newest change on the page."""
     items: list[InvariantView]
     """The invariants. Later pages have those of the records alone."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class LiveNotes(Model):
@@ -2146,8 +2138,21 @@ class MemoryChangePage(Gapped):
 
     items: list[MemoryChangeView]
     """The changes, the newest first."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class MemoryHit(WrittenHit):
+    """A memory."""
+
+    kind: Literal["memory"]
+    """The kind of document."""
+    category: str | None = None
+    """The category."""
+    subjects: list[str] | None = None
+    """The subjects."""
+    expires_at: AwareDatetime | None = None
+    """The expiry time, UTC. Left out: it never expires."""
+    verified_at: AwareDatetime
+    """The time of the last confirmation, UTC. A new note, a repeat, a correction and a confirmation by hand confirm it."""
 
 
 class MemoryView(Model):
@@ -2181,6 +2186,13 @@ class MemoryView(Model):
     """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
     """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
+
+
+class MessageHit(WrittenHit):
+    """A message in a room."""
+
+    kind: Literal["message"]
+    """The kind of document."""
 
 
 class NewMemories(Model):
@@ -2260,6 +2272,26 @@ class NewSpace(Model):
     """Number of characters that the bank should have: 0 for any, or 2,000 to 500,000."""
 
 
+class NoteHit(WrittenHit):
+    """A live note."""
+
+    kind: Literal["note"]
+    """The kind of document."""
+    category: str | None = None
+    """The category."""
+
+
+class NoteItem(WrittenItem):
+    """A live note, or a consolidated one (`archive`)."""
+
+    kind: Literal["note", "archive"] | str
+    """The kind of item, as in search results."""
+    captured_from: str | None = None
+    """If nobody wrote the note: the conversation from which it was captured."""
+    from_space: str | None = None
+    """If the note was passed on: the space of its source."""
+
+
 class NoteList(Model):
     """Notes that were written."""
 
@@ -2267,13 +2299,11 @@ class NoteList(Model):
     """The notes in the order of the request."""
 
 
-class NotePage(Model):
+class NotePage(Page):
     """A page of live notes."""
 
     items: list[NoteView]
     """The notes. A page may hold fewer than `limit` and not be the last one."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class OpenConversation(Model):
@@ -2365,44 +2395,11 @@ class RoomList(Model):
     """The time at which the next digest is due, UTC. It takes the messages that wait then."""
 
 
-class RoomMessagePage(Model):
+class RoomMessagePage(Page):
     """A page of messages."""
 
     items: list[RoomMessageView]
     """The messages. A page that is not the last one may hold fewer than `limit`."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
-
-
-class SearchAnswer(Model):
-    """The documents that were found, the best first."""
-
-    ranking: Literal["bm25", "hybrid"] | str
-    """`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured or it did not answer."""
-    unembedded: int
-    """Number of documents without all their vectors. They are found by words."""
-    failure: str | None = None
-    """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor", "unread", "elsewhere"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was not searched holds these words, see `elsewhere`."""
-    elsewhere: list[str] | None = None
-    """Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as this environment knows them."""
-    view: Seen
-    """The documents that were searched, over all searched spaces."""
-    items: list[HitView]
-    """The documents."""
-    failed_spaces: list[FailedSpaceView] | None = None
-    """The spaces that could not be searched. `items` has none of their documents. Only for a search in several spaces."""
-    total: int
-    """Number of documents that match, on all pages. With `hybrid` each document that passes the filters matches, the less the further behind. Of these the pages leave out copies of others, and what does not answer the query: memories, and documents that share nothing with it and fit worse than the average."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Left out: this is the last page. No page begins after the first 2,000 documents. Only for a search in one space."""
-    next_spaces: str | None = None
-    """Only a part of the spaces was searched. Send this value as `cursor` to search the next ones. Left out: there are no further ones."""
-    floor: FloorView | None = None
-    """The floor, if the query has one. Only with `explain=true`."""
-    why_not: WhyNotView | None = None
-    """The reason why a document was not found. Only with `why_not`."""
 
 
 class SpaceView(Model):
@@ -2472,6 +2469,13 @@ class SpaceView(Model):
     """The run that was started at once, because a change made a consolidation due."""
 
 
+class SpokenItem(WrittenItem):
+    """A turn, a summary, a memory, or a message of a room."""
+
+    kind: Literal["turn", "summary", "memory", "message"] | str
+    """The kind of item, as in search results."""
+
+
 class SummaryView(Model):
     """
     A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
@@ -2522,13 +2526,20 @@ class SummaryView(Model):
     """Deviations from the request: `too_long`, `language`."""
 
 
-class TokenPage(Model):
+class TokenPage(Page):
     """A page of tokens."""
 
     items: list[TokenView]
     """The tokens that the caller may manage, sorted by hash."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class TurnHit(WrittenHit):
+    """A side of a turn of a conversation, or its tools."""
+
+    kind: Literal["turn"]
+    """The kind of document."""
+    role: str | None = None
+    """`user`, `assistant`, `tool` or `system`."""
 
 
 class TurnPage(Gapped):
@@ -2536,8 +2547,6 @@ class TurnPage(Gapped):
 
     items: list[TurnView]
     """The turns. A page that is not the last one may hold fewer than `limit`."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class UsageReport(Model):
@@ -2596,6 +2605,13 @@ class BatchView(Model):
     """Number of memories that were not stored. Send only those again."""
 
 
+class ChangePage(Gapped):
+    """A page of the history."""
+
+    items: list[ChangeSummary]
+    """The changes, newest first."""
+
+
 class ConsolidationResult(Model):
     """A run: one attempt to consolidate."""
 
@@ -2635,6 +2651,30 @@ class ConsolidationResult(Model):
     """The plan of a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`. Lists leave it out."""
     pending_plan: PlanDetail | None = None
     """The plan, while it waits for approval. Lists leave it out."""
+
+
+class ContextView(Model):
+    """What an agent should know before it answers."""
+
+    markdown: str
+    """The whole context as Markdown for a prompt. Empty if nothing is relevant enough."""
+    items: list[NoteItem | SectionItem | SpokenItem | ContextItem]
+    """The same items as data, in the order of the Markdown."""
+    chars: int
+    """Number of characters in the Markdown."""
+    degraded: list[str]
+    """The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`, `messages`, `facts`."""
+    failure: str | None = None
+    """The reason why the embedding model was not used."""
+    unread: int | None = None
+    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
+
+
+class ConversationPage(Gapped):
+    """A page of conversations, newest first."""
+
+    items: list[ListedConversation]
+    """The conversations, the last created first."""
 
 
 class FoundMemory(MemoryView):
@@ -2696,7 +2736,7 @@ class JobView(Model):
     """What came of the work so far, by its `kind`."""
 
 
-class MemoriesFound(Model):
+class MemoriesFound(Gapped):
     """Memories, the best first, or the newest first."""
 
     items: list[FoundMemory]
@@ -2707,10 +2747,6 @@ class MemoriesFound(Model):
     """The reason why letters were compared although there is an embedding model. Absent otherwise."""
     nothing: Literal["no_match", "below_floor"] | str | None = None
     """The reason why nothing was found. `no_match`: there is no memory of this kind and subject. `below_floor`: none of them answers the question."""
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class MemoryDetail(MemoryView):
@@ -2720,13 +2756,42 @@ class MemoryDetail(MemoryView):
     """Up to 20 former texts, the latest first."""
 
 
-class SpacePage(Model):
+class SearchAnswer(Model):
+    """The documents that were found, the best first."""
+
+    ranking: Literal["bm25", "hybrid"] | str
+    """`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured or it did not answer."""
+    unembedded: int
+    """Number of documents without all their vectors. They are found by words."""
+    failure: str | None = None
+    """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
+    nothing: Literal["no_match", "below_floor", "unread", "elsewhere"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds. `elsewhere`: a scope that was not searched holds these words, see `elsewhere`."""
+    elsewhere: list[str] | None = None
+    """Only where nothing was found: the scopes that were not searched, and hold words of the query, as far as this environment knows them."""
+    view: Seen
+    """The documents that were searched, over all searched spaces."""
+    items: list[NoteHit | ArchiveHit | SectionHit | TurnHit | SummaryHit | MemoryHit | MessageHit | HitView]
+    """The documents."""
+    failed_spaces: list[FailedSpaceView] | None = None
+    """The spaces that could not be searched. `items` has none of their documents."""
+    total: int
+    """Number of documents that match, on all pages. With `hybrid` each document that passes the filters matches, the less the further behind. Of these the pages leave out copies of others, and what does not answer the query: memories, and documents that share nothing with it and fit worse than the average."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Left out: this is the last page. No page begins after the first 2,000 documents. A search in several spaces has none."""
+    next_spaces: str | None = None
+    """Only a part of the spaces was searched. Send this value as `cursor` to search the next ones. Left out: there are no further ones."""
+    floor: FloorView | None = None
+    """The floor, if the query has one. Only with `explain=true`."""
+    why_not: WhyNotView | None = None
+    """The reason why a document was not found. Only with `why_not`."""
+
+
+class SpacePage(Page):
     """A page of spaces."""
 
     items: list[SpaceView]
     """The spaces that the token may see, sorted by id."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class SpaceSummary(Model):
@@ -2762,8 +2827,6 @@ class SummaryPage(Gapped):
 
     items: list[SummaryView]
     """The summaries."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class JobPage(Gapped):
@@ -2771,5 +2834,3 @@ class JobPage(Gapped):
 
     items: list[JobView]
     """The jobs."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""

@@ -22,24 +22,27 @@ def of_hits(found: Sequence[tuple[HitView, Document]]) -> list[str]:
     """The lines of hits with their documents, in their order. Both sides of a turn are on the line of the better."""
     lines: dict[tuple[str | None, str], str] = {}
     for hit, document in found:
-        reference = short_id(reading_id(document), archived=hit.kind == ARCHIVE)
-        place = hit.space_id, reference if hit.kind == TURN else hit.id
+        kind = document.kind
+        reference = short_id(reading_id(document), archived=kind == ARCHIVE)
+        place = hit.space_id, reference if kind == TURN else hit.id
         text = " ".join(hit.snippet.split())
         if place in lines:
-            lines[place] += f" | {_by(hit)}: {text}"
+            lines[place] += f" | {_by(document)}: {text}"
         else:
-            lines[place] = f"- {f'{hit.space_id} ' if hit.space_id else ''}[{_head(hit, reference)}] {text}"
+            lines[place] = f"- {f'{hit.space_id} ' if hit.space_id else ''}[{_head(hit, document, reference)}] {text}"
     return list(lines.values())
 
 
-def _head(hit: HitView, reference: str) -> str:
-    verified = hit.verified_at[:DAY] if hit.verified_at else None
+def _head(hit: HitView, document: Document, reference: str) -> str:
+    fields = hit.model_dump()
+    verified = fields.get("verified_at", hit.time)[:DAY]
+    newer = fields.get("superseded_by")
     told = [
-        _when(reference, hit.kind, hit.time),
-        f"confirmed {verified}" if verified and verified != hit.time[:DAY] else None,
-        _by(hit),
-        hit.category,
-        f"superseded by {short_id(f'notes/{hit.superseded_by}')}" if hit.superseded_by else None,
+        _when(reference, document.kind, hit.time),
+        f"confirmed {verified}" if verified != hit.time[:DAY] else None,
+        _by(document),
+        document.category,
+        f"superseded by {short_id(f'notes/{newer}')}" if newer else None,
     ]
     return _joined(reference, told)
 
@@ -50,9 +53,10 @@ def _joined(reference: str, told: Sequence[str | None]) -> str:
     return f"{reference}{', ' if ' ' in reference else ' '}{rest}" if rest else reference
 
 
-def _by(hit: HitView) -> str:
+def _by(document: Document) -> str:
     """The speaker or writer. The sides of a turn without names have the same author."""
-    return " ".join(filter(None, (hit.author, f"via {hit.written_by}" if hit.written_by else hit.role)))
+    via = f"via {document.written_by}" if document.written_by else document.role
+    return " ".join(filter(None, (document.author, via)))
 
 
 def _when(reference: str, kind: str, time: str) -> str:

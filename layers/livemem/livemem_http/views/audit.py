@@ -5,7 +5,7 @@ from typing import Annotated, get_args
 
 from livemem.audit.invariant_checks import Invariant, Name
 from livemem.audit.invariants import InvariantsPage
-from livemem_http.views.fields import NextCursor, View, described
+from livemem_http.views.fields import Page, View, described
 
 
 class InvariantView(View):
@@ -40,7 +40,7 @@ class InvariantView(View):
         return cls.model_validate({**asdict(found), "evidence": list(found.evidence)})
 
 
-class InvariantPage(View):
+class InvariantPage(Page):
     """The invariants of a space, as far as a part of its history shows them."""
 
     holds: Annotated[
@@ -49,7 +49,6 @@ class InvariantPage(View):
     first: Annotated[int, described("The number of the oldest change on the page. 0: there is none.", 1)]
     last: Annotated[int, described("The number of the newest change on the page.", 12)]
     items: Annotated[list[InvariantView], described("The invariants. Later pages have those of the records alone.")]
-    next_cursor: NextCursor = None
 
     @classmethod
     def of(cls, page: InvariantsPage, next_cursor: str | None) -> "InvariantPage":

@@ -6,7 +6,7 @@ from livemem import limits
 from livemem.copies.manifest import Manifest
 from livemem.jobs.describable import job_id
 from livemem.store import keys
-from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, View, described, job_described
+from livemem_http.views.fields import Body, Moment, Page, SpaceId, View, described, job_described
 
 BackupId = Annotated[
     str,
@@ -91,8 +91,7 @@ class BackupView(View):
         )
 
 
-class BackupPage(View):
+class BackupPage(Page):
     """A page of backups, newest first."""
 
     items: Annotated[list[BackupView], described("The backups.")]
-    next_cursor: NextCursor = None

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from livemem.signin.connections import Connection
-from livemem_http.views.fields import Moment, NextCursor, View, described
+from livemem_http.views.fields import Moment, Page, View, described
 
 
 class ConnectionView(View):
@@ -51,8 +51,7 @@ class ConnectionView(View):
         )
 
 
-class ConnectionPage(View):
+class ConnectionPage(Page):
     """A page of connections."""
 
     items: Annotated[list[ConnectionView], described("The connections that work, oldest first.")]
-    next_cursor: NextCursor = None

@@ -15,7 +15,7 @@ from livemem.conversations.conversation import (
 )
 from livemem.conversations.parameters import Parameters, Profile, SealPolicy
 from livemem.conversations.turn import Turn
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, View, described
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, Redacted, View, described
 
 SHOWN = 200
 """Number of characters of the last message that a list shows."""
@@ -211,7 +211,6 @@ class ConversationPage(Gapped):
     """A page of conversations, newest first."""
 
     items: Annotated[list[ListedConversation], described("The conversations, the last created first.")]
-    next_cursor: NextCursor = None
 
 
 class LevelView(View):

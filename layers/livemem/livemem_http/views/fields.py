@@ -365,8 +365,14 @@ Unread = Annotated[
 ]
 
 
-class Gapped(View):
-    """Base of lists that leave out unreadable objects. They name these objects; without any, the field is absent."""
+class Page(View):
+    """Base of pages of a list."""
+
+    next_cursor: NextCursor = None
+
+
+class Gapped(Page):
+    """Base of pages that leave out unreadable objects. They name these objects; without any, the field is absent."""
 
     unreadable: Unreadable = None
 

@@ -10,7 +10,6 @@ from livemem_http.views.fields import (
     Metrics,
     Model,
     Moment,
-    NextCursor,
     Number,
     Path,
     RunId,
@@ -75,7 +74,6 @@ class ChangePage(Gapped):
     """A page of the history."""
 
     items: Annotated[list[ChangeSummary], described("The changes, newest first.")]
-    next_cursor: NextCursor = None
 
 
 class SynthesisBeforeAfter(View):

@@ -16,7 +16,6 @@ from livemem_http.views.fields import (
     Metrics,
     Model,
     Moment,
-    NextCursor,
     PlanRevision,
     SpaceId,
     Unreadable,
@@ -344,4 +343,3 @@ class JobPage(Gapped):
     """A page of jobs, newest first."""
 
     items: Annotated[list[JobView], described("The jobs.")]
-    next_cursor: NextCursor = None

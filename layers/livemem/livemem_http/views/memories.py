@@ -35,9 +35,7 @@ from livemem_http.views.fields import (
     Body,
     Gapped,
     Moment,
-    NextCursor,
     Redacted,
-    Unreadable,
     View,
     at_most,
     described,
@@ -431,7 +429,7 @@ class FoundMemory(MemoryView):
         return cls.model_validate(fields(one.memory) | {"score": round(one.score, 4)})
 
 
-class MemoriesFound(View):
+class MemoriesFound(Gapped):
     """Memories, the best first, or the newest first."""
 
     items: Annotated[list[FoundMemory], described("The memories.")]
@@ -454,8 +452,6 @@ class MemoriesFound(View):
             "none of them answers the question."
         ),
     ] = None
-    unreadable: Unreadable = None
-    next_cursor: NextCursor = None
 
     @classmethod
     def of(cls, answer: FoundMemories, missing: list[str]) -> "MemoriesFound":
@@ -542,7 +538,6 @@ class MemoryChangePage(Gapped):
     """A page of changes of memories."""
 
     items: Annotated[list[MemoryChangeView], described("The changes, the newest first.")]
-    next_cursor: NextCursor = None
 
     @classmethod
     def of(cls, changes: list[Change], cursor: str | None, missing: list[str]) -> "MemoryChangePage":

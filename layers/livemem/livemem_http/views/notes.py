@@ -15,9 +15,9 @@ from livemem_http.views.fields import (
     Body,
     Category,
     Moment,
-    NextCursor,
     NoteId,
     NoteText,
+    Page,
     Redacted,
     SpaceId,
     Tag,
@@ -173,13 +173,12 @@ def _source(source: CapturedFrom | CopiedFrom, gone: Collection[str]) -> NoteCap
     return NoteCapture(conversation_id=source.conversation, turns=source.turns, gone=deleted)
 
 
-class NotePage(View):
+class NotePage(Page):
     """A page of live notes."""
 
     items: Annotated[
         list[NoteView], described("The notes. A page may hold fewer than `limit` and not be the last one.")
     ]
-    next_cursor: NextCursor = None
 
 
 class NoteList(View):

@@ -37,7 +37,7 @@ class ReadView(View):
     verified_at: Annotated[
         Moment | None,
         described(
-            "Only for a section or a memory: the time of its last confirmation, UTC. For a section with sub-sections: "
+            "The time of the last confirmation of a section or a memory, UTC. For a section with sub-sections: "
             "the earliest of theirs.",
             "2026-02-20T14:00:00Z",
         ),

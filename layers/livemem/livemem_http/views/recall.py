@@ -1,16 +1,17 @@
 """The context of an agent as an answer. Only the search function loads this module (search.py)."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from livemem.recall.message_context import Context, KnownKind
+from pydantic import Field
+
+from livemem.recall.message_context import Context, KnownItem
 from livemem_http.views import search
 from livemem_http.views.fields import Moment, Unread, View, WrittenBy, described
 
 
-class KnownView(View):
-    """An item that the space knows about a message."""
+class ContextItem(View):
+    """What a context tells of an item of any kind."""
 
-    kind: Annotated[KnownKind, described("The kind of item, as in search results.", "note")]
     id: Annotated[
         str,
         described(
@@ -22,31 +23,60 @@ class KnownView(View):
         Moment,
         described("The time when it was said or written, UTC. For a section: the time when its file was written."),
     ]
-    by: Annotated[
-        str | None,
-        described(
-            "The author, if there is one. For a summary: the speakers whose words another token wrote.",
-            "cline-dev",
-        ),
-    ] = None
-    title: Annotated[
-        str | None, described("Only for a section: the path of the file, and the headings that lead to the section.")
-    ] = None
     text: Annotated[
         str,
         described(
-            "The best matching part of the text, up to 1,000 characters. For a turn: both sides. For a single "
-            "message with a question: also its answer. Each line names its speaker.",
+            "The text that is shown. Of a turn each line names its speaker. A single message with a question has also "
+            "its answer.",
             "We keep S3 as the only store.",
         ),
     ]
-    relevance: Annotated[float | None, described("The cosine with the message, if there is a vector.", 0.71)] = None
-    captured_from: Annotated[
-        str | None,
-        described("Only for a captured note, which nobody wrote: the id of the conversation."),
+    relevance: Annotated[
+        float | None,
+        described("How near it is to the message, from 0 to 1. Left out for the newest items.", 0.71),
     ] = None
-    from_space: Annotated[str | None, described("Only for a note that was passed on: the space of its source.")] = None
+
+
+class WrittenItem(ContextItem):
+    """An item with an author."""
+
+    by: Annotated[
+        str | None,
+        described(
+            "The author, if there is one. For a summary: the speakers whose words another token wrote.", "cline-dev"
+        ),
+    ] = None
     written_by: WrittenBy = None
+
+
+class NoteItem(WrittenItem):
+    """A live note, or a consolidated one (`archive`)."""
+
+    kind: Annotated[Literal["note", "archive"], described("The kind of item, as in search results.", "note")]
+    captured_from: Annotated[
+        str | None, described("If nobody wrote the note: the conversation from which it was captured.")
+    ] = None
+    from_space: Annotated[str | None, described("If the note was passed on: the space of its source.")] = None
+
+
+class SpokenItem(WrittenItem):
+    """A turn, a summary, a memory, or a message of a room."""
+
+    kind: Annotated[
+        Literal["turn", "summary", "memory", "message"], described("The kind of item, as in search results.", "turn")
+    ]
+
+
+class SectionItem(ContextItem):
+    """A section of a bank file."""
+
+    kind: Annotated[Literal["bank"], described("The kind of item, as in search results.", "bank")]
+    title: Annotated[
+        str | None, described("The path of the file, and the headings that lead to the section.", "log.md > # Log")
+    ] = None
+
+
+AnyItem = Annotated[NoteItem | SectionItem | SpokenItem, Field(discriminator="kind")]
 
 
 class ContextView(View):
@@ -55,7 +85,7 @@ class ContextView(View):
     markdown: Annotated[
         str, described("The whole context as Markdown for a prompt. Empty if nothing is relevant enough.", "")
     ]
-    items: Annotated[list[KnownView], described("The same items as data, in the order of the Markdown.")]
+    items: Annotated[list[AnyItem], described("The same items as data, in the order of the Markdown.")]
     chars: Annotated[int, described("Number of characters in the Markdown.", 0)]
     degraded: Annotated[
         list[str],
@@ -70,34 +100,22 @@ class ContextView(View):
 
     @classmethod
     def of(cls, context: Context) -> "ContextView":
-        return cls(
-            markdown=context.markdown,
-            items=[
-                KnownView(
-                    kind=one.kind,  # type: ignore[arg-type]
-                    id=one.id,
-                    time=one.time,
-                    by=one.by or None,
-                    title=one.title or None,
-                    text=one.text,
-                    relevance=_rounded(one.relevance),
-                    captured_from=one.captured_from,
-                    from_space=one.from_space,
-                    written_by=one.written_by,
-                )
-                for one in context.items
-            ],
-            chars=len(context.markdown),
-            degraded=list(context.degraded),
-            failure=context.failure,
-            unread=context.unread or None,
-        )
+        values = {
+            "markdown": context.markdown,
+            "items": [_values(item) for item in context.items],
+            "chars": len(context.markdown),
+            "degraded": list(context.degraded),
+            "failure": context.failure,
+            "unread": context.unread or None,
+        }
+        return cls.model_validate(values)
+
+
+def _values(item: KnownItem) -> dict[str, Any]:
+    relevance = None if item.relevance is None else round(item.relevance, 4)
+    return {**vars(item), "by": item.by or None, "title": item.title or None, "relevance": relevance}
 
 
 def context_as_markdown(answer: ContextView) -> str:
     """The items as they are, and how many objects were left unread."""
     return (answer.markdown or "Nothing is known of it.\n") + search.unread_line(answer.unread)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

@@ -15,7 +15,7 @@ from livemem_http.views.fields import (
     Body,
     JobState,
     Moment,
-    NextCursor,
+    Page,
     Redacted,
     View,
     described,
@@ -175,13 +175,12 @@ class RoomList(View):
         return cls(items=[RoomView.of(one) for one in rooms], next_digest_at=clock.iso(next_digest))
 
 
-class RoomMessagePage(View):
+class RoomMessagePage(Page):
     """A page of messages."""
 
     items: Annotated[
         list[RoomMessageView], described("The messages. A page that is not the last one may hold fewer than `limit`.")
     ]
-    next_cursor: NextCursor = None
 
     @classmethod
     def of(cls, page: MessagesPage, cursor: str | None) -> "RoomMessagePage":

@@ -4,45 +4,39 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
+from pydantic import Field
+
 from livemem import clock
 from livemem.recall import document_sources, search
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.search import HitsOfSpaces, SpaceHits
 from livemem.recall.search_request import SKIP_MOST
-from livemem.search.documents import BANK, CONVERSATION_KINDS, MEMORY, MESSAGE, SUMMARY
+from livemem.search.documents import ARCHIVE, BANK, CONVERSATION_KINDS, LIVE, MEMORY, MESSAGE, SUMMARY, TURN
 from livemem.search.engine import Hit, Reason, WhyNot
 from livemem.search.evidence import LIKELY
 from livemem.store import cursors
 from livemem.text.speakers import said_by
 from livemem_http.views.fields import Moment, SpaceId, View, WrittenBy, described
 
-CONFIRMED = (BANK, MEMORY)
-"""Kinds of documents that users confirm."""
+DAY = len("2026-02-20")
+
+Category = Annotated[str | None, described("The category.", "decision")]
+VerifiedAt = Annotated[
+    Moment,
+    described(
+        "The time of the last confirmation, UTC. A new note, a repeat, a correction and a confirmation by hand confirm "
+        "it.",
+        "2026-02-20T14:00:00Z",
+    ),
+]
 
 
 class HitView(View):
-    """A document that was found."""
+    """What a search tells of a document of any kind."""
 
-    kind: Annotated[
-        Literal["note", "archive", "bank", "turn", "summary", "memory", "message"],
-        described(
-            "`note`: a live note. `archive`: a consolidated note. `bank`: a section of a bank file. `turn`: "
-            "one side of a turn of a conversation, or its tools. `summary`: a summary of turns or of "
-            "summaries. `memory`: a memory. `message`: a message in a room.",
-            "note",
-        ),
-    ]
-    id: Annotated[
-        str,
-        described(
-            "The id, unique in the space. For a note or a memory: its id. For a section: the path of the file "
-            "and the headings. For a turn: the conversation, the turn and the side. For a summary: the "
-            "conversation, the level and the number. For a message: the room and the position.",
-            "20260220T140000_cline-dev_decision_1a2b3c4d",
-        ),
-    ]
+    id: Annotated[str, described("The id, unique in the space.", "20260220T140000_cline-dev_decision_1a2b3c4d")]
     space_id: Annotated[
-        SpaceId | None, described("The space of the document. Only for a search in several spaces.")
+        SpaceId | None, described("The space of the document. Left out if one space alone was searched.")
     ] = None
     score: Annotated[
         float,
@@ -50,6 +44,14 @@ class HitView(View):
             "How well the document matches the query. Scores can be compared only within one answer and one space.", 3.2
         ),
     ]
+    relevance: Annotated[
+        float | None,
+        described(
+            "The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out "
+            "if there is no vector to compare with.",
+            0.71,
+        ),
+    ] = None
     snippet: Annotated[
         str,
         described(
@@ -63,75 +65,137 @@ class HitView(View):
             "The positions of the query's words in the snippet: start and end (exclusive), in characters.", [[8, 10]]
         ),
     ]
-    title: Annotated[
-        str | None, described("Only for a section: the path of the file, and the headings that lead to the section.")
-    ] = None
     time: Annotated[
         Moment,
         described(
-            "The time when it was said or written, UTC. For a section: the time when its file was written.",
+            "The time when it was said or written, UTC. For a section: the time when its file was written. For a "
+            "summary: the time of the newest turn that it covers.",
             "2026-02-20T14:00:00Z",
         ),
     ]
-    verified_at: Annotated[
-        Moment | None,
-        described(
-            "Only for a section or a memory: the time of its last confirmation, UTC. A new note, a repeat, a "
-            "correction and a confirmation by hand confirm it."
-        ),
-    ] = None
-    author: Annotated[str | None, described("The author. Absent for sections and summaries.", "cline-dev")] = None
-    written_by: WrittenBy = None
-    role: Annotated[str | None, described("Only for a turn: `user`, `assistant`, `tool` or `system`.")] = None
-    category: Annotated[str | None, described("Only for a note or a memory: its category.", "decision")] = None
-    subjects: Annotated[list[str] | None, described("Only for a memory: its subjects.")] = None
-    expires_at: Annotated[Moment | None, described("Only for a memory that expires: the expiry time, UTC.")] = None
     source: Annotated[
         dict[str, str],
         described(
-            "`href`: the path for a GET request that returns the whole document. For a section: `section`, "
-            "its headings as edits name them. For a consolidated note: `consolidation`, the number of the "
-            "change that folded it. For a captured note: `conversation_id` and `covers`. For a note that was "
-            "passed on: `from_space`, the space of its source. For a turn: `conversation_id` and `turn_index`. For a "
-            "summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on "
-            "`children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`.",
+            "`href`: the path for a GET request that returns the whole document. Of a section also `section`, its "
+            "headings as edits name them. Of a consolidated note `consolidation`, the number of the change that folded "
+            "it. Of a captured note `conversation_id` and `covers`. Of a note that was passed on `from_space`. Of a "
+            "turn `conversation_id` and `turn_index`. Of a summary `conversation_id`, `level`, `number`, `covers` (its "
+            "first and last turn), and from level 2 on `children`. Of a memory `memory_id` and `kind`. Of a message "
+            "`room` and `message_id`.",
             {"href": "/v1/spaces/demo/notes/20260220T140000_cline-dev_decision_1a2b3c4d"},
         ),
     ]
-    superseded_by: Annotated[
-        str | None,
-        described(
-            "Only for a consolidated note that no longer holds: the id of the note that its section follows now. It "
-            "comes behind that one, unless the query asks for the past."
-        ),
-    ] = None
     explain: Annotated[
         dict[str, float] | None, described("The contribution of each part to the score. Only with `explain=true`.")
     ] = None
 
-    @classmethod
-    def of(cls, space_id: str, hit: Hit, *, explain: bool, named: bool) -> "HitView":
-        document, (start, end) = hit.document, hit.snippet
-        return cls(
-            kind=document.kind,  # type: ignore[arg-type]
-            id=document.id,
-            space_id=space_id if named else None,
-            score=round(hit.score, 4),
-            snippet=document.text[start:end],
-            highlights=list(hit.highlights),
-            title=document.title or None,
-            time=document.time,
-            verified_at=_verified_at(hit) if document.kind in CONFIRMED else None,
-            author=document.author or None,
-            written_by=document.written_by,
-            role=document.role or None,
-            category=document.category or None,
-            subjects=list(document.tags) or None if document.kind == MEMORY else None,
-            expires_at=document.more.get("expires_at"),
-            source=source_of(space_id, hit),
-            superseded_by=hit.superseded_by,
-            explain={name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
-        )
+
+class WrittenHit(HitView):
+    """A document with an author."""
+
+    author: Annotated[str | None, described("The author.", "cline-dev")] = None
+    written_by: WrittenBy = None
+
+
+class NoteHit(WrittenHit):
+    """A live note."""
+
+    kind: Annotated[Literal["note"], described("The kind of document.", "note")]
+    category: Category = None
+
+
+class ArchiveHit(WrittenHit):
+    """A consolidated note."""
+
+    kind: Annotated[Literal["archive"], described("The kind of document.", "archive")]
+    category: Category = None
+    superseded_by: Annotated[
+        str | None,
+        described(
+            "If the note no longer holds: the id of the note that its section follows now. It comes behind that one, "
+            "unless the query asks for the past."
+        ),
+    ] = None
+
+
+class SectionHit(HitView):
+    """A section of a bank file."""
+
+    kind: Annotated[Literal["bank"], described("The kind of document.", "bank")]
+    title: Annotated[
+        str | None, described("The path of the file, and the headings that lead to the section.", "log.md > # Log")
+    ] = None
+    verified_at: VerifiedAt
+
+
+class TurnHit(WrittenHit):
+    """A side of a turn of a conversation, or its tools."""
+
+    kind: Annotated[Literal["turn"], described("The kind of document.", "turn")]
+    role: Annotated[str | None, described("`user`, `assistant`, `tool` or `system`.", "user")] = None
+
+
+class SummaryHit(HitView):
+    """A summary of turns or of summaries."""
+
+    kind: Annotated[Literal["summary"], described("The kind of document.", "summary")]
+
+
+class MemoryHit(WrittenHit):
+    """A memory."""
+
+    kind: Annotated[Literal["memory"], described("The kind of document.", "memory")]
+    category: Category = None
+    subjects: Annotated[list[str] | None, described("The subjects.", ["storage"])] = None
+    expires_at: Annotated[Moment | None, described("The expiry time, UTC. Left out: it never expires.")] = None
+    verified_at: VerifiedAt
+
+
+class MessageHit(WrittenHit):
+    """A message in a room."""
+
+    kind: Annotated[Literal["message"], described("The kind of document.", "message")]
+
+
+OF_KIND: dict[str, type[HitView]] = {
+    LIVE: NoteHit,
+    ARCHIVE: ArchiveHit,
+    BANK: SectionHit,
+    TURN: TurnHit,
+    SUMMARY: SummaryHit,
+    MEMORY: MemoryHit,
+    MESSAGE: MessageHit,
+}
+AnyHit = Annotated[
+    NoteHit | ArchiveHit | SectionHit | TurnHit | SummaryHit | MemoryHit | MessageHit, Field(discriminator="kind")
+]
+
+
+def hit_view(space_id: str, hit: Hit, *, explain: bool, named: bool) -> HitView:
+    """A hit with the fields of its kind. `named`: whether it names its space."""
+    document, (start, end) = hit.document, hit.snippet
+    values = {
+        "kind": document.kind,
+        "id": document.id,
+        "space_id": space_id if named else None,
+        "score": round(hit.score, 4),
+        "relevance": None if hit.relevance is None else round(hit.relevance, 4),
+        "snippet": document.text[start:end],
+        "highlights": list(hit.highlights),
+        "title": document.title or None,
+        "time": document.time,
+        "verified_at": _verified_at(hit),
+        "author": document.author or None,
+        "written_by": document.written_by,
+        "role": document.role or None,
+        "category": document.category or None,
+        "subjects": list(document.tags) or None,
+        "expires_at": document.more.get("expires_at"),
+        "source": source_of(space_id, hit),
+        "superseded_by": hit.superseded_by,
+        "explain": {name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
+    }
+    return OF_KIND[document.kind].model_validate(values)
 
 
 def _verified_at(hit: Hit) -> str:
@@ -277,13 +341,10 @@ class WhyNotView(View):
 class SearchAnswer(Ranked):
     """The documents that were found, the best first."""
 
-    items: Annotated[list[HitView], described("The documents.")]
+    items: Annotated[list[AnyHit], described("The documents.")]
     failed_spaces: Annotated[
         list[FailedSpaceView] | None,
-        described(
-            "The spaces that could not be searched. `items` has none of their documents. Only for a search in "
-            "several spaces."
-        ),
+        described("The spaces that could not be searched. `items` has none of their documents."),
     ] = None
 
     total: Annotated[
@@ -299,7 +360,7 @@ class SearchAnswer(Ranked):
         str | None,
         described(
             "Send this value as `cursor` to get the next page. Left out: this is the last page. No page begins after "
-            f"the first {SKIP_MOST:,} documents. Only for a search in one space.",
+            f"the first {SKIP_MOST:,} documents. A search in several spaces has none.",
             "MjA",
         ),
     ] = None
@@ -340,7 +401,7 @@ class SearchAnswer(Ranked):
     ) -> "SearchAnswer":
         """The same of several spaces."""
         hits = search.merged(found.answers, limit)
-        items = [HitView.of(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
+        items: list[Any] = [hit_view(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
         views = [FailedSpaceView(space_id=one.space_id, code=one.code, detail=one.detail) for one in found.failed]
         passed = FloorView.of(floor, [hit for _, hit in hits]) if explain and floor is not None else None
         return cls(
@@ -408,9 +469,11 @@ def _why(why: WhyNotView) -> str:
 
 def _hit(hit: HitView) -> str:
     """A hit as one line of Markdown: its fields, its excerpt, and where the whole document is."""
-    author = said_by(hit.author, hit.written_by or hit.author) if hit.author else None
-    verified = (hit.verified_at or hit.time)[:10]
-    confirmed = None if verified == hit.time[:10] else f"confirmed {verified}"
-    former = f"superseded by {hit.superseded_by}" if hit.superseded_by else None
-    told = [hit.space_id, hit.kind, former, hit.time, confirmed, author, hit.role, hit.category, hit.title]
-    return f"- [{' '.join(filter(None, told))}] {' '.join(hit.snippet.split())} ({hit.source['href']})"
+    told = hit.model_dump()
+    author = said_by(told["author"], told.get("written_by") or told["author"]) if "author" in told else None
+    day, verified = hit.time[:DAY], (told.get("verified_at") or hit.time)[:DAY]
+    confirmed = None if verified == day else f"confirmed {verified}"
+    former = f"superseded by {told['superseded_by']}" if "superseded_by" in told else None
+    where, rest = [hit.space_id, told["kind"]], [told.get(name) for name in ("role", "category", "title")]
+    head = " ".join(filter(None, [*where, former, hit.time, confirmed, author, *rest]))
+    return f"- [{head}] {' '.join(hit.snippet.split())} ({hit.source['href']})"

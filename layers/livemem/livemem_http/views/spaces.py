@@ -26,8 +26,8 @@ from livemem_http.views.fields import (
     Description,
     Language,
     Moment,
-    NextCursor,
     Owner,
+    Page,
     PlanRevision,
     Reason,
     Repository,
@@ -391,11 +391,10 @@ class SpaceView(View):
         )
 
 
-class SpacePage(View):
+class SpacePage(Page):
     """A page of spaces."""
 
     items: Annotated[list[SpaceView], described("The spaces that the token may see, sorted by id.")]
-    next_cursor: NextCursor = None
 
 
 class Rules(View):

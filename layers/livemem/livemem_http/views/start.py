@@ -40,7 +40,7 @@ class StartPartView(View):
     ] = None
     verified_at: Annotated[
         Moment | None,
-        described("Only for a section or a memory: the time of its last confirmation, UTC.", "2026-02-20T14:00:00Z"),
+        described("The time of the last confirmation of a section or a memory, UTC.", "2026-02-20T14:00:00Z"),
     ] = None
 
 

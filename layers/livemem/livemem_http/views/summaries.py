@@ -11,7 +11,7 @@ from livemem.conversations.summaries import ENTITIES, Summary
 from livemem.jobs.describable import job_id
 from livemem.store import keys
 from livemem_http.views.conversations import Tunables
-from livemem_http.views.fields import Gapped, Moment, NextCursor, View, described, job_described
+from livemem_http.views.fields import Gapped, Moment, View, described, job_described
 
 Level = Annotated[
     int, described("The level. 1: summaries of turns. 2 and 3: summaries of summaries of the level below.", 1)
@@ -150,7 +150,6 @@ class SummaryPage(Gapped):
     """A page of summaries: the highest level first, of each level the newest first."""
 
     items: Annotated[list[SummaryView], described("The summaries.")]
-    next_cursor: NextCursor = None
 
 
 class LevelPlan(View):

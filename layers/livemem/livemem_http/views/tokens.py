@@ -8,7 +8,7 @@ from pydantic import Field
 from livemem import limits
 from livemem.access import management, rotation, tokens
 from livemem.access.registry import Token
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, View, described
+from livemem_http.views.fields import Agent, Body, Moment, Page, SpaceId, View, described
 
 TokenHash = Annotated[
     str,
@@ -204,11 +204,10 @@ class TokenView(View):
         return cls.model_validate(entry, from_attributes=True).model_copy(update=more)
 
 
-class TokenPage(View):
+class TokenPage(Page):
     """A page of tokens."""
 
     items: Annotated[list[TokenView], described("The tokens that the caller may manage, sorted by hash.")]
-    next_cursor: NextCursor = None
 
 
 class PageCode(View):

@@ -29,7 +29,6 @@ from livemem_http.views.fields import (
     Body,
     Gapped,
     Moment,
-    NextCursor,
     Redacted,
     View,
     WrittenBy,
@@ -331,7 +330,6 @@ class TurnPage(Gapped):
     items: Annotated[
         list[TurnView], described("The turns. A page that is not the last one may hold fewer than `limit`.")
     ]
-    next_cursor: NextCursor = None
 
     @classmethod
     def of(cls, page: reading.Page, cursor: str | None) -> "TurnPage":
