@@ -73,6 +73,8 @@ def _schema(fields: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any
         properties[name]["description"] = description
     for name, value in told.get("defaults", {}).items():
         properties[name]["default"] = value
+    for name in told.get("bare", ()):
+        del properties[name]["description"]
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     # A model may give `items` in the place of the other fields of the body.
     optional = {"body"} if "items" in fields else set()

@@ -23,6 +23,41 @@ class ToolAnswer:
     failed: bool = False
 
 
+_BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "format"})
+
+
+def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a tool's arguments as a model needs it, which pays for each word. A call is checked by the whole
+    schema. Left out: bounds, which an error names; null and defaults that mean no more than an argument that is left
+    out; and the fields of `items`, which are those beside it.
+    """
+    part = _brief(schema)
+    fields = part["properties"]
+    form = fields.get("items", {}).get("items", {})
+    forms = [set(one.get("properties", ())) for one in form.get("anyOf", [form])]
+    if any(names and names & fields.keys() for names in forms):
+        fields["items"] = {**fields["items"], "items": {"type": "object"}}
+    return {**part, "additionalProperties": False}
+
+
+def _brief(schema: Mapping[str, Any]) -> dict[str, Any]:
+    part = {name: value for name, value in schema.items() if name not in _BOUNDS and name != "additionalProperties"}
+    if "default" in part and (part["default"] in (None, "", []) or part["default"] is False):
+        del part["default"]
+    if isinstance(part.get("type"), list) and "null" not in part.get("description", ""):
+        types_ = [name for name in part["type"] if name != "null"]
+        part["type"] = types_[0] if len(types_) == 1 else types_
+        if "enum" in part:
+            part["enum"] = [word for word in part["enum"] if word is not None]
+    if "properties" in part:
+        part["properties"] = {name: _brief(one) for name, one in part["properties"].items()}
+    if "items" in part:
+        part["items"] = _brief(part["items"])
+    if "anyOf" in part:
+        part["anyOf"] = [_brief(form) for form in part["anyOf"]]
+    return part
+
+
 @dataclass(frozen=True)
 class McpTool:
     """One tool. `schema` is the JSON Schema of its arguments, a closed object.
@@ -49,12 +84,13 @@ class McpTool:
             name=self.name,
             title=self.title,
             description=self.description,
-            input_schema=self.schema_for(session),
+            input_schema=brief(self.schema_for(session)),
             annotations=types.ToolAnnotations(
-                read_only_hint=self.reads,
-                # The two are told only where something is written, as the specification has it.
+                # Those that are left out are false, but for the second one, which says so. It is told only where
+                # something is written, as the specification has it.
+                read_only_hint=self.reads or None,
                 destructive_hint=None if self.reads else self.destroys,
-                idempotent_hint=None if self.reads else self.repeats,
+                idempotent_hint=(self.repeats and not self.reads) or None,
                 open_world_hint=False,
             ),
         )

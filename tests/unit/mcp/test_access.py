@@ -127,7 +127,7 @@ def test_a_token_that_only_reads_sees_and_may_call_only_what_reads(service, tool
 
     assert {"start_session", "search", "context", "ask", "poll"} <= set(listed)
     assert not {"note", "notes", "remember", "consolidate", "delete_space"} & set(listed)
-    writes = {name for name, tool in listed.items() if not tool["annotations"]["readOnlyHint"]}
+    writes = {name for name, tool in listed.items() if not tool["annotations"].get("readOnlyHint")}
     # A question leaves its own record, an export an archive for a day; and every token may replace itself.
     assert writes - {"ask"} == ({"rotate_token", "create_export"} if toolset == "full" else set())
     refused = bob.error("tools/call", {"name": "note", "arguments": {"category": "todo", "content": "x"}})
@@ -140,7 +140,7 @@ def test_the_toolset_read_changes_nothing_whatever_the_token_may(service):
 
     listed = root.tools(query={"toolset": "read"})
 
-    assert all(tool["annotations"]["readOnlyHint"] for name, tool in listed.items() if name != "ask")
+    assert all(tool["annotations"].get("readOnlyHint") for name, tool in listed.items() if name != "ask")
     assert set(listed) < set(root.tools(query=FULL))
     assert "list_spaces" in listed
 

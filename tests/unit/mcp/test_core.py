@@ -187,7 +187,7 @@ def test_every_core_tool_has_words_a_closed_schema_and_annotations(agents, proto
         assert tool["title"], name
         assert 20 < len(tool["description"]) < 300, name
         assert tool["inputSchema"]["additionalProperties"] is False, name
-        reads = tool["annotations"]["readOnlyHint"]
+        reads = tool["annotations"].get("readOnlyHint", False)
         assert tool["annotations"]["openWorldHint"] is False, name
         assert reads == (name in {"start_session", "read", "search", "context", "poll"}), name
         assert ("destructiveHint" in tool["annotations"]) is not reads, name

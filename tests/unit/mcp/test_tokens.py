@@ -9,7 +9,7 @@ from livemem_mcp.core import CORE
 from tests.support.mcp import started
 
 CORE_TOKENS = 1_100
-MOST = {"core": CORE_TOKENS, "read": 7_500, "full": 20_250}
+MOST = {"core": CORE_TOKENS, "read": 5_600, "full": 14_000}
 """Of the longest list: that of a token that may do everything everywhere, and so names the space in each call."""
 
 
