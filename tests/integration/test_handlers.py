@@ -26,7 +26,7 @@ SPACE = "/v1/spaces/{space_id}"
 HTTP = {
     "ingest": "ingest-note",
     "reads": "reads-health",
-    "admin": "admin-create-space",
+    "admin": "admin-put-rules",
     "consolidate": "consolidate-start",
     "backup": "backup-create",
     "conversations": "conversations-create",
@@ -57,7 +57,7 @@ def append(service, content="x", **rest):
 @pytest.mark.parametrize("name", sorted(file.stem for file in EVENTS.glob("*.json")))
 def test_every_sample_event_passes_through_its_handler(service, name):
     demo = service
-    if name != "admin-create-space":
+    if name != "backup-create-space":
         body = {"space_id": "demo", "consolidation_threshold": 2}
         assert service.http("backup", "POST", "/v1/spaces", body=body)["statusCode"] == 201
     event = sample(name)
@@ -70,7 +70,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "reads-health": 200,
         "reads-bank-file": 404,
         "reads-bank": 200,
-        "admin-create-space": 201,
+        "backup-create-space": 201,
         "admin-undo": 404,
         "admin-put-rules": 200,
         "admin-edit-bank-file": 404,

@@ -425,7 +425,7 @@ class BankHistory(History):
         if key:
             draft = appending.NoteDraft("progress", f"{self.choices.pick('ab')} under {key}")
             self._write(lambda process: [idempotency.append_once(process, SPACE, "ann", draft, key)[0]])
-            several = [draft, appending.NoteDraft("progress", f"also under {key}")]
+            several = [replace(draft, content=f"{draft.content}, {place}") for place in ("first", "second")]
             self._write(
                 lambda process: [note for note, _ in idempotency.append_batch_once(process, SPACE, "ann", several, key)]
             )
