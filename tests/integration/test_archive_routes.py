@@ -117,3 +117,33 @@ def test_14_no_archive_holds_a_token_or_the_bootstrap_key(space: Service):
     assert b"demo/_rules.md" in archive
     for secret in (BOOTSTRAP_KEY, token.split('"token": "')[1].split('"')[0], "sha256:"):
         assert secret.encode() not in archive
+
+
+def test_a_token_copies_lists_and_exports_only_spaces_of_its_list_and_copies_as_an_admin_alone(space: Service):
+    space.http("backup", "POST", "/v1/spaces", body={"space_id": "other", "rules": "x"})
+    backup = call(space, "POST", f"{SPACE}/backups", 201, space_id="other", body={})["backup_id"]
+
+    def token(*permissions: str) -> str:
+        wanted = {"name": "-".join(permissions), "permissions": permissions, "space_ids": ["demo"]}
+        return str(json.loads(space.http("admin", "POST", "/v1/tokens", body=wanted)["body"])["token"])
+
+    boss, ann, bob = token("admin", "read", "write"), token("read", "write"), token("read")
+    sources: list[dict[str, Any]] = [
+        {"space": "other"},
+        {"space": "other", "at": 1},
+        {"space": "other", "backup": backup},
+    ]
+    for source in sources:
+        assert call(space, "POST", "/v1/spaces", 403, token=boss, body={"space_id": "copy", "from": source})
+    call(space, "POST", "/v1/spaces", 403, token=boss, body={"space_id": "other", "from": {"backup": backup}})
+    call(space, "GET", "/v1/backups", 403, token=boss, query={"space_id": "other"})
+    for body in ({}, {"backup_id": backup}):
+        call(space, "POST", f"{SPACE}/exports", 403, token=boss, space_id="other", body=body)
+    assert call(space, "GET", "/v1/backups", 200, token=boss)["items"] == []
+
+    call(space, "POST", "/v1/spaces", 403, token=ann, body={"space_id": "copy", "from": {"space": "demo"}})
+    call(space, "POST", "/v1/spaces", 202, token=boss, body={"space_id": "copy", "from": {"space": "demo"}})
+    call(space, "POST", "/v1/spaces", 201, token=ann, body={"space_id": "mine"})
+    job = call(space, "POST", f"{SPACE}/exports", 202, token=bob, space_id="demo")
+    assert call(space, "GET", "/v1/jobs/{job}", 200, token=bob, job=job["job"])["result"]["archives"]
+    call(space, "GET", "/v1/jobs/{job}", 403, token=bob, job=job["job"].replace("demo.", "other."))

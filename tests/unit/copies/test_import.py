@@ -1,5 +1,6 @@
 """What was exported can be imported under another id, and is then what a restore would have made of it."""
 
+import gzip
 import json
 from datetime import timedelta
 
@@ -225,3 +226,17 @@ def test_the_head_does_not_keep_what_was_asked_for(world):
     meta = import_it(world, targz([("a.md", b"# A\n")]), rules="Long rules. " * 100)
     assert meta.provisioning.options == {}
     assert json.loads(world.text("copy/_meta.json"))["provisioning"]["options"] == {}
+
+
+def test_an_archive_of_the_version_before_is_taken(world):
+    """Its manifest has no number, and each of its parts is a member of gzip."""
+    files = unpack(exported(world))
+    manifest = files.pop("demo/_manifest.json")
+    numbers = (b'  "archive"', b'  "archives"')
+    former = b"".join(line for line in manifest.splitlines(True) if not line.startswith(numbers))
+    assert former.count(b"\n") == manifest.count(b"\n") - 2
+    packed = tar([*files.items(), ("demo/_manifest.json", former)])
+
+    assert import_it(world, gzip.compress(packed[:5_000]) + gzip.compress(packed[5_000:]))
+
+    assert world.bank("copy") == world.bank("demo")
