@@ -147,6 +147,14 @@ def test_without_a_question_the_newest_come(world):
     assert texts(load(world.process, limit=1), "message") == ["Said 3"]
 
 
+@pytest.mark.parametrize("query", ["said", None])
+def test_messages_of_one_moment_are_in_the_order_of_their_ids(world, query):
+    for number in (2, 0, 3, 1):
+        say(world, f"Said {number}", author="DACB"[number], after=0, message_id=f"m-{number}")
+
+    assert texts(load(world.process, query), "message") == ["Said 0", "Said 1", "Said 2", "Said 3"]
+
+
 @pytest.mark.parametrize("query", ['"oven bread"', "oven -oven", '"-oven', "oven \ud800", "oven " * 2_000])
 def test_what_somebody_said_is_text_and_never_syntax(world, query):
     say(world, "The oven is on.")

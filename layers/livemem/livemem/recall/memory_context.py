@@ -18,6 +18,7 @@ from livemem.recall.search_request import SearchRequest, message_text
 from livemem.rooms import reading as rooms
 from livemem.search import words
 from livemem.search.documents import MEMORY, MESSAGE
+from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
@@ -81,11 +82,15 @@ def _messages(
 ) -> tuple[list[KnownItem], int]:
     """The messages in the order of time, and how many new objects were left unread. The newest ones are a LIST."""
     if request is None:
-        newest = rooms.newest(process, meta.space_id, room, limit)
-        return [_message(room, item.timestamp, item.author, _shown(item.content)) for item in reversed(newest)], 0
+        newest = sorted(
+            rooms.newest(process, meta.space_id, room, limit),
+            key=lambda item: (clock.parse(item.timestamp), item.message_id),
+        )
+        return [_message(room, item.timestamp, item.author, _shown(item.content)) for item in newest], 0
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
     answer = search.search(process, meta.space_id, request, until)
     floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
+    by_time = sorted(answer.hits, key=_order)
     items = [
         _message(
             room,
@@ -94,10 +99,14 @@ def _messages(
             _shown(hit.document.text, hit.snippet),
             hit.relevance,
         )
-        for hit in answer.hits
+        for hit in by_time
         if floor.admits_hit(hit)
     ]
-    return sorted(items, key=lambda item: (clock.parse(item.time), item.by, item.text)), answer.unread
+    return items, answer.unread
+
+
+def _order(hit: Hit) -> tuple[object, ...]:
+    return clock.parse(hit.document.more["timestamp"]), hit.document.source["message_id"]
 
 
 def _message(room: str, time: str, author: str, text: str, relevance: float | None = None) -> KnownItem:
