@@ -7,8 +7,10 @@ import pytest
 
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
-from livemem.rooms import digest_input, digest_reading, prompt
+from livemem.rooms import digest_input, digest_progress, digest_reading, prompt
 from livemem.rooms.digest_work import KIND, DigestOrder
+from livemem.rooms.digested import Input
+from livemem.store.bucket import DIGEST_INPUT
 from livemem.store.object_table import digest_of
 from tests.support.chatter import ROOM, Chatter, answer, fact, memory, shown
 from tests.support.world import World
@@ -43,7 +45,7 @@ def test_the_documents_of_a_digest_say_what_it_took_and_what_it_came_to(chatter)
     done = chatter.digested()
 
     assert chatter.names(done.slot) == ["done.json", "extract/0000.json", "input.json", "stored/0000.json"]
-    given = digest_input.find(chatter.process, "demo", done.slot)
+    given = digest_progress.read(chatter.process, DIGEST_INPUT.key("demo", done.slot), Input)
     assert given.names() == [f"rooms/general/20260220T140001_{digest_of('m1', 16)}.json"]
     assert done.usage.calls == 1
     assert done.usage.tokens == 120

@@ -64,11 +64,6 @@ def find(process: Process, space_id: str) -> Stored[CurrentDigest]:
     return current or Stored(key, _none(process, space_id), "")
 
 
-def over(current: Stored[CurrentDigest]) -> Stored[CurrentDigest] | None:
-    """The document that a new digest replaces; None if there is none."""
-    return current if current.etag else None
-
-
 def _none(process: Process, space_id: str) -> CurrentDigest:
     return new(process, space_id, "", status="done")
 
@@ -105,7 +100,7 @@ def order(process: Process, space_id: str, slot: str) -> str:
             free = later(free)
         with suppress(PreconditionLost):
             update = current.value.model_copy(update={"ordered": free})
-            stored.create(process.store, current.key, update, process.new_id, over=over(current))
+            stored.create(process.store, current.key, update, process.new_id, over=current if current.etag else None)
             return free
     raise PreconditionLost("Too many digests were started at the same time. Try again.")
 

@@ -25,20 +25,14 @@ WINDOW_SHARE = 3
 Listed = tuple[MessageName, Entry]
 
 
-def find(process: Process, space_id: str, slot: str) -> Input | None:
-    """The input of the digest, or None if it is not written yet: 1 GET. Raises ObjectUnreadable."""
-    return digest_progress.read(process, DIGEST_INPUT.key(space_id, slot), Input)
-
-
 def ensure(process: Process, space_id: str, slot: str) -> Input:
     """The input of the digest. It is written now unless it exists; the first writer wins.
 
     1 GET. To write it, 1 LIST per 1,000 messages and documents of the last days' digests, and 1 PUT.
     """
-    existing = find(process, space_id, slot)
-    if existing:
-        return existing
-    return digest_progress.write(process, DIGEST_INPUT.key(space_id, slot), _gather(process, space_id, slot))
+    key = DIGEST_INPUT.key(space_id, slot)
+    existing = digest_progress.read(process, key, Input)
+    return existing or digest_progress.write(process, key, _gather(process, space_id, slot))
 
 
 def _gather(process: Process, space_id: str, slot: str) -> Input:

@@ -152,7 +152,7 @@ def _work(
     delivery, by_hand = order.delivery, order.by_hand
     if current.value.open_slot:
         return worker.work(process, KIND, space_id, slot, deadline, delivery=delivery, by_hand=by_hand, current=current)
-    ordered, over = current.value.ordered, current_digest.over(current)
+    ordered, over = current.value.ordered, current if current.etag else None
     job = current_digest.new(process, space_id, slot, ordered=None if ordered == slot else ordered)
     try:
         return worker.begin(process, KIND, job, deadline, over=over, delivery=delivery, by_hand=by_hand)

@@ -18,11 +18,12 @@ from livemem.process import Process, Timer
 from livemem.rooms import current_digest, digest_input, digest_progress, digest_reading, digested
 from livemem.rooms.digest_documents import DeadLetter
 from livemem.rooms.digest_work import KIND, DigestOrder, latest_slot, next_due
+from livemem.rooms.digested import Input
 from livemem.spaces import due_index, unreadable
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.store import keys, stored, timing
-from livemem.store.bucket import DEAD_LETTER, DIGEST_DONE, IN_DIGEST, IN_SPACE
+from livemem.store.bucket import DEAD_LETTER, DIGEST_DONE, DIGEST_INPUT, IN_DIGEST, IN_SPACE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 
@@ -192,7 +193,7 @@ def _check_age(done: Object) -> None:
 
 def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadLetter]) -> list[bool]:
     """Whether each message is in its room now. It is not if a later digest took it after an earlier try died."""
-    source = digest_input.find(process, space_id, slot)
+    source = digest_progress.read(process, DIGEST_INPUT.key(space_id, slot), Input)
     began = clock.parse(source.created_at) if source else process.clock()
     taken = digested.since(process, space_id, began)
 

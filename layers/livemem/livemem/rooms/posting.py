@@ -141,7 +141,8 @@ def _post(
     written = process.store.map(
         lambda pair: _write(process, space_id, room, pair[0], where[pair[1]]), list(zip(stamped, places, strict=True))
     )
-    _added(process, space_id, room, len([result for result in written if isinstance(result, Posted) and result.fresh]))
+    fresh = [result for result in written if isinstance(result, Posted) and result.fresh]
+    process.cache(_Counts).add(space_id, room, len(fresh))
     results = dict(zip(places, written, strict=True))
     return [
         results[place] if place in results else _again(results[first[draft.message_id or ""]], draft, where[place])
@@ -269,6 +270,7 @@ class _Counts:
             self._rooms[space_id, room] = _Count(count, self._timer())
 
     def add(self, space_id: str, room: str, count: int) -> None:
+        """Add messages that this process has written."""
         with self._lock:
             known_count = self._rooms.get((space_id, room))
             if known_count:
@@ -310,8 +312,3 @@ def _check_fullness(process: Process, space_id: str, room: str, coming: int) -> 
             "digest is requested. Post again once it has ended.",
             retry_after=int(FORCED_EVERY),
         )
-
-
-def _added(process: Process, space_id: str, room: str, count: int) -> None:
-    """Add messages that this process has written to its count."""
-    process.cache(_Counts).add(space_id, room, count)
