@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from live_memory import FieldProblem, LiveMemoryError
+from live_memory import FieldProblem, LiveMemoryError, models
 from live_memory._over_httpx import broken
 from tests.support.cases import each
 from tests.support.scripted import NOTE, TOKEN, URL, Scripted, good, problem
@@ -156,3 +156,15 @@ def test_who_reaches_nobody_learns_the_address_and_what_to_start():
     local = httpx.ConnectError("refused", request=httpx.Request("GET", "http://127.0.0.1:3000/v1/health"))
     assert "to http://127.0.0.1:3000: refused" in broken(local).detail
     assert "`livemem serve --background`" in broken(local).detail
+
+
+def test_a_hit_of_a_kind_that_only_a_newer_service_knows_has_what_all_hits_have():
+    common = {"id": "1", "score": 1.0, "snippet": "x", "highlights": [], "time": "t", "source": {"href": "/v1"}}
+    view = {"documents": 1, "cold": False, "as_of": "t", "unread": 0}
+    kinds = [{**common, "kind": "summary"}, {**common, "kind": "drawing", "width": 3}]
+
+    answer = models.SearchAnswer.model_validate(
+        {"items": kinds, "ranking": "bm25", "unembedded": 0, "view": view, "total": 2}
+    )
+
+    assert [type(hit) for hit in answer.items] == [models.SummaryHit, models.HitView]
