@@ -159,8 +159,15 @@ def test_who_reaches_nobody_learns_the_address_and_what_to_start():
 
 
 def test_a_hit_of_a_kind_that_only_a_newer_service_knows_has_what_all_hits_have():
-    common = {"id": "1", "score": 1.0, "snippet": "x", "highlights": [], "time": "t", "source": {"href": "/v1"}}
-    view = {"documents": 1, "cold": False, "as_of": "t", "unread": 0}
+    common = {
+        "id": "1",
+        "score": 1.0,
+        "snippet": "x",
+        "highlights": [],
+        "time": NOTE["timestamp"],
+        "source": {"href": "/v1"},
+    }
+    view = {"documents": 1, "cold": False, "as_of": NOTE["timestamp"], "unread": 0}
     kinds = [{**common, "kind": "summary"}, {**common, "kind": "drawing", "width": 3}]
 
     answer = models.SearchAnswer.model_validate(
