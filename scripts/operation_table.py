@@ -125,7 +125,22 @@ def _fields(document: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tu
             raise ValueError(f"{told['operationId']}: {name} is in the body and elsewhere")
         seen.add(name)
         field: dict[str, Any] = {"in": place} | ({"required": True} if required else {})
-        yield name, field | {"schema": _slim(document, schema)}
+        slim = _slim(document, schema)
+        if (place, name) == ("body", "items"):
+            # A model reads of them what it has read of one thing.
+            slim["items"] = _undescribed(slim["items"], seen)
+        yield name, field | {"schema": slim}
+
+
+def _undescribed(schema: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    """The schema without the descriptions of these properties."""
+    part = dict(schema)
+    if "anyOf" in part:
+        part["anyOf"] = [_undescribed(form, names) for form in part["anyOf"]]
+    for name in names & part.get("properties", {}).keys():
+        field = {key: value for key, value in part["properties"][name].items() if key != "description"}
+        part["properties"] = {**part["properties"], name: field}
+    return part
 
 
 def _taken(document: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tuple[str, str, bool, Mapping[str, Any]]]:
