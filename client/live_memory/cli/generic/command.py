@@ -1,6 +1,7 @@
 """The command of one operation: its fields are options, its answer is JSON on stdout."""
 
 import inspect
+import keyword
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -61,7 +62,12 @@ def _of_field(operation: Operation, field: Field) -> inspect.Parameter:
     shown = typer.Option(option(field.name), help=f"{field.description}{needed}", metavar=_metavar(field))
     if field.type == "boolean":
         shown = typer.Option(f"{option(field.name)}/--no-{field.name.replace('_', '-')}", help=field.description)
-    return _parameter(field.name, Annotated[_type(field), shown], None)
+    return _parameter(_argument(field.name), Annotated[_type(field), shown], None)
+
+
+def _argument(name: str) -> str:
+    """The name in Python, which has words of its own such as `from`."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _type(field: Field) -> Any:
@@ -128,7 +134,7 @@ def _arguments(session: Session, operation: Operation, said: dict[str, Any]) -> 
         raise Refused(f"--body must be a JSON object; {operation.tag} {operation.short} has these fields: {names}.")
     fields = operation.fields
     # A list that was not given is an empty one for typer.
-    given = {name: said[name] for name in fields if said.get(name) is not None and said[name] != []}
+    given = {name: value for name in fields if (value := said.get(_argument(name))) is not None and value != []}
     arguments = {**body, **{name: _value(fields[name], value) for name, value in given.items()}}
     if "space_id" in operation.path_parameters:
         arguments["space_id"] = session.space
