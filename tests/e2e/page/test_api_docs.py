@@ -36,7 +36,7 @@ def test_a_search_leaves_what_has_all_the_words(visit):
     found.page.get_by_label("Search operations and schemas").fill("append notes")
 
     shown = found.page.locator("details:visible").evaluate_all("all => all.map((one) => one.id)")
-    assert {"append_note", "list_notes"} <= {*shown}
+    assert "append_note" in shown
     assert len(shown) < 10
     assert found.page.get_by_role("status").inner_text() == f"{len(shown)} found"
 
