@@ -49,11 +49,6 @@ class S3Application:
             Operation.COPY_OBJECT: self._copy,
             Operation.DELETE_OBJECT: self._delete,
             Operation.DELETE_OBJECTS: self._delete_many,
-            Operation.CREATE_MULTIPART_UPLOAD: self._begin_upload,
-            Operation.UPLOAD_PART: self._put_part,
-            Operation.COMPLETE_MULTIPART_UPLOAD: self._complete_upload,
-            Operation.ABORT_MULTIPART_UPLOAD: self._abort_upload,
-            Operation.LIST_MULTIPART_UPLOADS: self._list_uploads,
         }
 
     def answer(self, request: Request) -> Response:
@@ -167,52 +162,6 @@ class S3Application:
         quiet = _texts(document).get("Quiet") == "true"
         deleted = [] if quiet else [item for item in doomed if item["Key"] not in errors]
         return _xml("DeleteResult", {"Deleted": deleted, "Error": answer["Errors"]})
-
-    def _begin_upload(self, request: Request, target: Target) -> Response:
-        begun = self._store.create_multipart_upload(Bucket=target.bucket, Key=target.key, **_headers(request))
-        told = {"Bucket": target.bucket, "Key": target.key, "UploadId": begun["UploadId"]}
-        return _xml("InitiateMultipartUploadResult", told)
-
-    def _put_part(self, request: Request, target: Target) -> Response:
-        number = target.query["partNumber"]
-        if not number.isascii() or not number.isdigit() or not 1 <= int(number[:6]) <= 10_000:
-            raise S3Error(400, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive")
-        written = self._store.upload_part(
-            Bucket=target.bucket,
-            Key=target.key,
-            UploadId=target.query["uploadId"],
-            PartNumber=int(number),
-            Body=request.body,
-        )
-        return Response(200, (("ETag", written["ETag"]),))
-
-    def _complete_upload(self, request: Request, target: Target) -> Response:
-        parts = [_texts(item) for item in _parse(request.body) if _name(item) == "Part"]
-        if any(not part.get("PartNumber", "").isdigit() or "ETag" not in part for part in parts):
-            raise _malformed()
-        made = self._store.complete_multipart_upload(
-            Bucket=target.bucket,
-            Key=target.key,
-            UploadId=target.query["uploadId"],
-            MultipartUpload={"Parts": parts},
-        )
-        told = {"Bucket": target.bucket, "Key": target.key, "ETag": made["ETag"]}
-        return _xml("CompleteMultipartUploadResult", told)
-
-    def _abort_upload(self, _: Request, target: Target) -> Response:
-        upload = {"Key": target.key, "UploadId": target.query["uploadId"]}
-        return _done(self._store.abort_multipart_upload(Bucket=target.bucket, **upload))
-
-    def _list_uploads(self, _: Request, target: Target) -> Response:
-        found = self._store.list_multipart_uploads(Bucket=target.bucket, Prefix=target.query.get("prefix", ""))
-        encode = _read_encoding(target.query.get("encoding-type"))
-        told = {
-            "Bucket": target.bucket,
-            "EncodingType": target.query.get("encoding-type"),
-            "IsTruncated": False,
-            "Upload": [{**item, "Key": encode(item["Key"])} for item in found["Uploads"]],
-        }
-        return _xml("ListMultipartUploadsResult", told)
 
 
 def _done(answer: dict[str, Any]) -> Response:

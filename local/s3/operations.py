@@ -19,7 +19,6 @@ class Operation(Enum):
     LIST_BUCKETS = ("ListBuckets", False)
     HEAD_BUCKET = ("HeadBucket", False)
     LIST_OBJECTS_V2 = ("ListObjectsV2", False)
-    LIST_MULTIPART_UPLOADS = ("ListMultipartUploads", False)
     GET_OBJECT = ("GetObject", False)
     HEAD_OBJECT = ("HeadObject", False)
     CREATE_BUCKET = ("CreateBucket", True)
@@ -27,10 +26,6 @@ class Operation(Enum):
     COPY_OBJECT = ("CopyObject", True)
     DELETE_OBJECT = ("DeleteObject", True)
     DELETE_OBJECTS = ("DeleteObjects", True)
-    CREATE_MULTIPART_UPLOAD = ("CreateMultipartUpload", True)
-    UPLOAD_PART = ("UploadPart", True)
-    COMPLETE_MULTIPART_UPLOAD = ("CompleteMultipartUpload", True)
-    ABORT_MULTIPART_UPLOAD = ("AbortMultipartUpload", True)
 
     @property
     def changes(self) -> bool:
@@ -58,7 +53,6 @@ class Target:
 # (method, has a key) -> (sub-resource or None, copy source given, operation); the first that fits
 _TABLE: dict[tuple[str, bool], list[tuple[frozenset[str], bool | None, Operation]]] = {
     ("GET", False): [
-        (frozenset({"uploads"}), None, Operation.LIST_MULTIPART_UPLOADS),
         (frozenset({"list-type"}), None, Operation.LIST_OBJECTS_V2),
     ],
     ("HEAD", False): [(frozenset(), None, Operation.HEAD_BUCKET)],
@@ -69,17 +63,11 @@ _TABLE: dict[tuple[str, bool], list[tuple[frozenset[str], bool | None, Operation
     ],
     ("HEAD", True): [(frozenset(), None, Operation.HEAD_OBJECT)],
     ("PUT", True): [
-        (frozenset({"uploadId", "partNumber"}), False, Operation.UPLOAD_PART),
         (frozenset(), True, Operation.COPY_OBJECT),
         (frozenset(), False, Operation.PUT_OBJECT),
     ],
     ("DELETE", True): [
-        (frozenset({"uploadId"}), None, Operation.ABORT_MULTIPART_UPLOAD),
         (frozenset(), None, Operation.DELETE_OBJECT),
-    ],
-    ("POST", True): [
-        (frozenset({"uploads"}), None, Operation.CREATE_MULTIPART_UPLOAD),
-        (frozenset({"uploadId"}), None, Operation.COMPLETE_MULTIPART_UPLOAD),
     ],
 }
 
@@ -94,7 +82,6 @@ _LISTING = {
 }
 _PARAMETERS: dict[Operation, set[str]] = {
     Operation.LIST_OBJECTS_V2: _LISTING,
-    Operation.LIST_MULTIPART_UPLOADS: {"prefix", "encoding-type"},
 }
 # What every request may carry: the parameters of presigned URLs (both signature versions) and the SDK's own.
 _ANYWHERE = {"awsaccesskeyid", "signature", "expires", "x-id"}

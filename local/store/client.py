@@ -13,7 +13,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +26,6 @@ from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
 from local.store.folder import CHUNK, DEFAULT_CONTENT_TYPE, Clock, Entry, Folder
-from local.store.uploads import NoUpload, Upload, Uploads, WrongParts
 
 _log = logging.getLogger(__name__)
 
@@ -241,61 +240,6 @@ class FileStore:
         """Refuse: the store keeps no former versions."""
         raise _error("NotImplemented", 501, "ListObjectVersions", f"{Bucket} keeps no versions.")
 
-    def create_multipart_upload(
-        self,
-        *,
-        Bucket: str,
-        Key: str,
-        ContentType: str = DEFAULT_CONTENT_TYPE,
-        Metadata: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Begin an object of parts."""
-        with self._opened("CreateMultipartUpload", Bucket, Key):
-            upload_id = self._uploads(Bucket).begin(Upload(Key, _headers(ContentType, Metadata), time.time()))
-        return {"UploadId": upload_id, **_answered()}
-
-    def upload_part(
-        self, *, Bucket: str, Key: str, UploadId: str, PartNumber: int, Body: bytes | BinaryIO
-    ) -> dict[str, Any]:
-        """Write a part."""
-        with self._opened("UploadPart", Bucket, Key):
-            etag = self._uploads(Bucket).put(UploadId, PartNumber, _pieces(Body))
-        return {"ETag": f'"{etag}"', **_answered()}
-
-    def complete_multipart_upload(
-        self, *, Bucket: str, Key: str, UploadId: str, MultipartUpload: Mapping[str, Sequence[Mapping[str, Any]]]
-    ) -> dict[str, Any]:
-        """Make the object of its parts."""
-        with self._opened("CompleteMultipartUpload", Bucket, Key) as folder:
-            uploads = self._uploads(Bucket)
-            upload = uploads.find(UploadId)
-            content, etag = uploads.parts(UploadId, MultipartUpload["Parts"])
-            with folder.prepared(Key, content, upload.headers, etag) as draft, folder.lock:
-                entry = folder.commit(Key, draft)
-            uploads.end(UploadId)
-        return {"ETag": _quoted(entry), **_answered()}
-
-    def abort_multipart_upload(self, *, Bucket: str, Key: str, UploadId: str) -> dict[str, Any]:
-        """Give an upload up."""
-        with self._opened("AbortMultipartUpload", Bucket, Key):
-            uploads = self._uploads(Bucket)
-            uploads.find(UploadId)
-            uploads.end(UploadId)
-        return _answered(204)
-
-    def list_multipart_uploads(self, *, Bucket: str, Prefix: str = "") -> dict[str, Any]:
-        """The uploads that are under way, in one page."""
-        with self._opened("ListMultipartUploads", Bucket):
-            found = [
-                {"Key": upload.key, "UploadId": upload_id, "Initiated": datetime.fromtimestamp(upload.begun, UTC)}
-                for upload_id, upload in sorted(self._uploads(Bucket).under_way(), key=lambda one: (one[1].key, one[0]))
-                if upload.key.startswith(Prefix)
-            ]
-        return {"Uploads": found, "IsTruncated": False, **_answered()}
-
-    def _uploads(self, bucket: str) -> Uploads:
-        return Uploads(self._root, bucket)
-
     @contextmanager
     def _opened(self, operation: str, bucket: str, key: str = "") -> Iterator[Folder]:
         """The bucket's folder; what goes wrong within becomes an error of S3."""
@@ -314,10 +258,6 @@ class FileStore:
     def _answering(self, operation: str) -> Iterator[None]:
         try:
             yield
-        except NoUpload:
-            raise _error("NoSuchUpload", 404, operation, "The specified upload does not exist.") from None
-        except WrongParts as wrong:
-            raise _error(str(wrong), 400, operation, "The parts are not those of the upload.") from None
         except OSError as error:
             _log.exception("%s: the disk refused it", operation)
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -2,7 +2,7 @@
 
     <root>/s3/<bucket>/...                 the objects, named by paths.py; modification time = LastModified
     <root>/s3-metadata/<bucket>/...        only for objects that are not what their file tells (other content type, user
-                                           metadata, ETag of parts): `<file>.<time>.json`
+                                           metadata): `<file>.<time>.json`
     <root>/s3-scratch/                     unfinished files
 
 Replacing an object's file is the moment at which a put has happened. Its metadata lies there already, under a name that
@@ -119,13 +119,10 @@ class Folder:
         entry.headers = plain_headers(key)
 
     @contextmanager
-    def prepared(
-        self, key: str, pieces: Iterable[bytes], headers: Mapping[str, str], etag: str | None = None
-    ) -> Iterator[Draft]:
+    def prepared(self, key: str, pieces: Iterable[bytes], headers: Mapping[str, str]) -> Iterator[Draft]:
         """A draft of an object for `commit`; what that does not take is removed. Raises OSError.
 
-        `etag` is that of an object of parts. Waiting for the disk is most of what a write takes: it is done here, where
-        several writers wait side by side.
+        Waiting for the disk is most of what a write takes: it is done here, where several writers wait side by side.
         """
         digest = _md5()
         size = 0
@@ -142,8 +139,8 @@ class Folder:
         try:
             # Read back, since not every file system keeps nanoseconds.
             modified_ns = file.stat().st_mtime_ns
-            entry = Entry("", size, modified_ns, has_metadata=False, etag=etag or digest.hexdigest(), headers=headers)
-            if etag or headers != plain_headers(key):
+            entry = Entry("", size, modified_ns, has_metadata=False, etag=digest.hexdigest(), headers=headers)
+            if headers != plain_headers(key):
                 entry.has_metadata = True
                 known = {"etag": entry.etag, "headers": dict(headers)}
                 metadata = prepare_file(self._scratch, [json.dumps(known, indent=1).encode()])
@@ -222,12 +219,6 @@ class Clock:
         with self._lock:
             self._last = max(time.time_ns() // 1000 * 1000, self._last + 1000)
             return self._last
-
-
-def pieces_of(file: Path) -> Iterator[bytes]:
-    """A file's content, in pieces."""
-    with file.open("rb") as opened:
-        yield from iter(lambda: opened.read(CHUNK), b"")
 
 
 def _md5(data: bytes = b"") -> "hashlib._Hash":

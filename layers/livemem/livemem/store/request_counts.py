@@ -11,15 +11,10 @@ KINDS = {
     "head_object": "HEAD",
     "list_objects_v2": "LIST",
     "list_object_versions": "LIST",
-    "list_multipart_uploads": "LIST",
     "put_object": "PUT",
-    "create_multipart_upload": "PUT",
-    "upload_part": "PUT",
-    "complete_multipart_upload": "PUT",
     "copy_object": "COPY",
     "delete_object": "DELETE",
     "delete_objects": "DELETE",
-    "abort_multipart_upload": "DELETE",
 }
 """The kind of each method of a client. A request that the client repeats by itself counts once."""
 

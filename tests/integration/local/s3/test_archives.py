@@ -1,4 +1,4 @@
-"""What backups, exports and imports ask of the store: copies, ranges, uploads in parts, presigned URLs, no versions."""
+"""What backups, exports and imports ask of the store: copies, ranges, presigned URLs, no versions."""
 
 import base64
 import hashlib
@@ -6,7 +6,6 @@ import re
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from botocore.exceptions import ClientError
@@ -30,15 +29,6 @@ def fetch(url: str, method: str = "GET", body: bytes | None = None, **headers: s
         return error.code, error.headers, error.read()
 
 
-def begin(s3, bucket: str, key: str, **named) -> dict[str, str]:
-    upload = s3.create_multipart_upload(Bucket=bucket, Key=key, **named)["UploadId"]
-    return {"Bucket": bucket, "Key": key, "UploadId": upload}
-
-
-def send(s3, upload: dict[str, str], number: int, body: bytes) -> dict:
-    return {"PartNumber": number, "ETag": s3.upload_part(**upload, PartNumber=number, Body=body)["ETag"]}
-
-
 def test_a_copy_of_another_version_than_is_asked_for_is_refused(s3, bucket):
     source = {"Bucket": bucket, "Key": "space/a b é.md"}
     first = s3.put_object(**source, Body=b"first")["ETag"]
@@ -49,8 +39,7 @@ def test_a_copy_of_another_version_than_is_asked_for_is_refused(s3, bucket):
     assert s3.get_object(Bucket=bucket, Key="copy")["Body"].read() == b"first"
     missing = {**copy, "CopySource": {"Bucket": bucket, "Key": "none"}}
     assert refusal(s3.copy_object, **missing) == "NoSuchKey"
-    upload = begin(s3, bucket, "parts")
-    assert refusal(s3.upload_part_copy, **{**copy, **upload}, PartNumber=1) == "NotImplemented"
+    assert refusal(s3.create_multipart_upload, Bucket=bucket, Key="parts") == "NotImplemented"
 
 
 def test_a_copy_has_the_bytes_the_type_and_the_metadata_of_its_source(s3, bucket):
@@ -134,68 +123,6 @@ def test_the_first_bytes_of_an_object_are_read_also_when_it_has_fewer(s3, bucket
         assert got["ResponseMetadata"]["HTTPStatusCode"] == 206
     s3.put_object(Bucket=bucket, Key="empty", Body=b"")
     assert refusal(s3.get_object, Bucket=bucket, Key="empty", Range="bytes=0-4095") == "InvalidRange"
-
-
-def test_parts_that_come_side_by_side_in_any_order_are_put_together_in_theirs(s3, bucket):
-    upload = begin(s3, bucket, "exports/e.tar.gz", ContentType="application/gzip", Metadata={"k": "v"})
-    bodies = {n: bytes([n]) * PART for n in (1, 2)} | {3: b"end"}
-    with ThreadPoolExecutor(3) as executor:
-        parts = list(executor.map(lambda n: send(s3, upload, n, bodies[n]), (3, 2, 1)))
-    assert refusal(s3.head_object, Bucket=bucket, Key="exports/e.tar.gz") == "404"
-    parts.sort(key=lambda part: part["PartNumber"])
-    s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
-    head = s3.head_object(Bucket=bucket, Key="exports/e.tar.gz")
-    assert (head["ContentLength"], head["ContentType"], head["Metadata"]) == (
-        2 * PART + 3,
-        "application/gzip",
-        {"k": "v"},
-    )
-    seam = s3.get_object(Bucket=bucket, Key="exports/e.tar.gz", Range=f"bytes={2 * PART - 1}-{2 * PART + 2}")
-    assert seam["Body"].read() == b"\2end"
-    # A copy of it is the same, made in one piece.
-    copied = s3.copy_object(Bucket=bucket, Key="copy", CopySource=f"{bucket}/exports/e.tar.gz")
-    expected = hashlib.md5(b"".join(bodies.values())).hexdigest()
-    assert copied["CopyObjectResult"]["ETag"] == s3.head_object(Bucket=bucket, Key="copy")["ETag"] == f'"{expected}"'
-
-
-def test_parts_that_do_not_fit_together_are_refused_and_the_upload_goes_on(s3, bucket):
-    upload = begin(s3, bucket, "k")
-    large, small, last = send(s3, upload, 1, b"x" * PART), send(s3, upload, 2, b"small"), send(s3, upload, 3, b"end")
-    for parts, expected in (
-        ([last, large], "InvalidPartOrder"),
-        ([large, large], "InvalidPartOrder"),
-        ([{**large, "ETag": '"0"'}, last], "InvalidPart"),
-        ([large, {**last, "PartNumber": 4}], "InvalidPart"),
-        ([large, small, last], "EntityTooSmall"),
-    ):
-        assert refusal(s3.complete_multipart_upload, **upload, MultipartUpload={"Parts": parts}) == expected
-    s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": [large, last]})
-    assert s3.head_object(Bucket=bucket, Key="k")["ContentLength"] == PART + 3
-
-
-def test_uploads_under_way_are_listed_with_the_time_of_their_begin(s3, bucket):
-    before = datetime.now(UTC) - timedelta(milliseconds=2)
-    uploads = [begin(s3, bucket, "exports/b")]
-    send(s3, uploads[0], 1, b"part")
-    between = datetime.now(UTC)
-    uploads += [begin(s3, bucket, key) for key in ("exports/a & é", "exports/a & é", "other")]
-    listed = s3.list_multipart_uploads(Bucket=bucket, Prefix="exports/")["Uploads"]
-    expected = sorted((upload["Key"], upload["UploadId"]) for upload in uploads[:3])
-    assert [(upload["Key"], upload["UploadId"]) for upload in listed] == expected
-    assert before <= listed[2]["Initiated"] <= between
-    assert all(before <= upload["Initiated"] <= datetime.now(UTC) for upload in listed)
-    assert refusal(s3.list_multipart_uploads, Bucket="no-such-bucket") == "NoSuchBucket"
-
-
-def test_an_aborted_upload_is_gone(s3, bucket):
-    upload = begin(s3, bucket, "k")
-    part = send(s3, upload, 1, b"part")
-    s3.abort_multipart_upload(**upload)
-    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
-    assert refusal(s3.upload_part, **upload, PartNumber=2, Body=b"") == "NoSuchUpload"
-    assert refusal(s3.complete_multipart_upload, **upload, MultipartUpload={"Parts": [part]}) == "NoSuchUpload"
-    assert refusal(s3.abort_multipart_upload, **upload) == "NoSuchUpload"
-    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
 @pytest.fixture

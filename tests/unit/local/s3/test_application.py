@@ -75,14 +75,6 @@ def test_a_wrong_parameter_is_a_400(send, query):
     assert (answer.status, texts(answer, "Code")) == (400, ["InvalidArgument"])
 
 
-@pytest.mark.parametrize("number", ["0", "10001", "x", "1e3", "²"])
-def test_a_part_has_a_number_that_s3_allows(store, send, number):
-    upload_id = store.create_multipart_upload(Bucket=BUCKET, Key="a")["UploadId"]
-    answer = send("PUT", f"/{BUCKET}/a?partNumber={number}&uploadId={upload_id}", b"x")
-    assert answer.status in (400, 403)
-    assert next(store._uploads(BUCKET).under_way())[0] == upload_id
-
-
 def test_a_full_disk_is_told_as_one_and_an_unsigned_request_learns_nothing(store, send, monkeypatch):
     def act(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

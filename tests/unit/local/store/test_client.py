@@ -1,5 +1,4 @@
 import errno
-import hashlib
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -134,30 +133,20 @@ def test_every_answer_says_when_it_was_given_and_no_object_is_younger(tmp_path):
 
 OLD = (b"old", "x/old", {"n": "1"})
 AT = {"Bucket": BUCKET, "Key": "deep/a.json"}
-PARTS = {1: b"x" * PART, 2: b"end"}
-
-
-def complete(store, upload_id: str) -> None:
-    etags = {n: hashlib.md5(body).hexdigest() for n, body in PARTS.items()}
-    parts = [{"PartNumber": n, "ETag": f'"{etag}"'} for n, etag in etags.items()]
-    store.complete_multipart_upload(**AT, UploadId=upload_id, MultipartUpload={"Parts": parts})
-
-
 STEPS = {
     "put": (
-        lambda store, _: put(store, "deep/a.json", b"new", ContentType="application/json"),
+        lambda store: put(store, "deep/a.json", b"new", ContentType="application/json"),
         (b"new", "application/json", {}),
     ),
     "put with metadata": (
-        lambda store, _: put(store, "deep/a.json", b"new", ContentType="x/new", Metadata={"n": "2"}),
+        lambda store: put(store, "deep/a.json", b"new", ContentType="x/new", Metadata={"n": "2"}),
         (b"new", "x/new", {"n": "2"}),
     ),
     "copy": (
-        lambda store, _: store.copy_object(**AT, CopySource={"Bucket": BUCKET, "Key": "source"}),
+        lambda store: store.copy_object(**AT, CopySource={"Bucket": BUCKET, "Key": "source"}),
         (b"source", "x/source", {}),
     ),
-    "delete": (lambda store, _: store.delete_object(**AT), None),
-    "complete": (complete, (b"".join(PARTS.values()), "x/parts", {})),
+    "delete": (lambda store: store.delete_object(**AT), None),
 }
 
 
@@ -166,9 +155,6 @@ def killed_at(point: int, root: Path, patch: pytest.MonkeyPatch, step: str) -> b
     store = opened(root)
     put(store, "deep/a.json", b"old", ContentType="x/old", Metadata={"n": "1"})
     put(store, "source", b"source", ContentType="x/source")
-    upload_id = store.create_multipart_upload(Bucket=BUCKET, Key="deep/a.json", ContentType="x/parts")["UploadId"]
-    for number, body in PARTS.items() if step == "complete" else ():
-        store.upload_part(**AT, UploadId=upload_id, PartNumber=number, Body=body)
 
     def act(number: int) -> None:
         if number >= point:
@@ -176,7 +162,7 @@ def killed_at(point: int, root: Path, patch: pytest.MonkeyPatch, step: str) -> b
 
     with on_operation(patch, act):
         try:
-            STEPS[step][0](store, upload_id)
+            STEPS[step][0](store)
         except KilledError:
             return True
     return False
@@ -290,51 +276,6 @@ def test_reading_while_an_object_is_replaced_gives_one_version_or_the_other(tmp_
         stop.set()
 
 
-def test_an_upload_in_parts_is_an_object_when_it_is_complete_and_survives_a_restart(tmp_path):
-    store = opened(tmp_path)
-    upload = {"Bucket": BUCKET, "Key": "archive"}
-    upload["UploadId"] = store.create_multipart_upload(Bucket=BUCKET, Key="archive", ContentType="x/y")["UploadId"]
-    first = store.upload_part(**upload, PartNumber=1, Body=b"a" * PART)["ETag"]
-    store.upload_part(**upload, PartNumber=2, Body=b"wrong")
-    second = store.upload_part(**upload, PartNumber=2, Body=b"end")["ETag"]
-    store = opened(tmp_path)
-    under_way = store.list_multipart_uploads(Bucket=BUCKET, Prefix="arch")["Uploads"]
-    assert [(one["Key"], one["UploadId"]) for one in under_way] == [("archive", upload["UploadId"])]
-
-    def made_of(*parts: tuple[int, str]) -> dict:
-        listed = [{"PartNumber": number, "ETag": etag} for number, etag in parts]
-        return store.complete_multipart_upload(**upload, MultipartUpload={"Parts": listed})
-
-    for parts, code in (
-        ([(2, second), (1, first)], "InvalidPartOrder"),
-        ([(1, second)], "InvalidPart"),
-        ([(1, '"../upload.json"')], "InvalidPart"),
-        ([], "InvalidPart"),
-    ):
-        with pytest.raises(ClientError, match=code):
-            made_of(*parts)
-    etag = made_of((1, first), (2, second))["ETag"]
-    found = store.get_object(Bucket=BUCKET, Key="archive")
-    assert (found["ETag"], found["ContentType"], found["Body"].read()) == (etag, "x/y", b"a" * PART + b"end")
-    assert etag.endswith('-2"')
-    for call in (store.abort_multipart_upload, lambda **named: store.upload_part(**named, PartNumber=1, Body=b"")):
-        assert refusal(call, Key="archive", UploadId=upload["UploadId"]) == "NoSuchUpload"
-        assert refusal(call, Key="archive", UploadId="../..") == "NoSuchUpload"
-    assert list((tmp_path / "s3-uploads" / BUCKET).iterdir()) == []
-
-
-def test_parts_but_the_last_have_five_megabytes(tmp_path):
-    store = opened(tmp_path)
-    upload = {"Key": "a", "UploadId": store.create_multipart_upload(Bucket=BUCKET, Key="a")["UploadId"]}
-    parts = [
-        {"PartNumber": n, "ETag": store.upload_part(Bucket=BUCKET, **upload, PartNumber=n, Body=b"x")["ETag"]}
-        for n in (1, 2)
-    ]
-    assert refusal(store.complete_multipart_upload, **upload, MultipartUpload={"Parts": parts}) == "EntityTooSmall"
-    store.abort_multipart_upload(Bucket=BUCKET, **upload)
-    assert store.list_multipart_uploads(Bucket=BUCKET)["Uploads"] == []
-
-
 def test_a_key_or_a_bucket_that_s3_does_not_allow_is_refused_and_versions_are_not_kept(tmp_path):
     store = opened(tmp_path)
     assert refusal(store.put_object, Key="é" * 513, Body=b"") == "KeyTooLongError"
@@ -392,18 +333,3 @@ def test_a_range_is_read_to_its_last_byte_and_no_further(tmp_path, asked, first,
     assert found["ContentLength"] == last + 1 - first
     assert found.get("ContentRange") in (None, f"bytes {first}-{last}/3000000")
     assert ("ContentRange" in found) == (asked not in ("bytes=-", "lines=1-2"))
-
-
-def test_of_two_uploads_of_one_part_at_once_one_stays(tmp_path):
-    store = opened(tmp_path)
-    upload = store.create_multipart_upload(Bucket=BUCKET, Key="a")["UploadId"]
-
-    def send(body: bytes) -> str:
-        return store.upload_part(Bucket=BUCKET, Key="a", UploadId=upload, PartNumber=1, Body=body)["ETag"]
-
-    for number in range(30):
-        with ThreadPoolExecutor(2) as pool:
-            etags = list(pool.map(send, (b"a%d" % number, b"b%d" % number)))
-        files = [file.name for file in tmp_path.glob("s3-uploads/**/00001.*")]
-        assert len(files) == 1
-        assert files[0].partition(".")[2] in {etag.strip('"') for etag in etags}
