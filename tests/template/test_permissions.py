@@ -227,7 +227,7 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         **{name: {"digest"} for name in ("Rooms", "Digest")},
         **{name: {"ask", "indexer"} for name in ("Questions", "Ask")},
         # The last of its statements: what carries the tools out that it does not itself.
-        "Mcp": {"reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives"},
+        "Mcp": {"ingest", "reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives"},
     }
 
 

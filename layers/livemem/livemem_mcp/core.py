@@ -31,7 +31,7 @@ from livemem.text.items import joined
 from livemem.text.language import LANGUAGES, Lang
 from livemem_http.views import NoteList, NoteView
 from livemem_http.views.start import StartView
-from livemem_mcp import telling
+from livemem_mcp import catalog, elsewhere, telling
 from livemem_mcp.session import McpSession, Needs
 from livemem_mcp.tool import McpTool, ToolAnswer
 
@@ -133,10 +133,20 @@ def read(
 
 @_tool("note", "Write a note", "write", required=("category", "content"), category=_CATEGORY, content=_TEXT, tags=_TAGS)
 def note(
-    session: McpSession, category: str, content: str, tags: list[str] | None = None, space_id: str | None = None
+    session: McpSession,
+    category: str,
+    content: str,
+    tags: list[str] | None = None,
+    space_id: str | None = None,
+    **more: Any,
 ) -> ToolAnswer:
     """Note at once what other agents must know: one fact, readable alone, with names and numbers."""
     space = session.enter("write", space_id)
+    if more:
+        # Its route looks into the source's space, and keeps keys.
+        fields = {"space_id": space, "category": category, "content": content, "tags": tags or [], **more}
+        answer = elsewhere.call(session, catalog.operations()["append_note"], fields)
+        return ToolAnswer(f"Noted: {answer.data['note_id']}\n", answer.data)
     draft = NoteDraft(category, content, tuple(tags or ()))
     view = NoteView.of(appending.append(session.process, space, session.principal.name, draft))
     return ToolAnswer(f"Noted: {view.note_id}\n", telling.as_json(view))

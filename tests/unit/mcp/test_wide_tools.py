@@ -1,4 +1,4 @@
-"""The core tools that take more arguments in the larger toolsets: one `search`, one `context`, one `ask`."""
+"""The core tools that take more arguments in the larger toolsets: `note`, `search`, `context` and `ask`."""
 
 from typing import Any
 
@@ -179,6 +179,19 @@ def test_ask_gives_an_expression_only_where_it_is_asked_for(agents: Agents):
 
     assert "expression" not in plain["result"]
     assert with_face["result"]["expression"] == "sad"
+
+
+def test_a_note_passes_one_of_another_space_on_and_is_written_once_under_its_key(agents: Agents):
+    first = called(agents, "note", space_id="port", category="todo", content="Paint the ferry.")
+    source = {"space_id": "port", "id": first["note_id"]}
+    more = {"author": "zoe", "said_at": "2020-01-02T03:04:05Z", "source": source, "idempotency_key": "k"}
+    written = called(agents, "note", category="todo", content="Paint it.", tags=["boats"], **more)
+
+    assert called(agents, "note", category="todo", content="Paint it.", tags=["boats"], **more) == written
+    seen = {name: written[name] for name in ("tags", "author", "said_at", "source")}
+    assert seen == {"tags": ["boats"], "author": "zoe", "said_at": "2020-01-02T03:04:05Z", "source": source}
+    hidden = {"space_id": "other", "id": first["note_id"]}
+    assert "forbidden" in refused(agents, "note", space_id="demo", category="todo", content="x", source=hidden)
 
 
 def test_core_has_the_short_forms_alone(agents: Agents):
