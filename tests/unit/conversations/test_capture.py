@@ -11,9 +11,10 @@ from livemem.conversations import capture, log, orders, reading, removal
 from livemem.conversations import conversation as conversations
 from livemem.conversations.capture import BlockCapture, WithNotes
 from livemem.conversations.conversation import NewConversation
-from livemem.erasure import erasure
+from livemem.erasure import erasure, receipts
 from livemem.notes import pages
-from livemem.notes.note import CapturedFrom
+from livemem.notes.appending import NoteDraft, append
+from livemem.notes.note import CapturedFrom, CopiedFrom
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.counting import Killed
@@ -341,7 +342,10 @@ def test_a_note_that_is_captured_while_its_turn_is_erased_goes_when_the_space_is
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(capture, "append", late)
         talk.update()
-    assert holding(talk, SECRET)
+    (found,) = [note for note in live(talk) if note.content == SECRET]
+    talk.world.create_space("team")
+    passed_on = NoteDraft("decision", "As agreed.", source=CopiedFrom("demo", found.note_id))
+    copy = append(talk.process, "team", "bob", passed_on).note_id
 
     for _ in range(8):
         talk.world.pass_time(1_200)
@@ -349,6 +353,8 @@ def test_a_note_that_is_captured_while_its_turn_is_erased_goes_when_the_space_is
         talk.world.sweep()
         talk.world.settle()
     assert holding(talk, SECRET) == []
+    receipt = receipts.described(talk.process, EVERYONE, "demo", done[0].job_id).result
+    assert any(copy in text for text in receipt.not_reached)
 
 
 def test_the_erasure_of_a_captured_note_takes_it_out_of_what_its_block_names():

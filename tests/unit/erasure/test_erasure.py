@@ -20,9 +20,11 @@ from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound
 from livemem.jobs import job as jobs
 from livemem.jobs import lease as leases
 from livemem.jobs import places, worker
+from livemem.jobs.receipt import Receipt
 from livemem.notes import pages
 from livemem.notes.appending import NoteDraft, append
 from livemem.notes.idempotency import append_once
+from livemem.notes.note import CopiedFrom
 from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
@@ -58,6 +60,17 @@ def erase_agent(world: World, agent: str):
 def note(world: World, content: str, agent: str = "ann", tags: tuple[str, ...] = ()) -> str:
     world.clock.move(1)
     return append(world.process, "demo", agent, NoteDraft("progress", content, tags)).note_id
+
+
+def passed_on(world: World, source: str) -> str:
+    """A note of another space that passes this one on."""
+    world.create_space("team")
+    draft = NoteDraft("progress", "She has moved.", source=CopiedFrom("demo", source))
+    return append(world.process, "team", "bob", draft).note_id
+
+
+def receipt_for(world: World, receipt: Receipt, caller: Principal) -> Receipt:
+    return kept_receipts.described(world.process, caller, "demo", receipt.job_id).result
 
 
 def everything(world: World) -> tuple[str, str]:
@@ -318,6 +331,49 @@ def test_all_notes_of_an_agent_are_found_later_where_there_is_no_time_to_look_fo
     ended = kept_receipts.view(world.process, "demo", receipt.job_id)
     assert (ended.status, ended.note_ids) == ("done", [one, two])
     assert world.live_ids() == []
+
+
+@pytest.mark.parametrize("agent", [None, "ann"])
+def test_a_receipt_names_the_notes_that_pass_on_what_is_found_later(world, agent):
+    source = note(world, SECRET)
+    copy = passed_on(world, source)
+
+    soon = world.clock() + timedelta(seconds=1)
+    ids = [] if agent else [source]
+    receipt = erasure.erase(world.process, EVERYONE, "demo", ids, soon, agent=agent)
+    world.settle()
+
+    assert receipt.status == "running"
+    assert copy in " ".join(receipt_for(world, receipt, EVERYONE).not_reached)
+
+
+def test_each_reader_of_a_receipt_sees_the_copies_in_spaces_that_it_may_see(world):
+    source = note(world, SECRET)
+    copy = passed_on(world, source)
+    world.restore("demo", world.back_up().job_id, "branch")
+    limited = Principal("x", frozenset({"admin"}), frozenset({"demo"}))
+
+    receipt = erase(world, source, by=limited)
+
+    for of in (receipt, receipt_for(world, receipt, limited), receipts(world)[0]):
+        assert not any(copy in text or "'branch'" in text for text in of.not_reached)
+    told = receipt_for(world, receipt, EVERYONE).not_reached
+    assert any(copy in text for text in told)
+    assert any("'branch'" in text for text in told)
+
+
+def test_no_copy_of_a_space_holds_what_a_receipt_says_of_other_spaces(world):
+    source = note(world, SECRET)
+    copy = passed_on(world, source)
+    world.restore("demo", world.back_up().job_id, "branch")
+    assert erase(world, source).not_reached != list(kept_receipts.NOT_REACHED)
+    world.clock.move(3_000)
+
+    backup = world.back_up()
+
+    objects = world.inner.objects
+    for key in [*world.keys(BACKUP_OBJECT.prefix("demo", backup.job_id)), *world.keys("demo/_erasures/")]:
+        assert not any(word in key.encode() + objects[key].body for word in (b"branch", b"team", copy.encode()))
 
 
 def test_no_backup_is_restored_while_its_space_is_erased(world):

@@ -18,7 +18,7 @@ from livemem.notes import note as notes
 from livemem.notes.note import CapturedFrom
 from livemem.notes.stub import is_stub, stub
 from livemem.store import keys, stored_documents
-from livemem.store.bucket import NOTE, PASSED_ON, TURN_ID, is_plan
+from livemem.store.bucket import NOTE, TURN_ID, is_plan
 
 MOST_TURNS = 100_000
 """Of a block: its window has at most so many characters."""
@@ -89,8 +89,6 @@ def _of_name(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """
     if name.startswith("_idempotency/"):
         return Fate(None if claimed_note(body) in task.ids else body)
-    if passed_on := PASSED_ON.parse(f"x/{name}"):
-        return Fate(None if passed_on[1] in task.ids else body)
     return None
 
 

@@ -7,10 +7,9 @@ write may come late, and looked at once more. Words that came back then go as we
 """
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import islice
 
 from livemem import clock
 from livemem.access.principal import Principal
@@ -25,21 +24,16 @@ from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.memories import erasing
 from livemem.process import Process
-from livemem.spaces import directory, due_index
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Erasing
 from livemem.store import keys
-from livemem.store.bucket import ERASURE, PASSED_ON
+from livemem.store.bucket import ERASURE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
-
-OTHER_SPACES = 200
-"""Spaces whose heads are looked at for one that came from this one."""
-OTHER_NOTES = 200
-"""Notes of other spaces that a receipt names."""
 
 ANOTHER = "Another erasure of this space is in progress. Try again when it has ended."
 
@@ -62,7 +56,7 @@ def erase(
     no time begins it, and queues the rest: `running` in the receipt. From then on nobody finds the memories. The same
     request again continues it.
 
-    Request counts: steps.erase, and 1 GET for each of up to 200 spaces; for each memory those of erasing.joined.
+    Request counts: steps.erase, receipts.with_copies; for each memory those of erasing.joined.
     Raises InvalidName, InvalidRequest, TooLarge, NotFound, Busy, PreconditionLost, StoreUnavailable; MemoriesBroken
     where nobody can tell what the space's memories are.
     """
@@ -73,27 +67,36 @@ def erase(
     due_index.leave(process, space_id)
     work = Work(process, KIND, Stored("", new_receipt(process, principal, space_id, uid, target), ""), deadline)
     with _leased(work) as head:
-        # Raises where it can't be continued: then nothing is begun.
-        named = head.meta.erasing_now()
-        at_work = receipts.find_readable(process, space_id, named) if named else None
-        if at_work:
-            if not at_work.value.is_for(target.agent, target.ids):
-                raise Busy(ANOTHER)
-            work.stored = at_work
-            return _resume(work, head).job or work.job
-        result = None
-        with suppress(OutOfTime):
-            # The worker that continues looks for them again.
-            result = occurrences.find(work, target)
-        if result and not result.bodies and (earlier := _earlier(process, head, target)):
-            return earlier
-        if result:
-            _check_known(process, space_id, chosen, result)
-        begun = _begin(work, principal, head, target, result)
-        # A worker without its lease may have committed before the swap of the head: then the notes are elsewhere now.
-        # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
-        same = begun.meta.changes == head.meta.changes and not target.memory_ids
-        return _go_on(work, result if same else None, taken=True).job or work.job
+        receipt = _begin_or_continue(work, head, chosen, target)
+    return receipts.with_copies(process, principal, receipt)
+
+
+def _begin_or_continue(work: Work[Receipt], head: Head, chosen: ErasureTarget, target: ErasureTarget) -> Receipt:
+    """Erase under the lease, as far as the time suffices. Returns the receipt of the request, or of an equal earlier
+    one.
+    """
+    process, space_id = work.process, work.job.space_id
+    # Raises where it can't be continued: then nothing is begun.
+    named = head.meta.erasing_now()
+    at_work = receipts.find_readable(process, space_id, named) if named else None
+    if at_work:
+        if not at_work.value.is_for(target.agent, target.ids):
+            raise Busy(ANOTHER)
+        work.stored = at_work
+        return _resume(work, head).job or work.job
+    result = None
+    with suppress(OutOfTime):
+        # The worker that continues looks for them again.
+        result = occurrences.find(work, target)
+    if result and not result.bodies and (earlier := _earlier(process, head, target)):
+        return earlier
+    if result:
+        _check_known(process, space_id, chosen, result)
+    begun = _begin(work, head, target, result)
+    # A worker without its lease may have committed before the swap of the head: then the notes are elsewhere now.
+    # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
+    same = begun.meta.changes == head.meta.changes and not target.memory_ids
+    return _go_on(work, result if same else None, taken=True).job or work.job
 
 
 def _check_known(process: Process, space_id: str, chosen: ErasureTarget, occurrences: Occurrences) -> None:
@@ -157,6 +160,7 @@ def new_receipt(process: Process, principal: Principal, space_id: str, uid: str,
         note_ids=sorted(target.note_ids),
         memory_ids=sorted(target.memory_ids),
         turns=sorted(target.turns),
+        not_reached=[*NOT_REACHED, *([TOOLS] if target.turns else [])],
         status="running",
         attempt=1,
         created_at=now,
@@ -164,20 +168,16 @@ def new_receipt(process: Process, principal: Principal, space_id: str, uid: str,
     )
 
 
-def _begin(
-    work: Work[Receipt], principal: Principal, head: Head, target: ErasureTarget, occurrences: Occurrences | None
-) -> Head:
+def _begin(work: Work[Receipt], head: Head, target: ErasureTarget, occurrences: Occurrences | None) -> Head:
     """Write the receipt, and say in the head that the erasure is under way: 2 PUT. Returns the head after it.
 
     A receipt that the head has never named does not count: nothing was erased for it.
     """
     process, receipt = work.process, work.job
-    ids = target.ids | (occurrences.known if occurrences else set())
-    told: dict[str, object] = {"not_reached": not_reached(process, principal, receipt.space_id, target, ids)}
     if occurrences and target.has_notes:
-        told["note_ids"] = sorted(occurrences.known - target.memory_ids - target.turns)
+        receipt = receipt.changed({"note_ids": sorted(occurrences.known - target.memory_ids - target.turns)})
     key = KIND.key(receipt.space_id, receipt.job_id)
-    work.stored = jobs.create(process, key, receipt.changed(told))
+    work.stored = jobs.create(process, key, receipt)
     swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, head, receipt.job_id), head=head)
     return recovery.recover(process, swapped)
 
@@ -196,42 +196,6 @@ def _at_work(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
         # A worker that stood still and lost the lease must not remove another's from the head.
         raise Busy(ANOTHER)
     return {"erasing": (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})}
-
-
-def not_reached(
-    process: Process, principal: Principal, space_id: str, target: ErasureTarget, ids: Collection[str]
-) -> list[str]:
-    """The places that an erasure of these does not reach, as sentences. The requests of _passed_on and _copies."""
-    passed_on = _passed_on(process, principal, space_id, ids)
-    return [*NOT_REACHED, *([TOOLS] if target.turns else []), *passed_on, *_copies(process, principal, space_id)]
-
-
-def _passed_on(process: Process, principal: Principal, space_id: str, ids: Collection[str]) -> list[str]:
-    """The notes of spaces that the caller may see that pass one of these on, at most 200: 1 LIST per 1,000 such
-    notes.
-    """
-    markers = (PASSED_ON.parse(entry.key) for entry in process.store.scan(PASSED_ON.prefix(space_id)))
-    notes = (parsed[1:] for parsed in markers if parsed and parsed[1] in ids and principal.may_see(parsed[2]))
-    return [
-        f"The note {copy!r} of the space {other!r} passes {source!r} on: erase it there as well."
-        for source, other, copy in islice(notes, OTHER_NOTES)
-    ]
-
-
-def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:
-    """The spaces, of those that the caller may see, that came from this one: 1 LIST, 1 GET each."""
-    ids = (other for other in directory.ids(process) if other != space_id and principal.may_see(other))
-    results = process.store.map(lambda other: _came_from(process, other), list(islice(ids, OTHER_SPACES)))
-    named = [other for other, source in results if source == space_id]
-    return [f"The space {other!r} came from this one: erase there as well." for other in named]
-
-
-def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
-    try:
-        head = heads.find_any(process, space_id)
-    except LiveMemoryError:
-        return space_id, None
-    return space_id, head.meta.provisioning.space_id if head and head.meta.provisioning else None
 
 
 def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:

@@ -1,7 +1,6 @@
 """The part of erasures in upkeep: an unfinished one is queued. It imports none of the steps."""
 
 from collections.abc import Mapping
-from functools import partial
 
 from livemem.erasure import receipts
 from livemem.jobs import worker
@@ -27,7 +26,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 PACKAGE = Package(
-    jobs={"erasure": Describable(receipts.described, receipts.listing, partial(receipts.described, recent=True))},
+    jobs={"erasure": Describable(receipts.described, receipts.listing, receipts.item)},
     maintain=maintain,
     objects={
         ERASURE: Receipt.from_bytes,

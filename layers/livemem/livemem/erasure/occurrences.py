@@ -152,7 +152,7 @@ class ErasurePlace:
         """
         for entry in process.store.scan(self.prefix):
             name = entry.key.removeprefix(self.prefix)
-            if name not in LEFT_ALONE and not name.startswith(("_search/", "_vectors/")):
+            if name not in LEFT_ALONE and not name.startswith(("_passed_on/", "_search/", "_vectors/")):
                 yield name, entry
 
 

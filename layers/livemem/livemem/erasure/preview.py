@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from livemem.access.principal import Principal
-from livemem.erasure import erasure, occurrences, rewriting, steps
+from livemem.erasure import erasure, occurrences, receipts, rewriting, steps
 from livemem.erasure.occurrences import ErasureTarget, Occurrences
 from livemem.erasure.rewriting import Rewrites
 from livemem.errors import OutOfTime
@@ -56,7 +56,7 @@ def preview(
 ) -> ErasurePreview:
     """Look for all that an erasure of them would change, as far as the time suffices, and write nothing.
 
-    The requests of occurrences.find, rewriting.look, steps.sections and erasure.not_reached. Raises InvalidName,
+    The requests of occurrences.find, rewriting.look, steps.sections and receipts.naming_copies. Raises InvalidName,
     InvalidRequest, TooLarge, NotFound, MemoriesBroken, ObjectUnreadable.
     """
     chosen = ErasureTarget.of(space_id, ids, agent)
@@ -77,10 +77,9 @@ def preview(
         "counts": rewrites.counts(),
         "files": sorted(rewrites.files()),
         "quoted_in": sorted(rewrites.quoted_in),
-        "not_reached": erasure.not_reached(process, principal, space_id, target, receipt.ids),
     }
     return ErasurePreview(
-        receipt.changed(changes),
+        receipts.naming_copies(process, principal, receipt.changed(changes)),
         complete,
         {item: _state(process, space_id, item, result) for item in sorted(receipt.ids | chosen.ids) if result},
         [_place(place.backup_id, names) for place, names in rewrites.changes.items() if names],

@@ -9,21 +9,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.errors import NotFound
+from livemem.errors import LiveMemoryError, NotFound
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Description
 from livemem.jobs.receipt import Receipt
 from livemem.process import Process
+from livemem.spaces import directory, unreadable
 from livemem.spaces import head as heads
-from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
-from livemem.store.bucket import ERASURE
+from livemem.store.bucket import ERASURE, PASSED_ON
 from livemem.store.stored import Stored
 
 NOT_REACHED = (
@@ -36,6 +37,11 @@ NOT_REACHED = (
 )
 TOOLS = "Inputs and results of tools in the turn: they were removed with it, and were not searched for elsewhere."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
+
+OTHER_SPACES = 200
+"""Spaces whose heads are looked at for one that came from this one."""
+OTHER_NOTES = 200
+"""Notes of other spaces that a receipt names."""
 
 
 def due(meta: Meta, now: datetime) -> list[str]:
@@ -72,7 +78,7 @@ def find_readable(process: Process, space_id: str, erasure_id: str) -> Stored[Re
 
 
 def view(process: Process, space_id: str, erasure_id: str, *, recent: bool = False) -> Receipt:
-    """One receipt: 2 GET, or 1 as `described`. Raises InvalidName, NotFound, ObjectUnreadable."""
+    """One receipt: 2 GET, or 1 as `item`. Raises InvalidName, NotFound, ObjectUnreadable."""
     keys.check_ulid("erasure_id", erasure_id)
     head = heads.load_recent(process, space_id) if recent else heads.load(process, space_id)
     at_work = head.meta.erasing_now()
@@ -87,10 +93,62 @@ def _began(receipt: Receipt, at_work: str | None) -> bool:
     return receipt.status == "done" or receipt.job_id == at_work
 
 
-def described(process: Process, caller: Principal, space_id: str, name: str, *, recent: bool = False) -> Description:
-    """The erasure as a job, with its receipt, for those alone who may `admin`: 2 GET, 1 where its list has just read
-    the head (`recent`). Raises InvalidName, NotFound, ObjectUnreadable.
+def with_copies(process: Process, caller: Principal, receipt: Receipt) -> Receipt:
+    """The receipt as this caller sees it: once it is done, with the notes that pass on what was erased and the spaces
+    that came from this one, of the spaces that the caller may see. The stored receipt names none: backups and exports
+    have it. The requests of _passed_on and _copies; none before its end.
     """
+    return naming_copies(process, caller, receipt) if receipt.ended() else receipt
+
+
+def naming_copies(process: Process, caller: Principal, receipt: Receipt) -> Receipt:
+    """The same before the end."""
+    beyond = (*_passed_on(process, caller, receipt), *_copies(process, caller, receipt.space_id))
+    return receipt.changed({"not_reached": [*receipt.not_reached, *beyond]})
+
+
+def _passed_on(process: Process, caller: Principal, receipt: Receipt) -> Iterable[str]:
+    """The notes of other spaces that pass one of the receipt's on, at most 200: 1 LIST per 1,000 such notes of all
+    that stand between the first and the last of them.
+    """
+    if not receipt.ids:
+        return ()
+    first, last = (PASSED_ON.prefix(receipt.space_id, item) for item in (min(receipt.ids), max(receipt.ids)))
+    entries = process.store.scan(PASSED_ON.prefix(receipt.space_id), start_after=first, stop=f"{last}~")
+    markers = (PASSED_ON.parse(entry.key) for entry in entries)
+    notes = (parsed[1:] for parsed in markers if parsed and parsed[1] in receipt.ids and caller.may_see(parsed[2]))
+    return [
+        f"The note {copy!r} of the space {other!r} passes {source!r} on: erase it there as well."
+        for source, other, copy in islice(notes, OTHER_NOTES)
+    ]
+
+
+def _copies(process: Process, caller: Principal, space_id: str) -> Iterable[str]:
+    """The spaces that came from this one: 1 LIST, 1 GET each of up to 200."""
+    ids = (other for other in directory.ids(process) if other != space_id and caller.may_see(other))
+    results = process.store.map(lambda other: _came_from(process, other), list(islice(ids, OTHER_SPACES)))
+    named = [other for other, source in results if source == space_id]
+    return [f"The space {other!r} came from this one: erase there as well." for other in named]
+
+
+def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
+    try:
+        head = heads.find_any(process, space_id)
+    except LiveMemoryError:
+        return space_id, None
+    return space_id, head.meta.provisioning.space_id if head and head.meta.provisioning else None
+
+
+def described(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The erasure as a job, with its receipt, for those alone who may `admin`: 2 GET, and what with_copies takes.
+    Raises InvalidName, NotFound, ObjectUnreadable.
+    """
+    found = item(process, caller, space_id, name, recent=False)
+    return replace(found, result=with_copies(process, caller, found.result))
+
+
+def item(process: Process, caller: Principal, space_id: str, name: str, *, recent: bool = True) -> Description:
+    """The same as a list shows it, without copies in other spaces: 1 GET, as the list has just read the head."""
     if "admin" not in caller.permissions:
         raise NotFound("job", name)
     receipt = view(process, space_id, name, recent=recent)

@@ -81,8 +81,6 @@ def kind(name: str) -> str:
         return "plans"
     if name.startswith("_idempotency/"):
         return "idempotency"
-    if name.startswith("_passed_on/"):
-        return "passed_on"
     if name.startswith("_runs/"):
         return "runs"
     if name.startswith(("memories/", "_verdicts/")):
@@ -98,7 +96,7 @@ def concerns(name: str, task: ErasureTask) -> bool:
     result = kind(name)
     if of_conversations.kind(name):
         return name.split("/", 2)[1] in task.conversations
-    ids = {"live", "records", "plans", "idempotency", "passed_on"}
+    ids = {"live", "records", "plans", "idempotency"}
     return result in ids or (result == "memories" and task.is_of_memories)
 
 
