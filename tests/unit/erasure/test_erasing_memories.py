@@ -13,6 +13,7 @@ from livemem.access.principal import Principal
 from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.erasure import erased, erasure, scrubbing
 from livemem.erasure import receipts as kept_receipts
+from livemem.erasure.occurrences import ErasureTarget
 from livemem.errors import Busy, Conflict, InvalidRequest, LiveMemoryError, MemoriesBroken, NotFound
 from livemem.llm.client import LlmError
 from livemem.memories import correcting, erasing, forgetting, log, memory_vectors, reading, similar, splitting, storing
@@ -274,13 +275,50 @@ def test_a_request_without_time_begins_it_and_nobody_finds_the_memory_from_then_
     assert left(world) == []
 
 
+def test_a_request_without_time_for_all_memories_closes_the_log_for_as_many_as_there_was_time_for(world):
+    ids = [
+        store(world.process, f"{number}: It is {number} o'clock in Lisbon.").memory.memory_id for number in range(20)
+    ]
+    world.client.before = lambda index, verb: world.clock.move(1 if verb == "PUT" else 0)
+
+    receipt = erasure.erase(world.process, EVERYONE, "demo", ids, world.clock() + timedelta(seconds=10))
+    world.client.before = lambda index, verb: None
+
+    assert receipt.status == "running"
+    assert 10 <= len(contents(world.process)) < 20
+    world.settle()
+    assert kept_receipts.view(world.process, "demo", receipt.job_id).status == "done"
+    assert contents(world.process) == []
+    assert list(left_of(world, "in Lisbon")) == []
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_the_listings_before_an_erasure_of_memories_are_as_many_for_twenty_as_for_two(world, deleted):
+    ids = [
+        store(world.process, f"{number}: It is {number} o'clock in Lisbon.").memory.memory_id for number in range(20)
+    ]
+    for memory_id in ids if deleted else ():
+        forgetting.delete(world.process, "demo", "ann", memory_id, "over")
+
+    def listings(number: int) -> int:
+        world.client.reset()
+        target = ErasureTarget.of("demo", ids[:number]).with_merged(world.process, "demo")
+        assert target.memory_ids == set(ids[:number])
+        erasing.renew_snapshots(world.process, "demo", ids[:number])
+        assert erasing.known(world.process, "demo", ids[:number]) == set(ids[:number])
+        return world.client.counts["LIST"]
+
+    listings(1)
+    assert listings(2) == listings(20) < 12
+
+
 def test_what_was_stored_to_it_while_it_was_begun_goes_too(world, monkeypatch):
     memory_id = told(world)
     close, late = erasing.close, "1: Alice was in Lisbon for a week with her sister and two uncles"
 
     def beaten(*arguments):
         store(world.process, late)
-        close(*arguments)
+        return close(*arguments)
 
     monkeypatch.setattr(erasing, "close", beaten)
     erase(world, memory_id)

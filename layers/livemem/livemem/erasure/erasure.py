@@ -53,10 +53,10 @@ def erase(
     made again without it.
 
     Unless each of them is known, nothing is erased, as far as the time suffices to look for them. A request that has
-    no time begins it, and queues the rest: `running` in the receipt. From then on nobody finds the memories. The same
-    request again continues it.
+    no time begins it, and queues the rest: `running` in the receipt. From then on nobody finds the memory; of several
+    as many as there was time for. The same request again continues it.
 
-    Request counts: steps.erase, receipts.with_copies; for each memory those of erasing.joined.
+    Request counts: steps.erase, receipts.with_copies, erasing.joined.
     Raises InvalidName, InvalidRequest, TooLarge, NotFound, Busy, PreconditionLost, StoreUnavailable; MemoriesBroken
     where nobody can tell what the space's memories are.
     """
@@ -105,15 +105,16 @@ def _check_known(process: Process, space_id: str, chosen: ErasureTarget, occurre
         error = NotFound("note of agent", chosen.agent)
         error.code = "note_not_found"
         raise error
-    for item in sorted(chosen.ids - occurrences.known):
+    rest = chosen.ids - occurrences.known
+    memories = erasing.known(process, space_id, rest & chosen.memory_ids)
+    for item in sorted(rest - memories):
         if item in chosen.turns:
             raise NotFound("turn", item)
         if item in chosen.note_ids:
             # Raises where it may be in a record that cannot be read: nobody could promise that it is gone.
             records.find_note(process, space_id, keys.parse_note_id(item))
             raise NotFound("note", item)
-        if not erasing.is_known(process, space_id, item):
-            raise NotFound("memory", item)
+        raise NotFound("memory", item)
 
 
 def _earlier(process: Process, head: Head, target: ErasureTarget) -> Receipt | None:
@@ -215,7 +216,7 @@ def _go_on(work: Work[Receipt], occurrences: Occurrences | None = None, *, taken
 
 def _erase(work: Work[Receipt], found: Occurrences | None = None) -> End:
     """Erase what the receipt says. Raises OutOfTime."""
-    _close_logs(work.process, work.job)
+    _close_logs(work)
     found = found or occurrences.find(work, _wanted(work.job))
     if not work.job.ids:
         work.save(note_ids=sorted(found.known))
@@ -233,11 +234,12 @@ def _watched(meta: Meta, erasure_id: str, until: str) -> dict[str, object]:
     return {"erasing": Erasing(watched={**meta.erasing.watched, erasure_id: until})}
 
 
-def _close_logs(process: Process, receipt: Receipt) -> None:
-    """From now on nobody stores anything to the memories, or brings them back."""
+def _close_logs(work: Work[Receipt]) -> None:
+    """From now on nobody stores anything to the memories, or brings them back. Without time to one of them alone."""
+    receipt = work.job
     day = clock.parse(receipt.created_at).date()
-    for memory_id in receipt.memory_ids:
-        erasing.close(process, receipt.space_id, receipt.requested_by, memory_id, day)
+    for _ in erasing.close(work.process, receipt.space_id, receipt.requested_by, receipt.memory_ids, day):
+        occurrences.check_time(work)
 
 
 def _wanted(receipt: Receipt) -> ErasureTarget:

@@ -97,8 +97,7 @@ class ErasureTarget:
 
         Raises MemoriesBroken.
         """
-        merged = (erasing.joined(process, space_id, memory_id) for memory_id in sorted(self.memory_ids))
-        return replace(self, memory_ids=self.memory_ids.union(*merged))
+        return replace(self, memory_ids=erasing.joined(process, space_id, self.memory_ids))
 
     def times(self) -> tuple[str, str]:
         """The compact times of the first and the last of them; empty where they are not known."""

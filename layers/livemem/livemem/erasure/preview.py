@@ -81,18 +81,21 @@ def preview(
     return ErasurePreview(
         receipts.naming_copies(process, principal, receipt.changed(changes)),
         complete,
-        {item: _state(process, space_id, item, result) for item in sorted(receipt.ids | chosen.ids) if result},
+        _states(process, space_id, receipt.ids | chosen.ids, result) if result else {},
         [_place(place.backup_id, names) for place, names in rewrites.changes.items() if names],
     )
 
 
-def _state(process: Process, space_id: str, item: str, occurrences: Occurrences) -> State:
-    if item in occurrences.own:
-        return "in_space"
-    if item in occurrences.bodies:
-        return "in_backups"
-    match = item in occurrences.known or (keys.RUN_ID.fullmatch(item) and erasing.is_known(process, space_id, item))
-    return "erased" if match else "unknown"
+def _states(process: Process, space_id: str, ids: frozenset[str], occurrences: Occurrences) -> dict[str, State]:
+    memories = {item for item in ids - occurrences.known if keys.RUN_ID.fullmatch(item)}
+    existing = occurrences.known | erasing.known(process, space_id, memories)
+
+    def state(item: str) -> State:
+        if item in occurrences.bodies:
+            return "in_space" if item in occurrences.own else "in_backups"
+        return "erased" if item in existing else "unknown"
+
+    return {item: state(item) for item in sorted(ids)}
 
 
 def _place(backup_id: str | None, names: set[str]) -> PreviewPlace:

@@ -40,8 +40,7 @@ def erase(work: Work[Receipt], occurrences: Occurrences) -> None:
     process, receipt = work.process, work.job
     if occurrences.bodies:
         rewriting.clear_unfinished(process, receipt.space_id)
-    for memory_id in receipt.memory_ids:
-        erasing.renew_snapshots(process, receipt.space_id, memory_id)
+    erasing.renew_snapshots(process, receipt.space_id, receipt.memory_ids)
     task = task_of(process, receipt, occurrences)
     own = f"_erasures/{receipt.job_id}.json"
     seen = rewriting.look(work, occurrences, task, own)

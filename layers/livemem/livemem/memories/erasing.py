@@ -6,7 +6,7 @@ snapshot replaces the older ones. The erasure rewrites the operations themselves
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import date
 
@@ -133,18 +133,17 @@ def texts(operation: Operation, memory_id: str) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text))
 
 
-def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
-    """The ids of the memory, of those merged into it, and of those into which it was merged.
+def joined(process: Process, space_id: str, memory_ids: Collection[str]) -> frozenset[str]:
+    """The ids of the memories, of those merged into them, and of those into which they were merged.
 
     1 LIST for each kind, 1 GET for each memory that no longer exists. Raises MemoriesBroken.
     """
-    family = {memory_id}
-    for kind in MEMORY_KINDS:
+    family = set(memory_ids)
+    for kind in MEMORY_KINDS if memory_ids else ():
         state = log.load(process, space_id, kind, complete=True)
-        todo = [memory_id]
+        todo = sorted(memory_ids)
         while todo:
-            member = todo.pop()
-            rest = _one_with(process, space_id, kind, state, member) - family
+            rest = _one_with(process, space_id, kind, state, todo.pop()) - family
             family |= rest
             todo += sorted(rest)
     return frozenset(family)
@@ -161,29 +160,38 @@ def _one_with(process: Process, space_id: str, kind: MemoryKind, state: State, m
     return {part.memory_id for part in memory.absorbed if part.stood} if memory else set()
 
 
-def is_known(process: Process, space_id: str, memory_id: str) -> bool:
-    """Whether the memory exists or existed: 1 LIST for each kind. Raises MemoriesBroken."""
-    states = [log.load(process, space_id, kind, complete=True) for kind in MEMORY_KINDS]
-    return any(memory_id in state.memories or memory_id in state.deleted for state in states)
+def known(process: Process, space_id: str, memory_ids: Collection[str]) -> set[str]:
+    """Those of the memories that exist or existed: 1 LIST for each kind. Raises MemoriesBroken."""
+    result: set[str] = set()
+    for kind in MEMORY_KINDS if memory_ids else ():
+        state = log.load(process, space_id, kind, complete=True)
+        result |= {memory_id for memory_id in memory_ids if memory_id in state.memories or memory_id in state.deleted}
+    return result
 
 
-def close(process: Process, space_id: str, author: str, memory_id: str, day: date) -> None:
-    """Close the log for a memory, also a deleted one: 1 LIST for each kind, 1 PUT; 1 GET if it is closed already.
+def close(process: Process, space_id: str, author: str, memory_ids: Collection[str], day: date) -> Iterator[str]:
+    """Close the log for memories, also deleted ones, and yield each id then: 1 LIST for each kind; for each memory 1
+    LIST and 1 PUT, or 1 GET if it is closed already.
 
     Nothing is done if the space has no such memory. Raises Busy, MemoriesBroken, StoreUnavailable.
     """
-    for kind in MEMORY_KINDS:
+    for kind in MEMORY_KINDS if memory_ids else ():
+        state = log.load(process, space_id, kind, complete=True)
+        for memory_id in sorted(memory_ids):
+            if not _last(process, space_id, kind, state, memory_id):
+                continue
 
-        def decide(state: State, kind: MemoryKind = kind) -> Operation | None:
-            memory = _last(process, space_id, kind, state, memory_id)
-            if not memory:
-                return None
-            now, number = clock.iso_millis(process.clock()), state.number + 1
-            cause = operation.op_id(f"erase/{memory_id}/{number}")
-            last = Operation(number=number, op="delete", op_id=cause, at=now, author=author, memory=memory)
-            return blank(last, reason_of(day))
+            def decide(state: State, kind: MemoryKind = kind, memory_id: str = memory_id) -> Operation | None:
+                memory = _last(process, space_id, kind, state, memory_id)
+                if not memory:
+                    return None
+                now, number = clock.iso_millis(process.clock()), state.number + 1
+                cause = operation.op_id(f"erase/{memory_id}/{number}")
+                last = Operation(number=number, op="delete", op_id=cause, at=now, author=author, memory=memory)
+                return blank(last, reason_of(day))
 
-        log.write(process, space_id, kind, decide, complete=True)
+            log.write(process, space_id, kind, decide, complete=True)
+            yield memory_id
 
 
 def _last(process: Process, space_id: str, kind: MemoryKind, state: State, memory_id: str) -> Memory | None:
@@ -197,16 +205,16 @@ def _last(process: Process, space_id: str, kind: MemoryKind, state: State, memor
     return None if not part or is_blank(gone, memory_id) else part.memory
 
 
-def renew_snapshots(process: Process, space_id: str, memory_id: str) -> None:
-    """Replace the snapshots and vectors that are older than the closing of the log for a memory.
+def renew_snapshots(process: Process, space_id: str, memory_ids: Collection[str]) -> None:
+    """Replace the snapshots and vectors that are older than the last closing of the log for one of the memories.
 
-    1 LIST for each kind; for the memory's kind 1 LIST more and, if there are old ones, 1 GET, 2 PUTs and 1
+    1 LIST for each kind; for each kind of the memories 1 LIST more and, if there are old ones, 1 GET, 2 PUTs and 1
     DeleteObjects. A second call, after the last possible late write, removes the objects of late writes.
     """
-    for kind in MEMORY_KINDS:
+    for kind in MEMORY_KINDS if memory_ids else ():
         state = log.load(process, space_id, kind, complete=True)
-        closed = state.deleted.get(memory_id)
-        if closed is None:
+        closed = max((state.deleted.get(memory_id, 0) for memory_id in memory_ids), default=0)
+        if not closed:
             continue
         snapshot_keys = [entry.key for entry in process.store.scan(MEMORY_SNAPSHOT.prefix(space_id, kind))]
         snapshots = {number for key in snapshot_keys if (number := MEMORY_SNAPSHOT.last(key)) is not None}
