@@ -13,6 +13,7 @@ import pytest
 
 from livemem import limits
 from livemem.copies import archive, inspection, unpacking
+from livemem.erasure import former_versions
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.store import keys
 from tests.support.archives import (
@@ -481,9 +482,9 @@ def test_a_large_manifest_of_nothing_costs_no_memory_beside_itself(world, space)
     tracemalloc.stop()
 
 
-def numbered(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+def numbered(world: World, monkeypatch: pytest.MonkeyPatch, objects: int = 4) -> list[bytes]:
     """The archives of a space that has several."""
-    monkeypatch.setattr(archive, "ARCHIVE_OBJECTS", 4)
+    monkeypatch.setattr(archive, "ARCHIVE_OBJECTS", objects)
     export_now(world)
     world.settle()
     return downloads(world, export_now(world))
@@ -502,6 +503,46 @@ def test_numbered_archives_are_taken_all_in_order_and_of_one_export_or_not_at_al
     assert "Send all of them, in their order." in refusal(world, first, second).detail
     assert "is in two of the archives" in refusal(world, first, second, second).detail
     assert import_it(world, first, second, third)
+
+
+def test_archives_of_two_exports_of_one_backup_in_other_groups_are_refused(monkeypatch):
+    world = lived_in()
+    first = numbered(world, monkeypatch, 6)
+    # As a service with other bounds makes them of the same backup.
+    former_versions.clear_archives(world.process, "demo")
+    second = numbered(world, monkeypatch, 7)
+    assert (len(first), len(second)) == (2, 2)
+    assert not {"demo/bank/log.md"} & {*unpack(first[0]), *unpack(second[1])}
+
+    detail = refusal(world, first[0], second[1]).detail
+
+    assert detail.startswith("The archives are of different exports")
+    assert "Download all archives of one export again" in detail
+    assert import_it(world, *second)
+
+
+def manifest_of(body: bytes, **fields: object) -> bytes:
+    """The archive with other fields in its manifest; None leaves one out."""
+    files = unpack(body)
+    head, objects = files["demo/_manifest.json"].split(b',\n  "objects": [')
+    changed = {name: value for name, value in {**json.loads(head + b"\n}"), **fields}.items() if value is not None}
+    text = json.dumps(changed, indent=2).encode().removesuffix(b"\n}")
+    return targz([*list(files.items())[:-1], ("demo/_manifest.json", text + b',\n  "objects": [' + objects)])
+
+
+def test_numbered_archives_name_the_same_life_of_the_space_and_one_checksum(monkeypatch):
+    world = lived_in()
+    first, second, third = numbered(world, monkeypatch)
+    assert "different exports" in refusal(world, first, second, manifest_of(third, uid="another")).detail
+    assert "can't be read" in refusal(world, first, second, manifest_of(third, contents_sha256=None)).detail
+    assert "can't be read" in refusal(world, manifest_of(first, contents_sha256=[]), second, third).detail
+    assert import_it(world, first, second, manifest_of(third))
+
+
+def test_the_one_archive_of_a_space_from_before_archives_had_numbers_is_imported():
+    world = lived_in()
+    body = manifest_of(exported(world), archive=None, archives=None, contents_sha256=None)
+    assert import_it(world, body)
 
 
 def test_the_bounds_of_archives_hold_for_all_of_a_space_together(monkeypatch):

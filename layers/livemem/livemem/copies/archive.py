@@ -2,9 +2,9 @@
 
 Its members are `{space_id}/{name}` for every object of a backup, byte for byte as in the bucket, and last
 `{space_id}/_manifest.json`: the backup's own fields, and each object's name, size, SHA-256 and metadata in the bucket,
-one object a line. A large space has several archives, each with a manifest of its own objects. Tar is POSIX (pax
-headers for long names). The same backup always makes the same bytes. It holds nothing but the space's own folder: no
-token and no key of the service.
+one object a line. A large space has several archives, each with a manifest of its own objects and one checksum of the
+contents of all: an import refuses a mixture of two exports. Tar is POSIX (pax headers for long names). The same backup
+always makes the same bytes. It holds nothing but the space's own folder: no token and no key of the service.
 """
 
 import gzip
@@ -128,9 +128,10 @@ def _is_metadata(name: object, value: object) -> bool:
 
 
 def manifest_bytes(
-    manifest: Manifest, items: Sequence[ArchivedObject], left_out: Sequence[str], number: int, archives: int
+    contents: "ArchiveContents", items: Sequence[ArchivedObject], left_out: Sequence[str], number: int
 ) -> bytes:
     """The `_manifest.json` of archive `number` of a backup. Of the backup's fields it holds those that never change."""
+    manifest = contents.backup
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -138,7 +139,8 @@ def manifest_bytes(
         "uid": manifest.uid,
         "backup_id": manifest.job_id,
         "archive": number,
-        "archives": archives,
+        "archives": len(contents.archives),
+        "contents_sha256": contents.checksum(),
         "description": manifest.description,
         "started_at": manifest.created_at,
         "completed_at": manifest.ended_at,
@@ -161,12 +163,15 @@ def _line(item: ArchivedObject) -> str:
 
 @dataclass(frozen=True)
 class ArchivePlace:
-    """Which archive it is: of a space, of a backup, `number` (from 1) of so many."""
+    """Which archive it is: of a space, of a backup, `number` (from 1) of so many, with the checksum of all of them."""
 
     space_id: str
+    uid: str
     backup_id: str
     number: int
     archives: int
+    checksum: str
+    """Empty in an archive of the time when there was one for each space."""
 
 
 def read_manifest(body: bytes) -> tuple[ArchivePlace, Iterator[ArchivedObject]]:
@@ -182,7 +187,11 @@ def read_manifest(body: bytes) -> tuple[ArchivePlace, Iterator[ArchivedObject]]:
     number, archives = head.get("archive", 1), head.get("archives", 1)
     if type(number) is not int or type(archives) is not int or not 1 <= number <= archives:
         raise ValueError("no number of an archive")
-    place = ArchivePlace(head["space_id"], str(head.get("backup_id")), number, archives)
+    checksum = head.get("contents_sha256", "")
+    if not isinstance(checksum, str) or (archives > 1 and not checksum):
+        raise ValueError("no checksum of the archives")
+    uid, backup_id = str(head.get("uid")), str(head.get("backup_id"))
+    place = ArchivePlace(head["space_id"], uid, backup_id, number, archives, checksum)
     return place, _listed(body, start + len(_OBJECTS))
 
 
@@ -240,6 +249,16 @@ class ArchiveContents:
         items, left_out = split(backup.space_id, backup.items or ())
         return cls(backup, list(_grouped(items, ARCHIVE_BYTES, ARCHIVE_OBJECTS)) or [()], left_out)
 
+    def checksum(self) -> str:
+        """The SHA-256, in hex, of what belongs into which archive: it differs where other objects, or others together,
+        are in one.
+        """
+        digest = sha256()
+        for items in self.archives:
+            fields = [(item.name, item.size, item.sha256 or item.etag) for item in items]
+            digest.update(json.dumps(fields).encode())
+        return digest.hexdigest()
+
 
 @dataclass
 class Packed:
@@ -275,7 +294,7 @@ def pack(process: Process, contents: ArchiveContents, number: int, check: Callab
                 _add(tar, backup, item.name, result.body)
                 metadata = kept(result.metadata)
                 packed.objects.append(ArchivedObject(item.name, item.size, digest, metadata))
-        manifest = manifest_bytes(backup, packed.objects, packed.left_out, number, len(contents.archives))
+        manifest = manifest_bytes(contents, packed.objects, packed.left_out, number)
         _add(tar, backup, keys.MANIFEST, manifest)
     packed.body = body.getvalue()
     return packed

@@ -231,6 +231,11 @@ def _check_places(path: str, space_id: str, places: Sequence[ArchivePlace]) -> N
     first = places[0]
     if first.space_id != space_id:
         _wrong(path, f"belongs to another space, {unpacking.shown(first.space_id)}")
+    if len({(place.uid, place.backup_id, place.checksum) for place in places}) > 1:
+        raise InvalidArchive(
+            "The archives are of different exports, so objects could be missing. Download all archives of one export "
+            "again, and send them in their order."
+        )
     if len(places) != first.archives or places != [replace(first, number=place) for place in range(1, len(places) + 1)]:
         raise InvalidArchive(
             f"The space is in {first.archives} archives of one export. Send all of them, in their order."
