@@ -728,9 +728,9 @@ class JobsGroup(Group):
     ) -> models.JobPage:
         """List jobs.
 
-        The jobs of a space, the newest first; without a space, those of one space after the other. A page may hold
-        fewer jobs than `limit` and still have a next one. Questions are sorted by their last progress. Jobs that make
-        summaries are listed for one conversation: `subject` is its id.
+        The jobs of a space, the newest first; without a space, those of one space after the other, in the order of
+        their ids. A page may hold fewer jobs than `limit`, or none, and still have a next one. Questions are sorted
+        by their last progress. Jobs that make summaries are listed for one conversation: `subject` is its id.
 
         Args:
             space_id: Only jobs of this space.

@@ -57,7 +57,7 @@ COMMANDS = {
         "Download a space as one file, a tar.gz that can be imported again.",
     ),
     "import": Row(OPERATE, "imports.command:import_command", "Import what others keep."),
-    "jobs": Row(OPERATE, "commands.jobs:jobs", "List long work, the newest first."),
+    "jobs": Row(OPERATE, "commands.jobs:jobs", "List long work: of each space the newest first."),
     "wait": Row(OPERATE, "commands.jobs:wait", "Wait until a job of any kind has ended or waits for a person."),
     "erase": Row(
         OPERATE,

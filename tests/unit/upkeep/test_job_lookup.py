@@ -25,6 +25,7 @@ from tests.support.talk import Talk
 from tests.support.world import EVERYONE, INVOCATION, World
 
 READER = Principal("rex", frozenset({"read"}), frozenset())
+READER_OF_DEMO = Principal("rex", frozenset({"read"}), frozenset({"demo"}))
 
 
 def found(world: World, space_id: str, kind: Any, name: str, caller: Principal = EVERYONE) -> Description:
@@ -280,8 +281,67 @@ def test_without_a_space_there_is_one_space_after_the_other_that_the_token_may_r
     assert listed_in(world, None, EVERYONE, 2, JobFilter("consolidation")) == consolidations
     process = world.new_process()
     job_lookup.page(process, EVERYONE, None, limit=9, filter_by=JobFilter("backup"))
-    # The spaces, the head of each twice, the backups of each, and two manifests.
-    assert world.client.counts == {"LIST": 1 + 3, "GET": 3 * 2 + 2}
+    # The spaces, the head of each, the backups of each, and two manifests.
+    assert world.client.counts == {"LIST": 1 + 3, "GET": 3 + 2}
     elsewhere = After("another", (1, "backup", "x"))
     with pytest.raises(Forbidden):
         job_lookup.page(world.process, both, None, limit=1, after=elsewhere)
+
+
+def test_a_plan_that_waits_is_on_the_first_page_however_much_has_ended_in_other_spaces(world, monkeypatch):
+    monkeypatch.setattr(job_lookup, "LOOKS", 2)
+    world.create_space("zoo", threshold=1, mode="review")
+    world.note("x", space_id="zoo")
+    world.count("zoo")
+    run = world.work()
+    process = world.new_process()
+
+    for kind in (None, "consolidation"):
+        waiting, after = job_lookup.page(process, EVERYONE, None, limit=9, filter_by=JobFilter(kind, "waiting"))
+        assert ([(job.name, job.status) for job in waiting], after) == ([(run.job_id, "waiting")], None)
+    # Of each page the spaces, their two heads, and the run.
+    assert world.client.counts == {"LIST": 2, "GET": 2 * (2 + 1)}
+    assert listed_in(world, "zoo", EVERYONE, 9, JobFilter(status="waiting")) == waiting
+    assert listed(world, status="waiting") == listed_in(world, None, EVERYONE, 9, JobFilter("backup", "waiting")) == []
+
+
+def test_a_page_of_all_spaces_reads_no_more_jobs_than_one_of_a_single_space(world, monkeypatch):
+    monkeypatch.setattr(job_lookup, "LOOKS", 3)
+    looks: list[str] = []
+    one = job_lookup._one
+
+    def look(*arguments: Any) -> Any:
+        looks.append(arguments[2])
+        return one(*arguments)
+
+    monkeypatch.setattr(job_lookup, "_one", look)
+    for space_id in ("x", "y", "z"):
+        world.create_space(space_id)
+        for _ in range(2):
+            world.consolidate(space_id)
+    failed = JobFilter(status="failed")
+
+    first, after = job_lookup.page(world.process, EVERYONE, None, limit=2, filter_by=failed, after=After("demo"))
+    assert (first, looks, after.space_id) == ([], ["x", "x", "y"], "y")
+    looks.clear()
+    rest, end = job_lookup.page(world.process, EVERYONE, None, limit=2, filter_by=failed, after=after)
+    assert (rest, looks, end) == ([], ["y", "z", "z"], None)
+
+
+def test_what_brings_a_space_or_failed_to_is_in_the_list_of_all_spaces_and_what_is_deleted_is_not(world):
+    backup_id = world.back_up().job_id
+    for space_id in ("copy", "lost"):
+        head = restore.order(world.process, EVERYONE, "demo", backup_id, space_id)
+    catalog_key = next(key for key in world.keys("_backups/demo/") if backup_id in key and "manifest" in key)
+    world.inner.delete_object(Bucket="b", Key=catalog_key)
+    with pytest.raises(NotFound):
+        provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
+    world.create_space("gone")
+    world.consolidate("gone")
+    lifecycle.delete(world.process, "gone", "gone")
+
+    found_everywhere = listed_in(world, None, EVERYONE, 2, JobFilter())
+    brought = [(job.space_id, job.status) for job in found_everywhere if job.kind == "restore"]
+    assert brought == [("copy", "running"), ("lost", "failed")]
+    assert {job.space_id for job in found_everywhere} == {"copy", "demo", "lost"}
+    assert listed_in(world, None, READER_OF_DEMO, 9, JobFilter("restore")) == []

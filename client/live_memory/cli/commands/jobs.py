@@ -16,11 +16,13 @@ def jobs(
     kind: Annotated[str | None, typer.Option(help="Only this kind of work, such as consolidation or backup.")] = None,
     state: Annotated[str | None, typer.Option(help="Only jobs with this status, such as running or waiting.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The maximum number of jobs.")] = 20,
-    everywhere: Annotated[bool, typer.Option("--all", help="The jobs of all spaces that you may see.")] = False,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="The jobs of all spaces that you may see, by their ids.")
+    ] = False,
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """List long work, the newest first."""
+    """List long work: of each space the newest first."""
     with opened(ctx, json=json, space=space) as session:
         of_space = {"space_id": None} if everywhere else {}
         found = list(islice(session.pages("list_jobs", kind=kind, state=state, **of_space), limit))

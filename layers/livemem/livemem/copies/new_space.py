@@ -299,12 +299,12 @@ def description(job: ProvisioningJob) -> Description:
     return replace(describable.of_job(job.provisioning.kind, job), result=job.provisioning)
 
 
-def listing(head: Head | None) -> list[tuple[int, KindName, str]]:
+def listing(meta: Meta) -> list[tuple[int, KindName, str]]:
     """The job that restored, forked or imported the space of this head, or is doing so: its moment, its kind and its
     name.
     """
-    job = ProvisioningJob.of(head.meta) if head else None
-    if not job or not job.job_id:
+    job = ProvisioningJob.of(meta)
+    if not job.job_id:
         return []
     return [(int(clock.parse(job.created_at).timestamp() * 1_000), job.provisioning.kind, job.job_id)]
 

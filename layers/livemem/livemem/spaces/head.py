@@ -277,7 +277,12 @@ def load_recent(process: Process, space_id: str) -> Head:
 
 def refresh(process: Process, space_id: str) -> Head:
     """The space's head, fresh from the store, for `load_recent` too; raises NotFound."""
-    return process.cache(_KnownHeads).put(load(process, space_id))
+    return remember(process, load(process, space_id))
+
+
+def remember(process: Process, head: Head) -> Head:
+    """Let `load_recent` know the head of a living space that was just read."""
+    return process.cache(_KnownHeads).put(head)
 
 
 def forget(process: Process, space_id: str) -> None:

@@ -4,19 +4,19 @@ import heapq
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.copies import new_space
 from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
-from livemem.jobs.describable import KIND_NAMES, Description
+from livemem.jobs.describable import KIND_NAMES, Description, by_moment
 from livemem.jobs.job import Status
 from livemem.process import Process
 from livemem.spaces import directory
 from livemem.spaces import head as heads
-from livemem.spaces.head import Head
+from livemem.spaces.head import Head, Meta
 from livemem.store import keys
 from livemem.upkeep.packages import JOBS
 
@@ -25,7 +25,7 @@ _PLACE = re.compile(r"(?P<moment>[0-9]{1,15})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-
 SPACES = 20
 """How many spaces a page looks through."""
 LOOKS = 100
-"""How many jobs a page reads of a space in search of those that its filter matches."""
+"""How many jobs a page reads in search of those that its filter matches, of all its spaces together."""
 
 Place = tuple[int, str, str]
 """Of a job in the list of its space: its moment in milliseconds since 1970, its kind, and its name."""
@@ -106,74 +106,103 @@ def page(
 
     Those that make summaries are listed for one conversation alone, which is the `subject`. A page may be shorter than
     `limit` although there are more: it leaves out what the caller may not see, and what cannot be read, whose key is
-    added to `missing`. For each space 1 GET, 1 LIST for each kind and 1 more per 1,000 of its jobs, and for each job
-    what the package's `item` takes. Raises InvalidName, InvalidRequest, NotFound. A space that is being
-    provisioned has the job that provisions it.
+    added to `missing`, and reads at most 100 jobs (or `limit`) in search of those that match. For each space 1 GET, 1
+    LIST for each kind and 1 more per 1,000 of its jobs, and for each job what the package's `item` takes; of those that
+    wait no LIST. Raises InvalidName, InvalidRequest, NotFound. A space that is being provisioned, or was given up, has
+    the job that provisions it.
     """
     filter_by.check()
     if space_id is not None:
-        place = after.place if after and after.space_id == space_id else None
-        jobs, rest = _page_of(process, caller, space_id, filter_by, limit, place, missing)
-        return jobs, After(space_id, rest) if rest else None
-    jobs, place = [], after.place if after else None
-    begun = [after.space_id] if after and after.place else []
-    metas, more = directory.page(process, caller, limit=SPACES, after=after.space_id if after else None)
-    space_ids = [*begun, *(meta.space_id for meta in metas)]
-    for position, current in enumerate(space_ids):
+        caller = decision.check_space(process, caller, keys.check_space_id(space_id))
+    wanted = _Page(process, caller, filter_by, limit, missing)
+    if space_id is not None:
+        meta = _meta(process, space_id)
+        rest = wanted.fill(space_id, meta, after.place if after and after.space_id == space_id else None)
+        return wanted.jobs, After(space_id, rest) if rest else None
+    place = after.place if after else None
+    metas, more = directory.page(process, caller, limit=SPACES, after=after.space_id if after else None, find=_find)
+    spaces: list[tuple[str, Meta | None]] = [(meta.space_id, meta) for meta in metas]
+    if after and place:
+        decision.check_space(process, caller, after.space_id)
+        spaces = [(after.space_id, _meta(process, after.space_id)), *spaces]
+    for position, (current, meta) in enumerate(spaces):
         # A space may be deleted while its list is read.
         with suppress(NotFound):
-            found, rest = _page_of(process, caller, current, filter_by, limit - len(jobs), place, missing)
-            jobs += found
+            rest = wanted.fill(current, meta, place)
             if rest:
-                return jobs, After(current, rest)
+                return wanted.jobs, After(current, rest)
         place = None
-        if len(jobs) >= limit and (more or position + 1 < len(space_ids)):
-            return jobs, After(current)
-    return jobs, After(more) if more else None
+        if wanted.is_full() and (more or position + 1 < len(spaces)):
+            return wanted.jobs, After(current)
+    return wanted.jobs, After(more) if more else None
 
 
-def _page_of(
-    process: Process,
-    caller: Principal,
-    space_id: str,
-    filter_by: JobFilter,
-    limit: int,
-    after: Place | None,
-    missing: list[str] | None,
-) -> tuple[list[Description], Place | None]:
-    """The page of one space."""
-    caller = decision.check_space(process, caller, keys.check_space_id(space_id))
-    jobs: list[Description] = []
-    places = _places(process, caller, space_id, filter_by, after)
-    ahead = next(places, None)
-    looks = 0
-    while ahead and len(jobs) < limit and looks < LOOKS:
-        batch = [ahead, *islice(places, limit - len(jobs) - 1)]
-        results = process.store.map(lambda place: _one(process, caller, space_id, place, missing), batch)
-        jobs += [job for job in results if job and filter_by.matches(job)]
-        looks += len(batch)
-        after, ahead = batch[-1], next(places, None)
-    return jobs, after if ahead else None
+def _find(process: Process, space_id: str) -> Head | None:
+    """The head of a space that can have jobs: one that lives, is being provisioned, or was given up on the way."""
+    head = heads.find_any(process, space_id)
+    if not head or not head.meta.deleted_at:
+        return head and heads.remember(process, head)
+    return head if new_space.listing(head.meta) else None
+
+
+def _meta(process: Process, space_id: str) -> Meta | None:
+    head = _find(process, space_id)
+    return head.meta if head else None
+
+
+@dataclass
+class _Page:
+    """A page that is being filled: its jobs, and how many were read for it."""
+
+    process: Process
+    caller: Principal
+    filter_by: JobFilter
+    limit: int
+    missing: list[str] | None
+    jobs: list[Description] = field(default_factory=list)
+    looks: int = 0
+
+    def room(self) -> int:
+        """How many jobs may be read at once."""
+        return min(self.limit - len(self.jobs), max(LOOKS, self.limit) - self.looks)
+
+    def is_full(self) -> bool:
+        """Whether nothing more is read for it."""
+        return self.room() <= 0
+
+    def fill(self, space_id: str, meta: Meta | None, after: Place | None) -> Place | None:
+        """Add the jobs of a space. Returns the place after which there are more. Raises Forbidden, NotFound."""
+        process, caller = self.process, decision.check_space(self.process, self.caller, space_id)
+        if not meta:
+            raise NotFound("space", space_id)
+        places = _places(process, caller, meta, self.filter_by, after)
+        ahead = next(places, None)
+        while ahead and not self.is_full():
+            batch = [ahead, *islice(places, self.room() - 1)]
+            results = process.store.map(lambda place: _one(process, caller, space_id, place, self.missing), batch)
+            self.jobs += [job for job in results if job and self.filter_by.matches(job)]
+            self.looks += len(batch)
+            after, ahead = batch[-1], next(places, None)
+        return after if ahead else None
 
 
 def _places(
-    process: Process, caller: Principal, space_id: str, filter_by: JobFilter, after: Place | None
+    process: Process, caller: Principal, meta: Meta, filter_by: JobFilter, after: Place | None
 ) -> Iterator[Place]:
-    try:
-        head: Head | None = heads.refresh(process, space_id)
-    except NotFound:
-        head = heads.find_any(process, space_id)
-    brought = [place for place in new_space.listing(head) if filter_by.kind in (None, place[1])]
-    each: list[Iterable[Place]] = [brought]
-    if head and not head.meta.deleted_at:
-        before = after[0] if after else None
-        each += [
-            _named(kind, _listing(process, caller, space_id, kind, filter_by.subject, before))
-            for kind in (JOBS if filter_by.kind is None else [filter_by.kind])
-        ]
-    elif not new_space.listing(head):
-        raise NotFound("space", space_id)
-    return (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
+    if filter_by.status == "waiting":
+        # Only a run's plan waits, and the head names it.
+        plan = meta.pending_plan
+        each: list[Iterable[Place]] = [_named("consolidation", by_moment([plan.run_id]))] if plan else []
+    else:
+        each = [new_space.listing(meta)]
+        if not meta.deleted_at:
+            before = after[0] if after else None
+            each += [
+                _named(kind, _listing(process, caller, meta.space_id, kind, filter_by.subject, before))
+                for kind in (JOBS if filter_by.kind is None else [filter_by.kind])
+            ]
+    merged = heapq.merge(*each, reverse=True)
+    return (place for place in merged if filter_by.kind in (None, place[1]) and (after is None or place < after))
 
 
 def _listing(
