@@ -291,7 +291,7 @@ class EmbeddingUnavailable(LiveMemoryError):
 
 
 class SearchNotReady(LiveMemoryError):
-    """The time was too short to read a whole space for the first time. The indexer does it now."""
+    """A space is read for the first time, which takes too long (the indexer does it now), or others use its view."""
 
     status = 503
     code = "search_not_ready"

@@ -1,8 +1,10 @@
 """One search: filters before ranking, meaning beside words, and what it says of itself when something is missing."""
 
 import json
+import threading
 import unicodedata
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -1139,6 +1141,35 @@ def test_a_model_that_was_late_is_waited_for_less_until_it_answers_in_time_again
 
     assert rankings == ["bm25", "bm25", "hybrid", "hybrid"]
     assert waited == [search.QUERY_SECONDS, search.LATE_SECONDS, search.LATE_SECONDS, search.QUERY_SECONDS]
+
+
+def test_searches_of_one_space_do_not_wait_for_each_others_vectors():
+    world, embedder = garage()
+    run_indexer(world)
+    find(world.process, "car")
+    both = threading.Barrier(2)
+
+    def embed(texts, *, query, timeout):
+        both.wait(10)
+        return embedder(texts, query=query, timeout=timeout)
+
+    process = world.with_parts(embed=embed)
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda text: find(process, text), ["car", "oven"]))
+
+    assert [(texts(answer)[0], answer.ranking) for answer in answers] == [
+        ("The automobile needs oil.", "hybrid"),
+        ("Bread is in the oven.", "hybrid"),
+    ]
+
+
+def test_a_search_does_not_wait_for_ever_for_a_view_that_others_use(monkeypatch):
+    world, _ = garage()
+    monkeypatch.setattr("livemem.search.view.WAIT_SECONDS", 0.01)
+    with search.viewing(world.process, heads.load(world.process, "demo").meta), pytest.raises(SearchNotReady):
+        find(world.process, "car")
+
+    assert find(world.process, "car").hits
 
 
 def test_a_model_that_fails_otherwise_is_left_alone_for_a_while():

@@ -210,7 +210,7 @@ def several(
 
     def one(space_id: str) -> SpaceHits | LiveMemoryError | None:
         try:
-            return _answer(process, heads.load_recent(process, space_id).meta, request, lambda: vector)
+            return _answer(process, heads.load_recent(process, space_id).meta, request, vector)
         except NotFound:
             if named is not None:
                 raise
@@ -268,13 +268,13 @@ def _answer(
     process: Process,
     meta: Meta,
     request: SearchRequest,
-    embedded: Callable[[], Vector] | None = None,
+    vector: Vector | None = None,
     until: datetime | None = None,
 ) -> SpaceHits:
     """The answer. Messages alone must have ROOM_MIN_RELEVANCE, unless the request has a least relevance."""
     if request.kinds == (MESSAGE,) and request.least is None:
         request = replace(request, least=process.settings.room_min_relevance)
-    with answering(process, meta, [request], embedded, until) as (_, (answer,)):
+    with answering(process, meta, [request], vector, until) as (_, (answer,)):
         return answer
 
 
@@ -283,15 +283,15 @@ def answering(
     process: Process,
     meta: Meta,
     requests: Sequence[SearchRequest],
-    embedded: Callable[[], Vector] | None = None,
+    vector: Vector | None = None,
     until: datetime | None = None,
     looks: Looks | None = None,
 ) -> Iterator[tuple[SearchView, list[SpaceHits]]]:
     """The answers to several requests with the same text about the same part of a space, and the view for as long as
     the context lasts. Raises SearchNotReady.
 
-    `embedded` gives the vector of the text, None for `vector_of`. `until`: when it stops reading. `looks` are the
-    shared requests about the conversation that is searched.
+    `vector` is that of the text. Without it, it is taken before the view, for which others may wait. `until`: when it
+    stops reading. `looks` are the shared requests about the conversation that is searched.
     """
     space_id, zone = meta.space_id, heads.zone_of(process, meta)
     today = process.clock().astimezone(zone).date()
@@ -303,16 +303,11 @@ def answering(
         levels=tuple(sorted({level for request in requests for level in request.levels})),
     )
     end = until or process.clock() + READING
+    vector = vector or vector_of(process, joint.text)
     with viewing(process, meta) as view:
-        # The question's vector takes as long as a listing: side by side.
-        conversations: list[str] | None
-        vector: Vector
         try:
             view.left = 0
-            conversations, vector = process.store.concurrently(
-                lambda: _follow(process, view, space_id, joint, lambda: process.clock() < end, looks),
-                embedded or (lambda: vector_of(process, joint.text)),
-            )
+            conversations = _follow(process, view, space_id, joint, lambda: process.clock() < end, looks)
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise

@@ -51,6 +51,8 @@ ROUNDS = 4
 """How often objects are read once more to take a document over from another object. Each round needs a change in
 between.
 """
+WAIT_SECONDS = 8.0
+"""For the view of a space while other threads use it. The caller has further work to do within 29 s."""
 FILES_BYTES = 350_000_000
 """Of the files of all views of a process together: half of /tmp in the template, because a new snapshot needs space."""
 VECTOR_BYTES = 400_000_000
@@ -418,6 +420,7 @@ def _follow(segments: Segments, store: Store) -> _Listed:
 THROWN_AWAY = (
     "The stored search data of the space can't be used, so the space is read again. Send the request again in a moment."
 )
+IN_USE = "Other requests are searching the space, or it is being read. Send the request again in a moment."
 
 
 class Views:
@@ -438,25 +441,28 @@ class Views:
     ) -> Iterator[SearchView]:
         """The view of a space for as long as the context lasts, by one thread at a time. A new one is made of the
         newest snapshot. One whose file is damaged is thrown away, and so is one that is behind a newer snapshot: 1 LIST
-        where it is behind the bucket.
+        where it is behind the bucket. Raises SearchNotReady, also when others use it for longer than WAIT_SECONDS.
         """
         with self._lock:
             in_use = self._in_use.setdefault(space_id, threading.Lock())
-        with in_use:
-            try:
-                view = self._find(space_id, uid)
-                if view and view.outdated_by is not None and _is_outdated(store, space_id, view):
-                    self.drop(space_id)
-                    view = None
-                view = view or self._make(store, space_id, uid, prefix, segments)
-                yield view
-            except apsw.Error as error:
-                # On any fault, such as a full disk or a file that somebody touched, the next view is made again.
-                logger.warning("view thrown away", extra={"space_id": space_id, "error": type(error).__name__})
+        if not in_use.acquire(timeout=WAIT_SECONDS):
+            raise SearchNotReady(IN_USE)
+        try:
+            view = self._find(space_id, uid)
+            if view and view.outdated_by is not None and _is_outdated(store, space_id, view):
                 self.drop(space_id)
-                raise SearchNotReady(THROWN_AWAY) from error
-            else:
-                view.cold = False
+                view = None
+            view = view or self._make(store, space_id, uid, prefix, segments)
+            yield view
+        except apsw.Error as error:
+            # On any fault, such as a full disk or a file that somebody touched, the next view is made again.
+            logger.warning("view thrown away", extra={"space_id": space_id, "error": type(error).__name__})
+            self.drop(space_id)
+            raise SearchNotReady(THROWN_AWAY) from error
+        else:
+            view.cold = False
+        finally:
+            in_use.release()
         self._trim(space_id)
 
     def drop(self, space_id: str) -> None:
