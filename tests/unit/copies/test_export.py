@@ -16,7 +16,7 @@ from livemem.copies import archive, catalog, export, taking
 from livemem.copies import manifest as manifests
 from livemem.copies.export import KIND, ExportJob, ExportResult
 from livemem.erasure import former_versions
-from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
+from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound, PreconditionLost
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
 from livemem.store import bucket, keys
@@ -279,6 +279,44 @@ def test_two_deliveries_of_one_invocation_make_the_same_archive(world):
     assert outcomes == ["done", "done"]
     assert world.inner.objects[EXPORT.key("demo", backup_id, 1)].body == whole
     assert world.work(payload) == {"status": "done"}
+
+
+@pytest.mark.parametrize("objects", [4, 1_000], ids=["the first of several", "the only one"])
+def test_an_archive_that_is_made_while_an_erasure_clears_them_goes_too(world, monkeypatch, objects):
+    backup_id = world.back_up().job_id
+    monkeypatch.setattr(archive, "ARCHIVE_OBJECTS", objects)
+    pack = archive.pack
+
+    def meanwhile(*arguments):
+        packed = pack(*arguments)
+        former_versions.clear_archives(world.process, "demo")
+        return packed
+
+    monkeypatch.setattr(archive, "pack", meanwhile)
+    with pytest.raises(PreconditionLost, match="was removed in the meantime"):
+        export_backup(world, backup_id)
+    assert world.keys("_exports/") == []
+    assert not world.queued
+
+
+def test_an_archive_of_before_an_erasure_does_not_replace_that_of_a_new_job(world, monkeypatch):
+    backup_id = world.back_up().job_id
+    pack = archive.pack
+
+    def meanwhile(*arguments):
+        packed = pack(*arguments)
+        monkeypatch.setattr(archive, "pack", pack)
+        former_versions.clear_archives(world.process, "demo")
+        world.clock.move(1)
+        export_backup(world, backup_id)
+        packed.body = b"erased words"
+        return packed
+
+    monkeypatch.setattr(archive, "pack", meanwhile)
+    export_backup(world, backup_id)
+    assert world.keys("_exports/") == [EXPORT_STATE.key("demo", backup_id)]
+    # What is gone is made anew.
+    assert download(world, export_backup(world, backup_id))
 
 
 def test_a_damaged_backup_ends_the_job_and_a_further_request_tries_anew(world):

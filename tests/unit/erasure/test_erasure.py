@@ -29,7 +29,8 @@ from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
-from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT, DISPLACED, ERASURE, EXPORT, LEASE, NOTE
+from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT, DISPLACED, ERASURE, EXPORT, EXPORT_STATE, LEASE, NOTE
+from tests.support.archives import export_now
 from tests.support.audit import audit, records_of
 from tests.support.bucket import error
 from tests.support.erased import come_to_end, damaged_backups, left_of, receipts
@@ -416,15 +417,17 @@ def test_an_erased_note_that_comes_back_is_removed_when_the_watch_ends(world):
     assert come_to_end(world, []) == []
 
 
-def test_after_the_watch_an_archive_of_later_stays(world):
+def test_after_the_watch_an_archive_of_later_stays_and_that_of_a_worker_without_its_job_goes(world):
     live = note(world, SECRET)
     erase(world, live)
     world.clock.move(60)
-    world.store.put(EXPORT.key("demo", "2026-02-20T15-00-00", 1), b"of later")
+    later = export_now(world).value.job_id
+    for number in (1, 2):
+        world.store.put(EXPORT.key("demo", "2026-02-20T13-00-00", number), b"written late")
 
     assert come_to_end(world, []) == []
 
-    assert world.keys("_exports/") == [EXPORT.key("demo", "2026-02-20T15-00-00", 1)]
+    assert world.keys("_exports/") == [EXPORT_STATE.key("demo", later), EXPORT.key("demo", later, 1)]
 
 
 def test_what_is_only_watched_costs_the_sweep_no_request(world):

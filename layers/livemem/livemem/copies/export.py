@@ -113,6 +113,11 @@ class _Exports(Kind[ExportJob]):
         work.save(stage="archive")
         return None
 
+    def on_loss(self, work: Work[ExportJob]) -> None:
+        """Remove the archive that this worker made last: an erasure has cleared the others away. 1 DELETE."""
+        job = work.job
+        work.process.store.delete(EXPORT.key(job.space_id, job.job_id, len(job.archives) + 1))
+
 
 KIND = _Exports()
 

@@ -14,6 +14,7 @@ from livemem.store import versions
 from livemem.store.bucket import (
     BACKUP_OBJECT,
     EXPORT,
+    EXPORT_STATE,
     IN_SPACE,
     MEMORY_VECTORS,
     NOTE,
@@ -158,10 +159,13 @@ def clear_derived(process: Process, space_id: str) -> Cleared:
     return Cleared(0, any(version.version_id != versions.NO_ID for version in found))
 
 
-def clear_archives(process: Process, space_id: str) -> int:
-    """Remove the archives of the space that wait to be downloaded; returns how many. 1 LIST and 1 DeleteObjects per
-    1,000.
+def clear_archives(process: Process, space_id: str, *, without_job: bool = False) -> int:
+    """Remove the archives of the space that wait to be downloaded, and their jobs; returns how many archives. With
+    `without_job` only archives whose job is gone, which a worker wrote late. 1 LIST and 1 DeleteObjects per 1,000.
     """
     doomed = [entry.key for entry in process.store.scan(EXPORT.prefix(space_id))]
+    if without_job:
+        parsed = {key: EXPORT.parse(key) for key in doomed}
+        doomed = [key for key, name in parsed.items() if name and EXPORT_STATE.key(*name[:2]) not in parsed]
     process.store.delete_many(doomed)
     return sum(not key.endswith(".json") for key in doomed)

@@ -48,9 +48,9 @@ def erase(work: Work[Receipt], occurrences: Occurrences) -> None:
     _note_look(work, seen)
     _rewrite_others(work, task, occurrences, seen)
     rewriting.clear_strays(process, receipt.space_id)
-    if not receipt.ended():
-        archives = former_versions.clear_archives(process, receipt.space_id)
-        _save(work, counts=_counted(work.job, "archives", archives))
+    # The second look finds those that a worker wrote after the first, whose job is gone: archives of later stay.
+    archives = former_versions.clear_archives(process, receipt.space_id, without_job=receipt.ended())
+    _save(work, counts=_counted(work.job, "archives", archives))
     _clear_versions(work, lambda: former_versions.clear_quoting(work, task, seen.clean, own))
     _note_sources(work, occurrences)
     _remove_sources(work, task, occurrences, seen)

@@ -191,6 +191,9 @@ class Kind(ABC, Generic[J]):
     def on_end(self, _work: Work[J]) -> None:
         """Give back what the job had until its end."""
 
+    def on_loss(self, _work: Work[J]) -> None:
+        """Take back what this worker wrote last: the job was removed meanwhile, or another one is in its place."""
+
     def after(self, _process: Process, _space_id: str, _worked: Worked[J]) -> None:
         """What follows when a worker has done its part, and its lease is free again."""
 
@@ -389,11 +392,15 @@ def _left_behind(task: Work[J]) -> Stored[J] | None:
 
 def go_on(task: Work[J], *, taken: bool = False) -> Worked[J]:
     """Take the job and do its steps, under its lease if it has one. Of several workers the last one continues."""
+    before = task.stored
     try:
         worked = _go_on(task, taken=taken)
     except PreconditionLost:
         job = task.job
         worked = Worked("overtaken", task.kind.find(task.process, job.space_id, job.job_id, subject=job.subject))
+    at_work = taken or task.stored is not before
+    if at_work and (not worked.job or worked.job.created_at != task.job.created_at):
+        task.kind.on_loss(task)
     return replace(worked, used=task.used, counts=task.counts)
 
 
