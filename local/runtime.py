@@ -181,10 +181,14 @@ class Runtime:
         self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters, self.config.retry_seconds)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
         self._http_api = HttpApi(functions, self._pools, metrics=self._metrics)
+        with suppress(Exception):
+            # Made by one thread, for all. Who needs it says why it cannot be made.
+            context.copy().run(host.make_process)
+        # Before anything new is accepted, which would be loaded as something that was left.
+        self._queue.start()
         self._server.start()
         if self._invocations:
             self._invocations.start()
-        self._queue.start()
         self._scheduler = Scheduler(functions, self._queue, self.config.sweep_seconds)
         self._scheduler.start()
         threading.Thread(target=self._load_handlers, name="load-handlers", daemon=True).start()
@@ -220,9 +224,12 @@ class Runtime:
         root.handlers[:] = [RootHandler(handlers)]
 
     def _invoke(self, name: str, event: bytes) -> tuple[Any, bool]:
+        answer = self._pools[self._function(name).logical_id].submit(event)
         try:
-            outcome = self._pools[self._function(name).logical_id].submit(event).result(INTEGRATION_SECONDS)
+            outcome = answer.result(INTEGRATION_SECONDS)
         except (TimeoutError, PoolClosedError) as error:
+            # The caller is told that nothing was answered, so what has not begun must not begin later.
+            answer.cancel()
             raise OSError(f"{name} did not answer") from error
         return json.loads(outcome.payload), outcome.failed
 

@@ -1,6 +1,7 @@
 """What the functions are given in the place of network clients: this program, which runs them."""
 
 import contextvars
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,11 +27,20 @@ def context(
     return made
 
 
+def make_process() -> None:
+    """Make what all functions share (`livemem_http.environment`). Raises what the settings raise."""
+    from livemem_http.environment import process  # noqa: PLC0415 - the layers are on the import path by now
+
+    process()
+
+
 class PresigningStore:
     """The embedded store, with addresses for others: they are of its door for other programs."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
+        self._lock = threading.Lock()
+        self._signer: Any = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -41,5 +51,6 @@ class PresigningStore:
         from livemem.settings import settings  # noqa: PLC0415
         from livemem.store import clients  # noqa: PLC0415
 
-        client = contextvars.Context().run(clients.s3_client, settings())
-        return str(client.generate_presigned_url(*arguments, **named))
+        with self._lock:
+            self._signer = self._signer or contextvars.Context().run(clients.s3_client, settings())
+        return str(self._signer.generate_presigned_url(*arguments, **named))

@@ -14,6 +14,7 @@ import threading
 import time
 import uuid
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,26 +41,34 @@ class _Job:
     request_id: str
     outcome: Future[Outcome] = field(default_factory=Future)
     invocation: Invocation | None = None
+    deadline: "list[Any] | None" = None
 
 
 class Deadlines:
     """Calls functions at their moments, one after the other, in one thread. Safe for threads."""
 
     def __init__(self) -> None:
-        self._due: list[tuple[float, int, Any]] = []
+        self._due: list[list[Any]] = []
         self._numbers = itertools.count()
         self._change = threading.Condition()
         self._started = False
 
-    def add(self, moment: float, call: Any) -> None:
-        """Call something at a moment of Unix time."""
+    def add(self, moment: float, call: Callable[[], None]) -> list[Any]:
+        """Call something at a moment of Unix time. The entry that is returned is for `drop`."""
+        entry = [moment, next(self._numbers), call]
         with self._change:
-            heapq.heappush(self._due, (moment, next(self._numbers), call))
+            heapq.heappush(self._due, entry)
             if not self._started:
                 self._started = True
                 threading.Thread(target=self._run, name="deadlines", daemon=True).start()
-            elif self._due[0][0] == moment:
+            elif self._due[0] is entry:
                 self._change.notify()
+        return entry
+
+    @staticmethod
+    def drop(entry: list[Any]) -> None:
+        """Call nothing any more, and hold nothing of it."""
+        entry[2] = None
 
     def _run(self) -> None:
         while True:
@@ -67,7 +76,8 @@ class Deadlines:
                 while not self._due or self._due[0][0] > time.time():
                     self._change.wait(self._due[0][0] - time.time() if self._due else None)
                 call = heapq.heappop(self._due)[2]
-            call()
+            if call:
+                call()
 
 
 class FunctionPool:
@@ -188,7 +198,10 @@ class FunctionPool:
             return self._end(job, failure("Runtime.ImportError", text, job.request_id, begun=False), begin)
         deadline = time.time() + self.function.timeout
         job.invocation = Invocation(self.function, self._log, job.request_id, deadline)
-        self._deadlines.add(deadline, lambda: self._give_up(job, begin))
+        with self._lock:
+            if job not in self._running:
+                return False
+        job.deadline = self._deadlines.add(deadline, lambda: self._give_up(job, begin))
         # The invocation's variables end with it.
         outcome = contextvars.copy_context().run(job.invocation.carry_out, handler, job.event)
         return self._end(job, outcome, begin)
@@ -207,6 +220,8 @@ class FunctionPool:
             if job not in self._running:
                 return False
             self._running.remove(job)
+        if job.deadline:
+            self._deadlines.drop(job.deadline)
         self._report(job, outcome, time.monotonic() - begin)
         job.outcome.set_result(outcome)
         return True

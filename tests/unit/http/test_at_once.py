@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -98,3 +99,21 @@ def test_metrics_of_two_pieces_of_work_at_once_are_not_mixed(capsys, monkeypatch
         ("one", [1.0], None),
     ]
     assert Metrics(service="x", namespace="n").provider.metric_set == {}
+
+
+def test_a_model_of_an_answer_is_built_once_though_several_threads_need_it_first():
+    """Pydantic itself takes a half-built model apart."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(30):
+
+            class Answer(View):
+                value: str
+                inner: Said | None = None
+
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                made = list(pool.map(lambda _, form=Answer: form(value="a").model_dump_json(), range(AT_ONCE)))
+            assert set(made) == {'{"value":"a"}'}
+    finally:
+        sys.setswitchinterval(before)

@@ -1,9 +1,13 @@
 """Which requests the local runtime answers at all. It is not started here, so a request that is let in gets 503."""
 
 import json
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from local import runtime as runtime_module
 from local.config import read_config
 from local.front.httpd import Request
 from local.runtime import Runtime
@@ -83,3 +87,17 @@ def test_a_service_for_others_answers_to_the_names_by_which_they_reach_it(ask, v
 def test_a_public_address_opens_no_other_name(ask):
     assert ask("evil.example", OAUTH_ISSUER="https://memory.example.org").status == 421
     assert ask("x.memory.example.org", OAUTH_ISSUER="https://memory.example.org").status == 421
+
+
+def test_a_call_that_nobody_waits_for_any_more_does_not_begin(tmp_path, monkeypatch):
+    waiting: Future[Any] = Future()
+    made = Runtime(read_config({"PORT": "0", "LIVEMEM_DATA_DIR": str(tmp_path / "data")}))
+    monkeypatch.setattr(runtime_module, "INTEGRATION_SECONDS", 0.01)
+    pool: Any = SimpleNamespace(submit=lambda _: waiting, close=lambda: None)
+    made._pools["IngestFunction"] = pool
+    try:
+        with pytest.raises(OSError, match="did not answer"):
+            made._invoke("live-memory-ingest", b"{}")
+        assert waiting.cancelled()
+    finally:
+        made.stop()

@@ -5,10 +5,11 @@ Types are converted where the value is unambiguous (`"5"` is a number), because 
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from livemem.ask.question import Expression
 from livemem.memories.memory import SUBJECTS
+from livemem.store.stored_documents import LazyModel
 
 RECENT_MOST = 20
 SOURCES_MOST = 30
@@ -28,10 +29,10 @@ def _undescribed(schema: dict[str, Any]) -> None:
     schema.pop("description", None)
 
 
-class Arguments(BaseModel):
+class Arguments(LazyModel):
     """Base of what tools take."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True, json_schema_extra=_undescribed)
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_undescribed)
 
 
 class Looking(Arguments):

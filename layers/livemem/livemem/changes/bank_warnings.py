@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from livemem.store.stored_documents import Line
+from livemem.store.stored_documents import LazyModel, Line
 
 READING = "reading"
 """A part of the answer was read though it has another form than asked for."""
 
 
-class BankWarning(BaseModel, defer_build=True):
+class BankWarning(LazyModel):
     """One warning: `text` is a sentence for people. `file`, `line` and `word` name the place, where there is one.
     `note` is the id of the note whose words it names: an erasure takes them out.
 

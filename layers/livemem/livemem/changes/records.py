@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
 from livemem import clock as clocks
 from livemem.changes.bank_warnings import BankWarning
@@ -24,7 +24,7 @@ from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
 from livemem.store.bucket import RECORD
 from livemem.store.objects import Object
-from livemem.store.stored_documents import Line, Moment, NoteId, Number, StoredDocument
+from livemem.store.stored_documents import LazyModel, Line, Moment, NoteId, Number, StoredDocument
 
 AT_ONCE = 16
 """Records read at once in a search for one that fits: each may hold a whole bank."""
@@ -34,7 +34,7 @@ Kind = Literal["consolidation", "tidy", "manual", "rules", "undo"]
 Action = Literal["created", "updated", "edited", "deleted"]
 
 
-class NoteSource(BaseModel, defer_build=True):
+class NoteSource(LazyModel):
     """A note as it was stored, whole: consolidation does not destroy it."""
 
     note_id: NoteId
@@ -59,7 +59,7 @@ class NoteSource(BaseModel, defer_build=True):
         return base64.b64decode(self.raw) if self.encoding == "base64" else self.raw.encode()
 
 
-class Before(BaseModel, defer_build=True):
+class Before(LazyModel):
     """A file as it was, with the ETag that is the condition of its replacement.
 
     `record` names the record of the change that wrote it (keys.record_text), None if none did.
@@ -70,7 +70,7 @@ class Before(BaseModel, defer_build=True):
     record: Line | None = None
 
 
-class FileChange(BaseModel, defer_build=True):
+class FileChange(LazyModel):
     """One bank file of a change. `before` is None for a new one, `after` for a deleted one."""
 
     path: str
@@ -87,14 +87,14 @@ class FileChange(BaseModel, defer_build=True):
     """The notes on which its sections rest after the change. None where that is not known, and for a deleted file."""
 
 
-class RemovedLine(BaseModel, defer_build=True):
+class RemovedLine(LazyModel):
     """A line that went in a tidy run: its words stand together in no line of the new bank."""
 
     file: str
     line: str
 
 
-class SynthesisChange(BaseModel, defer_build=True):
+class SynthesisChange(LazyModel):
     """`_synthesis.md` with its front matter, before and after. None where there is none."""
 
     before: Before | None

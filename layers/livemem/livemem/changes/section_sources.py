@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import Self
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
 from livemem import clock
 from livemem.errors import InvalidName
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.store import keys
-from livemem.store.stored_documents import Count, Moment, Number
+from livemem.store.stored_documents import Count, LazyModel, Moment, Number
 
 MOST_NOTES = 20_000
 """Notes kept for a file: about 1 MB of a record. Beyond that the oldest are left out, and counted."""
@@ -59,7 +59,7 @@ class Trace:
 State = dict[SectionPath, Trace]
 
 
-class StoredSectionSources(BaseModel, defer_build=True):
+class StoredSectionSources(LazyModel):
     """One section. `notes` are positions in the file's notes, such as `0-12,15`."""
 
     path: list[str]
@@ -69,7 +69,7 @@ class StoredSectionSources(BaseModel, defer_build=True):
     by_hand_at: Moment | None = None
 
 
-class Sources(BaseModel, defer_build=True):
+class Sources(LazyModel):
     """A file's sections after a change. Each note is listed once: id -> the consolidation that brought it in."""
 
     notes: dict[str, Number] = {}

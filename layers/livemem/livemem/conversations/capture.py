@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, field_validator
 
 from livemem import clock
 from livemem.changes import records
@@ -34,7 +34,7 @@ from livemem.spaces import head as heads
 from livemem.store import keys, stored
 from livemem.store.bucket import NOTE
 from livemem.store.objects import MARKDOWN
-from livemem.store.stored_documents import Moment, NoteId, StoredDocument
+from livemem.store.stored_documents import LazyModel, Moment, NoteId, StoredDocument
 from livemem.text.redaction import Redaction
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ def _fit(value: Any) -> dict[str, Any] | None:
     }
 
 
-class CapturedNote(BaseModel, defer_build=True):
+class CapturedNote(LazyModel):
     """A note that a block names, as it is written."""
 
     note_id: NoteId

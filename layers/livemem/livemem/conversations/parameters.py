@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from livemem.errors import FieldError, InvalidRequest
+from livemem.store.stored_documents import LazyModel
 
 Profile = Literal["turns", "windows"]
 """`turns`: one summary for each turn. `windows`: one summary for about `window_chars` characters."""
@@ -17,10 +18,10 @@ LEAST_SLICED = 10
 """In the profile `turns`, a turn with more than so many windows is cut, because the model reads a block in one call."""
 
 
-class Parameters(BaseModel):
+class Parameters(LazyModel):
     """Sizes in characters, times in milliseconds. The bounds keep each call within any model's window."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     window_chars: Annotated[int, Field(ge=500, le=100_000)] = WINDOW
     """Target size of a block of turns."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from livemem import clock
 from livemem.access.principal import Principal
@@ -20,12 +20,12 @@ from livemem.process import Process
 from livemem.store import keys, stored
 from livemem.store.bucket import SUMMARIES_JOB
 from livemem.store.objects import Object
-from livemem.store.stored_documents import Count, Finite, Line
+from livemem.store.stored_documents import Count, Finite, LazyModel, Line
 
 Strategy = Literal["incremental", "full", "redo"]
 
 
-class Redo(BaseModel, defer_build=True):
+class Redo(LazyModel):
     """One summary that is made again by hand, for the `count`th time."""
 
     level: Annotated[int, Field(ge=1, le=3)]

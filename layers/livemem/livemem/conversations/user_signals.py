@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
@@ -31,7 +31,7 @@ from livemem.store.bucket import USER_SIGNALS
 from livemem.store.keys import RUN_ID
 from livemem.store.objects import Object
 from livemem.store.stored import Revised
-from livemem.store.stored_documents import Moment, Number
+from livemem.store.stored_documents import LazyModel, Moment, Number
 from livemem.text.speakers import NAMED, said_by
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ SIGNALS = 5
 """Signals of a summary that are given."""
 
 
-class NamedSummary(BaseModel, defer_build=True):
+class NamedSummary(LazyModel):
     """A summary of level 1 with signals. `until`: when its last turn was said."""
 
     conversation_id: Annotated[str, Field(pattern=rf"^{RUN_ID.pattern}$")]

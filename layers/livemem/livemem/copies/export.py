@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from pydantic import BaseModel
-
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.copies import archive, catalog, taking
@@ -33,7 +31,7 @@ from livemem.store.bucket import EXPORT, EXPORT_STATE, UPLOAD
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry, Object
 from livemem.store.stored import Stored
-from livemem.store.stored_documents import Count, Line
+from livemem.store.stored_documents import Count, LazyModel, Line
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +43,7 @@ FRESH = timedelta(hours=1)
 Asked = Literal["export", "download"]
 
 
-class Archive(BaseModel, defer_build=True):
+class Archive(LazyModel):
     """An archive that is made: its size in bytes, and the number of its objects and of those that it lacks."""
 
     bytes: Count

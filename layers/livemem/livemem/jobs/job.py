@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel
-
 from livemem import clock
 from livemem.errors import PreconditionLost
 from livemem.jobs.lease import BACKOFF_LONGEST
@@ -18,7 +16,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import stored, timing
 from livemem.store.stored import Read, Revised, Stored
-from livemem.store.stored_documents import Count, Line, Moment, Seconds
+from livemem.store.stored_documents import Count, LazyModel, Line, Moment, Seconds
 
 Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 """`queued`: its next worker is called, or comes after the wait for a failure. `waiting`: it waits for a person."""
@@ -29,14 +27,14 @@ SILENT = BACKOFF_LONGEST + timing.SWEEPS + timing.SWEEPING + timing.DELIVERED + 
 sweep finds the job, plus the time until the invocation that the sweep queues is delivered and dead."""
 
 
-class Failure(BaseModel, defer_build=True):
+class Failure(LazyModel):
     """Why a job failed: a code of docs/errors.md, and a sentence for the user."""
 
     code: Line
     detail: str
 
 
-class Progress(BaseModel, defer_build=True):
+class Progress(LazyModel):
     """How many parts are done, of how many. None: not known yet."""
 
     done: Count = 0

@@ -2,13 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
-
 from livemem.jobs.job import Job
-from livemem.store.stored_documents import Count, Line
+from livemem.store.stored_documents import Count, LazyModel, Line
 
 
-class ReceiptSection(BaseModel, defer_build=True):
+class ReceiptSection(LazyModel):
     """A section of a bank file that rests on an erased note, by its headings from the outermost on."""
 
     path: str

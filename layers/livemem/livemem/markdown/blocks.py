@@ -202,6 +202,8 @@ def _markdown(*, tables: bool = False) -> MarkdownIt:
     markdown.core.ruler.enableOnly(["normalize", "block"])
     # Of all rules this one is tried on every line wherever a block may begin or a paragraph or quote may end.
     markdown.block.ruler.at("fence", _counted(fence), {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    # The first text makes the parser put its rules together; meanwhile it would read another thread's without them.
+    markdown.parse("", {"effort": Effort()})
     return markdown
 
 

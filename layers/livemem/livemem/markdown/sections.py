@@ -205,7 +205,10 @@ def _inline() -> MarkdownIt:
     # Loaded where Markdown is taken apart: most functions begin with something else.
     from markdown_it import MarkdownIt  # noqa: PLC0415
 
-    return MarkdownIt("commonmark").enable("strikethrough")
+    inline = MarkdownIt("commonmark").enable("strikethrough")
+    # As in blocks.py.
+    inline.parseInline("")
+    return inline
 
 
 def heading_line(text: str) -> str | None:

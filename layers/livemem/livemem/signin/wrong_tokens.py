@@ -12,15 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from pydantic import BaseModel
-
 from livemem import clock
 from livemem.errors import LiveMemoryError, TooSoon
 from livemem.process import Process
 from livemem.store import stored
 from livemem.store.bucket import WRONG_TOKENS
 from livemem.store.stored import Revised
-from livemem.store.stored_documents import Line, Moment
+from livemem.store.stored_documents import LazyModel, Line, Moment
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +29,7 @@ NETWORK_BITS = 64
 """Of an address of IPv6: a network of this size belongs to one subscriber."""
 
 
-class TokenTry(BaseModel, frozen=True, defer_build=True):
+class TokenTry(LazyModel, frozen=True):
     """One token that was tried."""
 
     id: Line

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pydantic import BaseModel
-
 from livemem import clock
 from livemem.access import registry as registries
 from livemem.access.principal import BOOTSTRAP_NAME, Principal
@@ -22,7 +20,7 @@ from livemem.process import Process
 from livemem.store import stored, timing
 from livemem.store.bucket import SPACE_CAPS, TOKEN_CAPS
 from livemem.store.stored import Revised
-from livemem.store.stored_documents import Moment
+from livemem.store.stored_documents import LazyModel, Moment
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +33,7 @@ SOON = 10
 """Seconds after which to ask again where a place is given back when something ends."""
 
 
-class TakenPlace(BaseModel, frozen=True, defer_build=True):
+class TakenPlace(LazyModel, frozen=True):
     """A place that is taken. `by`: which token has it, where that counts."""
 
     id: str

@@ -17,15 +17,15 @@ Other packages do the work. These are fields alone. Why each is in the head:
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from livemem.store.stored_documents import Count, Line, Moment, Number, Seconds
+from livemem.store.stored_documents import Count, LazyModel, Line, Moment, Number, Seconds
 
 Mode = Literal["auto", "review"]
 """Whether a consolidation commits by itself, or its plan waits for a person."""
 
 
-class ProvisioningState(BaseModel, defer_build=True):
+class ProvisioningState(LazyModel):
     """A restore, fork or import, as the head of its space describes it."""
 
     provisioning_id: Line
@@ -62,7 +62,7 @@ class ProvisioningState(BaseModel, defer_build=True):
         return self.finished_at is not None
 
 
-class Tidied(BaseModel, defer_build=True):
+class Tidied(LazyModel):
     """The last tidy run. `chars`: the length of the bank in characters that it found, or left. `record`: that of the
     last change that one made (keys.record_text), None if none did.
     """
@@ -73,14 +73,14 @@ class Tidied(BaseModel, defer_build=True):
     record: Line | None = None
 
 
-class Erasing(BaseModel, defer_build=True):
+class Erasing(LazyModel):
     """Ids of erasures: the one `at_work`, and those that are `watched`, until when."""
 
     at_work: str | None = None
     watched: dict[str, Moment] = {}
 
 
-class Decision(BaseModel, defer_build=True):
+class Decision(LazyModel):
     """What became of a plan: approved, refused, or superseded because something else has changed."""
 
     code: Literal["approved", "refused", "superseded"]
@@ -100,7 +100,7 @@ class Decision(BaseModel, defer_build=True):
         return {name: value for name, value in document.items() if name != "status"} | {"code": code}
 
 
-class Review(BaseModel, defer_build=True):
+class Review(LazyModel):
     """The run whose plan waits, or was decided just now. `revision` identifies the plan's bytes."""
 
     run_id: str
@@ -116,14 +116,14 @@ class Review(BaseModel, defer_build=True):
         return f"The plan of the run {self.run_id} has waited for approval since {self.planned_at}."
 
 
-class Watched(BaseModel, defer_build=True):
+class Watched(LazyModel):
     """The newest change of one file since the space is watched, and whether it deleted the file."""
 
     number: Number
     gone: bool = False
 
 
-class LateWriteRepair(BaseModel, defer_build=True):
+class LateWriteRepair(LazyModel):
     """The watched objects: files by their path in the records, and the numbers of undos that brought notes back."""
 
     until: Moment

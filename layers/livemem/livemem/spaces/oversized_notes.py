@@ -5,15 +5,13 @@ as soon as the window has grown. They also wait again after each correction or u
 smaller. Any run that starts takes the notes that fit by then.
 """
 
-from pydantic import BaseModel
-
-from livemem.store.stored_documents import Count
+from livemem.store.stored_documents import Count, LazyModel
 
 MOST = 500
 """Most notes that a head remembers: they keep it below 60 kB."""
 
 
-class OversizedNotes(BaseModel, defer_build=True):
+class OversizedNotes(LazyModel):
     """Oversized notes as `_meta.json` and the record of a consolidation hold them, in estimated tokens."""
 
     beside: Count = 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from livemem import clock
 from livemem.llm.usage import Usage
@@ -22,7 +22,7 @@ from livemem.process import Process, Timer
 from livemem.store import stored
 from livemem.store.bucket import TOTALS
 from livemem.store.stored import Revised, Stored
-from livemem.store.stored_documents import Moment
+from livemem.store.stored_documents import LazyModel, Moment
 
 SHARDS = 16
 MOST_RECENT = 500
@@ -33,7 +33,7 @@ good."""
 MOST_COUNT = 10**15
 
 
-class Sums(BaseModel, frozen=True, defer_build=True):
+class Sums(LazyModel, frozen=True):
     """The use of one space on a day."""
 
     runs: int = Field(0, ge=0, le=MOST_COUNT)
@@ -69,7 +69,7 @@ class Sums(BaseModel, frozen=True, defer_build=True):
         )
 
 
-class Reservation(BaseModel, frozen=True, defer_build=True):
+class Reservation(LazyModel, frozen=True):
     """A call that is under way. After `until` its worker has died. Then it counts as its prompt, which was sent."""
 
     space_id: str

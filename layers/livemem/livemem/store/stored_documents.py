@@ -109,17 +109,8 @@ def check_shape(text: str, *, values: int, depth: int, numbers: bool = False) ->
         raise BadShape("numbers")
 
 
-class StoredDocument(BaseModel):
-    """Base of stored JSON. Unknown fields survive a read and a write, so versions of the service can share a bucket."""
-
-    # Models are built when first read or written: a cold start of most functions never builds them.
-    model_config = ConfigDict(extra="allow", defer_build=True, allow_inf_nan=False, str_max_length=MOST_CHARACTERS)
-
-    most_bytes: ClassVar[int] = 1 << 30
-    """Bound of a document of this kind, and so of its texts and lists. Documents that may come from outside have far
-    fewer."""
-    most_values: ClassVar[int] = 5_000_000
-    """Bound of the values in one document, nested ones included."""
+class LazyModel(BaseModel, defer_build=True):
+    """A model that is built when it is first needed: a cold start of most functions never builds it."""
 
     @classmethod
     def model_rebuild(cls, **how: Any) -> bool | None:
@@ -129,6 +120,18 @@ class StoredDocument(BaseModel):
         """
         with _BUILDING:
             return super().model_rebuild(**how)
+
+
+class StoredDocument(LazyModel):
+    """Base of stored JSON. Unknown fields survive a read and a write, so versions of the service can share a bucket."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False, str_max_length=MOST_CHARACTERS)
+
+    most_bytes: ClassVar[int] = 1 << 30
+    """Bound of a document of this kind, and so of its texts and lists. Documents that may come from outside have far
+    fewer."""
+    most_values: ClassVar[int] = 5_000_000
+    """Bound of the values in one document, nested ones included."""
 
     def to_bytes(self) -> bytes:
         """The document as it is stored."""

@@ -18,14 +18,12 @@ class ThreadPool:
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="store")
 
     def map(self, function: Callable[[T], R], todo: Sequence[T]) -> list[R]:
         """`function` of each item, in order of the items. The first error is raised."""
         if self._threads == 1 or len(todo) < 2:
             return [function(item) for item in todo]
-        if not self._pool:
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="store")
         work = _Work(function, todo)
         helpers = [self._pool.submit(in_context(work.do)) for _ in range(min(self._threads, len(todo)) - 1)]
         work.do()

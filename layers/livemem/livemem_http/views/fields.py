@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
@@ -25,6 +24,7 @@ from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
+from livemem.store.stored_documents import LazyModel
 from livemem.text.redaction import KINDS
 from livemem_http import bodies
 
@@ -312,12 +312,8 @@ LANGUAGE = "The language of the bank, as a tag (RFC 5646). Left out: the languag
 TIMEZONE = "The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."
 
 
-class ApiModel(BaseModel):
-    """Base of bodies and answers. A model is built at its first use: a function needs only one of them for a cold
-    request.
-    """
-
-    model_config = ConfigDict(defer_build=True)
+class ApiModel(LazyModel):
+    """Base of bodies and answers."""
 
 
 NULLABLE = "next_cursor"

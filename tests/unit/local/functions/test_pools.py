@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import threading
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
 
@@ -357,3 +358,37 @@ def test_work_for_a_function_that_is_gone_becomes_a_dead_letter(make_pool, make_
     Spool(tmp_path / "queue").add({"function": "Gone", "request_id": "r", "accepted_at": "", "event": {}})
     make_queue(make_pool(ECHO)).start()
     assert (tmp_path / "dead/Gone/r.json").exists()
+
+
+SLOW_MODULE = """
+import pathlib, time
+
+folder = pathlib.Path(__file__).parent
+(folder / "begun").touch()
+while not (folder / "go").exists():
+    time.sleep(0.01)
+
+def handler(event, context):
+    (folder / "called").touch()
+"""
+
+
+def test_what_still_loads_its_module_when_the_pool_is_closed_does_not_begin(make_pool):
+    pool = make_pool(SLOW_MODULE)
+    future = pool.submit(b"{}")
+    folder = pool.function.code
+    wait_until((folder / "begun").exists)
+    pool.close()
+    (folder / "go").touch()
+    with pytest.raises(PoolClosedError):
+        future.result(10)
+    assert callable(pool.load())
+    wait_until(lambda: not [thread for thread in threading.enumerate() if thread.name == pool.function.name])
+    assert not (folder / "called").exists()
+
+
+def test_an_invocation_that_has_ended_is_not_kept_until_its_deadline(make_pool):
+    pool = make_pool(ECHO)
+    for _ in range(5):
+        assert not invoke(pool, {"a": 1}).failed
+    assert [entry[2] for entry in pool._deadlines._due] == [None] * 5
