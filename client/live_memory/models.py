@@ -513,7 +513,7 @@ class JobProgress(Model):
     """The progress of a job."""
 
     done: int
-    """Number of finished parts: objects of a copy, summaries, or prompts of a digest."""
+    """Number of finished parts: objects of a copy, summaries, prompts of a digest, or erased items."""
     total: int | None = None
     """Total number of parts, if it is known."""
 
@@ -2021,7 +2021,7 @@ class ErasureView(Model):
     agent: str | None = None
     """The agent, if all its notes are erased."""
     ids: list[str]
-    """The ids of the erased notes, memories and turns, also of those that go with others: memories that were merged, and notes that were captured from a turn."""
+    """The ids of the erased notes, memories and turns, also of those that go with others: memories that were merged, and notes that were captured from a turn. Empty in lists of jobs, where `progress` counts them."""
     requested_by: str
     """The name of the token that requested it."""
     counts: dict[str, int]
@@ -2031,7 +2031,7 @@ class ErasureView(Model):
     sections: list[SectionToCorrect]
     """The sections of the bank that a person should read and correct."""
     quoted_in: list[str]
-    """The ids of other notes and memories that quote the erased text. They are not changed."""
+    """The ids of other notes and memories that quote the erased text. They are not changed. Empty in lists of jobs."""
     versions: Literal["removed", "not_kept", "not_reachable"] | str | None = None
     """The result for former versions of objects, in a bucket that keeps them."""
     not_reached: list[str]

@@ -30,6 +30,8 @@ from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
 from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT, DISPLACED, ERASURE, EXPORT, EXPORT_STATE, LEASE, NOTE
+from livemem.upkeep import job_lookup
+from livemem.upkeep.job_lookup import JobFilter
 from tests.support.archives import export_now
 from tests.support.audit import audit, records_of
 from tests.support.bucket import error
@@ -535,7 +537,23 @@ def test_receipts_are_listed_newest_first(world):
 
     erased = [erase(world, note_id) for note_id in ids]
 
-    assert receipts(world) == erased[::-1]
+    assert [shown.job_id for shown in receipts(world)] == [receipt.job_id for receipt in erased[::-1]]
+
+
+def test_a_list_counts_what_receipts_name_by_id(world):
+    for _ in range(2):
+        note(world, f"{SECRET}.")
+    note(world, f"Bob says: {SECRET}.", "bob")
+
+    receipt = erase_agent(world, "ann")
+    ((listed,), _) = job_lookup.page(world.process, EVERYONE, "demo", limit=10, filter_by=JobFilter("erasure"))
+
+    assert (listed.progress.done, listed.progress.total) == (2, 2)
+    assert len(receipt.ids) == 2
+    assert len(receipt.quoted_in) == 1
+    assert not any(one in repr(listed.result) for one in (*receipt.ids, *receipt.quoted_in))
+    found = kept_receipts.described(world.process, EVERYONE, "demo", receipt.job_id)
+    assert (found.result, found.progress) == (receipt, listed.progress)
 
 
 def test_the_receipt_names_spaces_that_came_from_this_one_to_those_who_may_see_them(world):

@@ -17,6 +17,7 @@ from livemem.errors import LiveMemoryError, NotFound
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Description
+from livemem.jobs.job import Progress
 from livemem.jobs.receipt import Receipt
 from livemem.process import Process
 from livemem.spaces import directory, unreadable
@@ -42,6 +43,9 @@ OTHER_SPACES = 200
 """Spaces whose heads are looked at for one that came from this one."""
 OTHER_NOTES = 200
 """Notes of other spaces that a receipt names."""
+
+ID_LISTS = ("note_ids", "memory_ids", "turns", "quoted_in", "removing")
+"""The fields of a receipt that may have thousands of ids or keys."""
 
 
 def due(meta: Meta, now: datetime) -> list[str]:
@@ -143,16 +147,25 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     """The erasure as a job, with its receipt, for those alone who may `admin`: 2 GET, and what with_copies takes.
     Raises InvalidName, NotFound, ObjectUnreadable.
     """
-    found = item(process, caller, space_id, name, recent=False)
+    found = _described(process, caller, space_id, name, recent=False)
     return replace(found, result=with_copies(process, caller, found.result))
 
 
-def item(process: Process, caller: Principal, space_id: str, name: str, *, recent: bool = True) -> Description:
-    """The same as a list shows it, without copies in other spaces: 1 GET, as the list has just read the head."""
+def item(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The same as a list shows it, without ids and without copies in other spaces: 1 GET, as the list has just read
+    the head.
+    """
+    found = _described(process, caller, space_id, name, recent=True)
+    return replace(found, result=found.result.changed({name: [] for name in ID_LISTS}))
+
+
+def _described(process: Process, caller: Principal, space_id: str, name: str, *, recent: bool) -> Description:
     if "admin" not in caller.permissions:
         raise NotFound("job", name)
     receipt = view(process, space_id, name, recent=recent)
-    return replace(describable.of_job("erasure", receipt), result=receipt)
+    number = len(receipt.ids)
+    progress = Progress(done=number if receipt.ended() else 0, total=number or None)
+    return replace(describable.of_job("erasure", receipt), result=receipt, progress=progress)
 
 
 def listing(process: Process, caller: Principal, space_id: str, _: int | None) -> Iterable[tuple[int, str]]:

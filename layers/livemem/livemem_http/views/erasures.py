@@ -64,7 +64,7 @@ class ErasureView(View):
         list[str],
         described(
             "The ids of the erased notes, memories and turns, also of those that go with others: memories that were "
-            "merged, and notes that were captured from a turn.",
+            "merged, and notes that were captured from a turn. Empty in lists of jobs, where `progress` counts them.",
             ["20260220T140000_cline-dev_decision_1a2b3c4d"],
         ),
     ]
@@ -84,7 +84,11 @@ class ErasureView(View):
     ]
     quoted_in: Annotated[
         list[str],
-        described("The ids of other notes and memories that quote the erased text. They are not changed.", []),
+        described(
+            "The ids of other notes and memories that quote the erased text. They are not changed. Empty in lists of "
+            "jobs.",
+            [],
+        ),
     ]
     versions: Annotated[
         Literal["removed", "not_kept", "not_reachable"] | None,

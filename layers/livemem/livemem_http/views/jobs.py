@@ -268,7 +268,8 @@ class JobProgress(View):
     """The progress of a job."""
 
     done: Annotated[
-        int, described("Number of finished parts: objects of a copy, summaries, or prompts of a digest.", 42)
+        int,
+        described("Number of finished parts: objects of a copy, summaries, prompts of a digest, or erased items.", 42),
     ]
     total: Annotated[int | None, described("Total number of parts, if it is known.", 42)] = None
 
