@@ -141,7 +141,7 @@ def test_a_batch_is_stored_with_one_call_of_the_model_and_all_are_checked_before
 
     assert all(one.fresh for one in stored)
     assert len(meaning.calls) == 1
-    with pytest.raises(InvalidRequest, match=r"memories\.1\.ttl"):
+    with pytest.raises(InvalidRequest, match=r"items\.1\.ttl"):
         store_all(world.process, "demo", "ann", [MemoryDraft("99: x"), MemoryDraft("98: y", ttl="2x")])
     assert len(contents(world.process)) == BATCH
 

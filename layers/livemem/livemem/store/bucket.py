@@ -25,7 +25,9 @@ NOTE = ObjectKind[str, str]("{space}/live/{note}.md", once=True)
 LIVE_KEEP = ObjectKind[str]("{space}/live/.keep")
 IDEMPOTENCY = ObjectKind[str, str]("{space}/_idempotency/{digest:hex64}.json")
 PASSED_ON = ObjectKind[str, str, str, str]("{space}/_passed_on/{source:item}/{target:space}/{copy:item}", derived=True)
-"""An object without content: a note of another space passes on a note or a memory of this one."""
+"""An object without content: a note of another space passes on a note or a memory of this one. Copies of the space lack
+it, because their readers may not know the other space.
+"""
 BANK_FILE = ObjectKind[str, str]("{space}/bank/{path}")
 BANK_KEEP = ObjectKind[str]("{space}/bank/.keep")
 RECORD = ObjectKind[str, RecordName]("{space}/_consolidations/{record}.json", once=True)
