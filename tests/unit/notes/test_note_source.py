@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.errors import InvalidRequest
+from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import appending, idempotency, pages
 from livemem.notes import note as notes
 from livemem.notes.appending import NoteDraft
@@ -64,8 +64,10 @@ def test_a_source_that_is_none_is_refused_and_named(source: CopiedFrom):
 
 def test_a_key_is_of_one_source():
     world = World()
-    world.create_space()
-    draft = NoteDraft("decision", "We keep S3.", source=SOURCE)
+    for space_id in ("demo", "team"):
+        world.create_space(space_id)
+    source = CopiedFrom("team", world.note("We keep S3.", space_id="team").note_id)
+    draft = NoteDraft("decision", "We keep S3.", source=source)
 
     first, _ = idempotency.append_once(world.process, "demo", "ann", draft, "key")
     again, is_new = idempotency.append_once(world.process, "demo", "ann", draft, "key")
@@ -73,6 +75,24 @@ def test_a_key_is_of_one_source():
         idempotency.append_once(world.process, "demo", "ann", NoteDraft("decision", "We keep S3."), "key")
 
     assert (again, is_new) == (first, False)
+
+
+def test_sources_are_looked_for_together_and_those_that_are_folded_cost_one_listing():
+    world = World()
+    for space_id in ("demo", "team"):
+        world.create_space(space_id)
+    made = []
+    for number in range(9):
+        made.append(CopiedFrom("team", world.note(f"{number}", space_id="team").note_id))
+        world.clock.move(1)
+    world.consolidate("team")
+    process = world.new_process()
+
+    pages.check_sources(process, made)
+
+    assert world.client.counts["LIST"] == 1
+    with pytest.raises(NotFound):
+        pages.check_sources(process, [*made, SOURCE])
 
 
 def test_a_note_that_a_promotion_wrote_names_its_source():

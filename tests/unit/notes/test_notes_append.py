@@ -263,5 +263,5 @@ def test_another_author_under_the_same_idempotency_key_is_another_note():
     assert idempotency.append_once(world.process, "demo", "ann", draft, "k")[1]
     assert not idempotency.append_once(world.process, "demo", "ann", draft, "k")[1]
     for other in (NoteDraft("todo", "a"), NoteDraft("todo", "a", said_at="2023-05-08T13:56:00Z", author="ines")):
-        with pytest.raises(InvalidRequest, match="another note"):
+        with pytest.raises(InvalidRequest, match="another request"):
             idempotency.append_once(world.process, "demo", "ann", other, "k")

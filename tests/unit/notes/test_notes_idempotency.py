@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from livemem.errors import InvalidRequest, PreconditionLost
+from livemem.errors import InvalidRequest, NotFound, PreconditionLost
 from livemem.notes import idempotency, pages
 from livemem.notes import note as notes
 from livemem.notes.appending import NoteDraft
+from livemem.notes.note import CopiedFrom
 from livemem.spaces import head as heads
-from livemem.store.bucket import IDEMPOTENCY
+from livemem.store.bucket import IDEMPOTENCY, NOTE
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
@@ -287,14 +288,47 @@ def test_several_notes_of_a_try_that_died_anywhere_are_completed_each_once(point
     assert [is_new for _, is_new in append_several(world, SEVERAL)] == [False] * 3
 
 
-def test_another_note_at_one_place_under_the_same_key_is_refused_before_any_is_written():
+def test_another_request_under_the_same_key_is_refused_before_anything_is_written():
     world = new_world()
     append_several(world, SEVERAL[:2])
+    before = dict(world.inner.objects)
 
-    for other in ([SEVERAL[1], SEVERAL[0]], [SEVERAL[0], NoteDraft("issue", "c")]):
+    for other in ([SEVERAL[1], SEVERAL[0]], [SEVERAL[0], NoteDraft("issue", "c")], SEVERAL[:1], SEVERAL):
         with pytest.raises(InvalidRequest) as refused:
             append_several(world, other)
         assert [field.field for field in refused.value.fields] == ["Idempotency-Key"]
-    # A note alone and several have keys of their own.
-    assert append(world, SEVERAL[0])[1]
-    assert len(world.live_ids()) == 3
+    with pytest.raises(InvalidRequest):
+        append(world, SEVERAL[0])
+    assert world.inner.objects == before
+
+
+def test_a_note_alone_and_the_same_as_the_only_one_of_several_are_two_requests():
+    world = new_world()
+    append(world)
+
+    with pytest.raises(InvalidRequest):
+        append_several(world, [DRAFT])
+    assert len(world.live_ids()) == 1
+
+
+@each("several", [False, True])
+def test_a_repeat_gives_the_first_note_though_its_source_is_gone_and_a_first_try_needs_the_source(several: bool):
+    world = new_world()
+    world.create_space("team")
+    source = CopiedFrom("team", world.note("We keep S3.", space_id="team").note_id)
+    draft = NoteDraft("decision", "We keep S3.", source=source)
+
+    def tried(key: str) -> tuple[notes.Note, bool]:
+        return append_several(world, [draft], key)[0] if several else append(world, draft, key)
+
+    first, _ = tried("k-1")
+    world.inner.delete_object(Bucket="b", Key=NOTE.key("team", source.id))
+
+    assert tried("k-1") == (first, False)
+    for _ in range(2):
+        with pytest.raises(NotFound):
+            tried("k-2")
+    world.clock.move(WEEK + 1)
+    with pytest.raises(NotFound):
+        tried("k-1")
+    assert world.live_ids() == [first.note_id]

@@ -16,6 +16,7 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.store import keys, stored
 from livemem.store.bucket import IDEMPOTENCY
+from livemem.store.objects import Object
 from livemem.store.stored_documents import Line, Moment, NoteId, StoredDocument
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
@@ -29,7 +30,7 @@ CLAIMS_AT_ONCE = 1_000
 
 
 class KeyedNote(StoredDocument):
-    """`_idempotency/{sha256}.json`: the note of a key, a hash of its fields, and when the key came first."""
+    """`_idempotency/{sha256}.json`: the note of a key, a hash of the request's fields, and when the key came first."""
 
     most_bytes: ClassVar[int] = 4_096
 
@@ -44,7 +45,7 @@ def append_once(
     """Append one note under the client's Idempotency-Key: 2 PUT. Returns the note and whether it is new.
 
     The key's object names the note before the note is written. So a repeat completes a first try that died in between.
-    Raises InvalidRequest if the key came with another note in the last 7 days.
+    Raises InvalidRequest if the key came with another request in the last 7 days.
     """
     return append_batch_once(process, space_id, agent, [draft], idempotency_key, None)[0]
 
@@ -57,42 +58,69 @@ def append_batch_once(
     idempotency_key: str,
     field: str | None = "items",
 ) -> list[tuple[Note, bool]]:
-    """Append notes under the client's Idempotency-Key, each as `append_once` does under the key and its place: 2 round
-    trips. All objects of keys are written before the first note. `field` as in `appending.append_batch`.
+    """Append notes under the client's Idempotency-Key, each as `append_once` does under the key and its place: 3 round
+    trips. All objects of keys are written before the first note, and each holds the hash of the whole request. Whether
+    the sources of notes exist is asked of a first try alone, for 1 GET more. `field` as in `appending.append_batch`.
     """
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
         raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     drafts = appending.prepare_all(process, space_id, drafts, field)
+    body = _digest_of_all(drafts, field)
+    places = [_digest([agent, idempotency_key, *([str(place)] if place else [])]) for place in range(len(drafts))]
+    claim_keys = [IDEMPOTENCY.key(space_id, place) for place in places]
+    sources = [draft.source for draft in drafts if draft.source]
+    # After a lost answer the source may be gone. The first try has looked for it.
+    if sources and not _in_force(process, process.store.get(claim_keys[0])):
+        pages.check_sources(process, sources)
     notes = appending.new_notes(process, space_id, agent, drafts)
-    keys_of_places = [[agent, idempotency_key, *([str(place)] if field else [])] for place in range(len(drafts))]
-    claimed = process.store.map(
-        lambda item: _claim(process, *item), list(zip(notes, drafts, keys_of_places, strict=True))
-    )
+    # The first one refuses another request before the others are claimed.
+    first, *others = zip(claim_keys, notes, strict=True)
+    claimed = [
+        _claim(process, *first, body),
+        *process.store.map(lambda item: _claim(process, *item, body), others),
+    ]
     return process.store.map(lambda item: _written(process, *item), list(zip(notes, drafts, claimed, strict=True)))
 
 
-def _claim(process: Process, note: Note, draft: NoteDraft, names: Sequence[str]) -> str | None:
-    """Name the note in the object of its key. Returns the id of the note that an earlier request has named."""
-    claim_key = IDEMPOTENCY.key(note.space_id, _digest(names))
+def _digest_of_all(drafts: Sequence[NoteDraft], field: str | None) -> str:
+    """The digest of a request: of its only note, or of all its notes in their order."""
+    bodies = [_digest_of(draft) for draft in drafts]
+    return _digest([field, *bodies]) if field else bodies[0]
+
+
+def _digest_of(draft: NoteDraft) -> str:
     # No tag has a line break.
     optional = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
     source = ["\n", draft.source.space_id, draft.source.id] if draft.source else []
-    body_digest = _digest([draft.category, draft.content, *draft.tags, *optional, *source])
-    document = KeyedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
+    return _digest([draft.category, draft.content, *draft.tags, *optional, *source])
+
+
+def _claim(process: Process, claim_key: str, note: Note, body: str) -> str | None:
+    """Name the note in the object of its key. Returns the id of the note that an earlier request has named."""
+    document = KeyedNote(note_id=note.note_id, body=body, created_at=clock.iso(process.clock()))
     claim = document.to_bytes()
     written = stored.write_once(process.store, claim_key, claim)
     if written.says_so:
         return None
-    earlier = _read_claim(written.other.body) if written.other else None
-    if not earlier or process.clock() - clock.parse(earlier.created_at) > IDEMPOTENCY_LIFE:
+    earlier = _in_force(process, written.other)
+    if not earlier:
         # Gone meanwhile: the sweep removed it, or a caller deletes the space. Of two requests that try now one must win
         # too.
         if not stored.write_once(process.store, claim_key, claim, over=written.etag or None).says_so:
             raise PreconditionLost("Another request with the same Idempotency-Key is in progress. Try again.")
         return None
-    if earlier.body != body_digest:
-        raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days: choose another key")
+    if earlier.body != body:
+        raise InvalidRequest.of(
+            "Idempotency-Key", "was used for another request in the last 7 days: choose another key"
+        )
     return earlier.note_id
+
+
+def _in_force(process: Process, claim: Object | None) -> KeyedNote | None:
+    """The note that the object of a key names; None where it names none, or its time is over."""
+    earlier = _read_claim(claim.body) if claim else None
+    is_old = earlier and process.clock() - clock.parse(earlier.created_at) > IDEMPOTENCY_LIFE
+    return None if is_old else earlier
 
 
 def _written(process: Process, note: Note, draft: NoteDraft, earlier: str | None) -> tuple[Note, bool]:

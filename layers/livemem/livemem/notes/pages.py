@@ -1,6 +1,6 @@
 """Reading live notes: one by its id, or pages with filters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
@@ -107,13 +107,25 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     return notes.parse_note(space_id, name, source.body)
 
 
-def check_source(process: Process, source: CopiedFrom) -> None:
-    """Raise NotFound unless the note that is passed on exists, as `get`; for a memory, unless its space does."""
-    note_id = source.id.removeprefix("notes/")
-    if keys.NOTE_ID.fullmatch(note_id):
-        get(process, source.space_id, note_id)
-    else:
-        heads.load_recent(process, source.space_id)
+def check_sources(process: Process, sources: Iterable[CopiedFrom]) -> None:
+    """Raise NotFound unless the notes that are passed on exist: `of_ids` for each space. Of memories only the space is
+    looked for.
+    """
+    ids_of: dict[str, list[str]] = {}
+    for source in sources:
+        ids_of.setdefault(source.space_id, []).append(source.id.removeprefix("notes/"))
+    process.store.map(lambda item: _check_ids(process, *item), list(ids_of.items()))
+
+
+def _check_ids(process: Process, space_id: str, ids: Sequence[str]) -> None:
+    note_ids = [one for one in ids if keys.NOTE_ID.fullmatch(one)]
+    if not note_ids:
+        heads.load_recent(process, space_id)
+        return
+    found = {note.note_id for note in of_ids(process, space_id, note_ids)}
+    for note_id in note_ids:
+        if note_id not in found:
+            raise NotFound("note", note_id)
 
 
 def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Note]:

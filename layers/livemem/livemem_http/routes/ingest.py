@@ -9,6 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Header
 
 from livemem.access import decision
 from livemem.notes import appending, idempotency, pages
+from livemem.notes.note import CopiedFrom
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteOrNotes, NoteView
@@ -38,8 +39,9 @@ def append_note(
     agent = api.principal().name
     if isinstance(body, NewNotes):
         return _append_all(space_id, agent, body.items, idempotency_key)
-    _check_sources([body])
+    sources = _sources([body])
     if idempotency_key is None:
+        pages.check_sources(process(), sources)
         note = appending.append(process(), space_id, agent, body.draft())
         return api.json(HTTPStatus.CREATED, NoteView.of(note))
     note, is_new = idempotency.append_once(process(), space_id, agent, body.draft(), idempotency_key)
@@ -50,9 +52,10 @@ def _append_all(
     space_id: str, agent: str, notes: Sequence[NewNote], idempotency_key: str | None
 ) -> Response[NoteView | NoteList]:
     api.count_batch(space_id, len(notes))
-    _check_sources(notes)
+    sources = _sources(notes)
     drafts = [note.draft() for note in notes]
     if idempotency_key is None:
+        pages.check_sources(process(), sources)
         written = [(note, True) for note in appending.append_batch(process(), space_id, agent, drafts)]
     else:
         written = idempotency.append_batch_once(process(), space_id, agent, drafts, idempotency_key)
@@ -60,12 +63,10 @@ def _append_all(
     return api.json(status, NoteList(items=[NoteView.of(note) for note, _ in written]))
 
 
-def _check_sources(notes: Sequence[NewNote]) -> None:
-    """Raise Forbidden if a note names a space as its source that the token may not read, NotFound for a note that is
-    not there. No request where no note has a source.
-    """
+def _sources(notes: Sequence[NewNote]) -> set[CopiedFrom]:
+    """What the notes pass on. Raises Forbidden if one names a space as its source that the token may not read."""
     sources = {source for note in notes if (source := note.draft().source)}
     for space_id in {source.space_id for source in sources}:
         decision.check_permission(api.principal(), "read")
         decision.check_space(process(), api.principal(), space_id)
-    process().store.map(lambda source: pages.check_source(process(), source), sources)
+    return sources

@@ -164,7 +164,7 @@ IdempotencyKey = Annotated[
     str,
     described(
         "A name of your own for this request. A repeat with the same name within 7 days returns the first "
-        "notes (200) and writes only those that are missing. The same name with another note is refused (422).",
+        "notes (200) and writes only those that are missing. The same name with other notes is refused (422).",
         "job-17-step-3",
         minLength=1,
         maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
