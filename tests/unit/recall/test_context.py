@@ -151,6 +151,16 @@ def test_a_conversation_or_a_space_that_is_not_there_is_told():
         load(talked, "store")
 
 
+def test_a_message_is_text_and_never_syntax():
+    talked = long_talk()
+    about_the_violin = told(load(talked, "violin"))
+
+    for message in ('"violin', "violin -violin", "violin " * 1_000):
+        assert told(load(talked, message)) == about_the_violin
+    for message in ("", "?!", "… -"):
+        assert told(load(talked, message)) == told(load(talked))
+
+
 def test_bounds_are_named():
     for field, value in (
         ("max_chars", 499),

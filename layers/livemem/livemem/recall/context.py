@@ -31,7 +31,8 @@ from livemem.recall.fan_out import FanOutTask
 from livemem.recall.message_context import Context, KnownItem
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn, TalkForm
-from livemem.recall.search_request import OF_CONVERSATION, RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
+from livemem.recall.search_request import OF_CONVERSATION, RESULTS_DEFAULT, RESULTS_MOST, SearchRequest, message_text
+from livemem.search import words
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -143,7 +144,7 @@ def _share(percent: int | None) -> float | None:
 
 @dataclass(frozen=True)
 class TalkContextRequest:
-    """The checked values of a request about a conversation. Without a question nothing is searched."""
+    """The checked values of a request about a conversation. Without a word to look for, nothing is searched."""
 
     question: SearchRequest | None
     max_chars: int
@@ -161,7 +162,7 @@ class TalkContextRequest:
         raw_chars: int = RAW_DEFAULT,
         limit: int = RESULTS_DEFAULT,
     ) -> "TalkContextRequest":
-        """The request's values. Raises InvalidRequest, naming the field and its bounds."""
+        """The request's values. `q` is text, never syntax. Raises InvalidRequest, naming the field and its bounds."""
         for name, value, least, most in (
             ("max_chars", max_chars, CHARS_LEAST, CHARS_MOST),
             ("max_turns", max_turns, 1, TURNS_MOST),
@@ -170,7 +171,8 @@ class TalkContextRequest:
         ):
             if not least <= value <= most:
                 raise InvalidRequest.of(name, f"must be from {least} to {most}")
-        question = SearchRequest.of(q, scope=OF_CONVERSATION) if q is not None else None
+        text = message_text(q or "")
+        question = SearchRequest.of(text, scope=OF_CONVERSATION) if words.parse(text).words else None
         return cls(question, max_chars, max_turns, raw_chars, limit)
 
 
