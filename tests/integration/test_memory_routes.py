@@ -337,6 +337,8 @@ def test_without_a_question_the_newest_come_first(memories):
         (ALL, {"cursor": "bm9uZQ"}, "cursor"),
         (ALL, {"order": "best"}, "order"),
         (ALL, {"q": "x", "order": "recent"}, "q"),
+        (ALL, {"min_score": "0.5"}, "min_score"),
+        (ALL, {"everything": "true"}, "everything"),
         (ALL, {"q": "x", "cursor": "x"}, "q"),
         (f"{ALL}/changes", {"memory_id": "none"}, "memory_id"),
         (f"{ALL}/changes", {"limit": "51"}, "limit"),

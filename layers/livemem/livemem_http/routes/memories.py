@@ -145,6 +145,9 @@ def search_memories(
     missing: list[str] = []
     wanted: dict[str, Any] = {"kind": kind, "subject": subject, "missing": missing}
     if q is None:
+        for name, value in (("min_score", min_score), ("everything", everything or None)):
+            if value is not None:
+                raise InvalidRequest.of(name, "goes only with `q`")
         after = cursors.decode_with(reading.parse_place, cursor)
         found = reading.recent(process(), space_id, limit=limit + 1, after=after, **wanted)
         more = reading.place_text(found[limit - 1]) if len(found) > limit else None
