@@ -1,6 +1,7 @@
 """What a summary names is found: by its words, and by the filters `topic` and `entity`."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,29 @@ def test_a_name_that_a_summary_says_itself_does_not_count_twice():
     talk.update()
 
     assert [one.text for one in found(talk, "ines", entity="Ines")] == ["Ines sails."]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        *({"scope": scope} for scope in ("live", "bank,archive", "tools", "questions")),
+        {"levels": "0"},
+        {"room": "salon"},
+        {"kind": "fact"},
+    ],
+)
+@pytest.mark.parametrize("field", ["topic", "entity"])
+def test_a_filter_of_summaries_is_refused_where_no_summary_is_searched(field, others):
+    filters: dict[str, Any] = {field: "Ines"} | others
+    with pytest.raises(InvalidRequest) as caught:
+        SearchRequest.of("boats", **filters)
+
+    assert [one.field for one in caught.value.fields] == [field]
+
+
+@pytest.mark.parametrize("others", [{"scope": "all"}, {"scope": "live,conversations"}, {"levels": "0,2"}])
+def test_a_filter_of_summaries_goes_with_other_kinds_beside_them(others):
+    assert SearchRequest.of("boats", topic="import", **others).filter.topic == "import"
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 501])

@@ -153,6 +153,10 @@ class SearchRequest:
             part = OF_CONVERSATION
         aside = scope if scope in ASIDE else ""
         kinds = _kinds(part or (OF_CONVERSATION if aside else scope or ALL))
+        numbers = _levels(levels)
+        if aside or (kinds is not None and SUMMARY not in kinds) or not any(numbers):
+            for field in (name for name, value in fields.items() if value is not None):
+                raise InvalidRequest.of(field, "is of summaries alone, which the other arguments leave out")
         request = cls(
             text,
             query,
@@ -165,7 +169,7 @@ class SearchRequest:
             room=room,
             since=checked.since,
             until=checked.until,
-            levels=_levels(levels),
+            levels=numbers,
             least=0.0 if everything else min_score,
             aside=aside,
             floor=None
