@@ -136,6 +136,24 @@ def test_waiting_summaries_are_those_that_no_group_has_whatever_this_process_kne
     assert compare()
 
 
+def test_requests_side_by_side_use_what_is_known_of_groups_one_at_a_time():
+    talked = long_talk()
+    load(talked)
+    places = talked.process.cache(context._Places)
+    locked = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            locked.append(places._lock.locked())
+            return super().__hash__()
+
+    context.of_conversation(talked.process, "demo", Name(talked.id), TalkContextRequest.of())
+
+    assert locked.count(True) >= 2
+
+
 def test_a_conversation_or_a_space_that_is_not_there_is_told():
     talked = long_talk(2)
     for q in (None, "store"):

@@ -3,6 +3,7 @@ earlier turns and summaries about the same subject, and its latest summaries; of
 """
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -347,15 +348,24 @@ class _Places:
     """Where to begin to list the summaries that are in no group yet."""
 
     def __init__(self, _: object = None) -> None:
-        self.known = LRUCache[tuple[str, str], _Place](1_000)
+        self._known = LRUCache[tuple[str, str], _Place](1_000)
+        self._lock = threading.Lock()
+
+    def get(self, space_id: str, conversation_id: str) -> _Place:
+        with self._lock:
+            return self._known.get((space_id, conversation_id), _Place())
+
+    def put(self, space_id: str, conversation_id: str, place: _Place) -> None:
+        with self._lock:
+            self._known[space_id, conversation_id] = place
 
 
 def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks, most: int) -> list[Summary]:
     """The newest summaries of level 1 that are in no group. 2 GETs and 2 LISTs from the last known group, all side by
     side; 1 GET for each summary that this process has not read before, and for a new group. Raises NotFound.
     """
-    places = process.cache(_Places).known
-    place = places.get((space_id, conversation_id), _Place())
+    places = process.cache(_Places)
+    place = places.get(space_id, conversation_id)
     conversation, versions, groups, blocks = process.store.concurrently(
         looks.conversation,
         looks.version,
@@ -378,7 +388,7 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
         place = replace(place, group=newest, behind=last_grouped(process, Layers(at, {2: newest}, {}, etags), 2))
     if blocks is None or not place.group:
         blocks = _blocks(process, space_id, conversation_id, place)
-    places[space_id, conversation_id] = place
+    places.put(space_id, conversation_id, place)
     names: dict[int, list[str]] = {}
     for entry in blocks:
         if (parsed := SUMMARY.parse_as(SummaryKey, entry.key)) and parsed.number > place.behind:
