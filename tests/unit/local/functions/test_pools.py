@@ -374,7 +374,7 @@ def handler(event, context):
 
 
 def test_what_still_loads_its_module_when_the_pool_is_closed_does_not_begin(make_pool):
-    pool = make_pool(SLOW_MODULE)
+    pool = make_pool(SLOW_MODULE, name="Loading")
     future = pool.submit(b"{}")
     folder = pool.function.code
     wait_until((folder / "begun").exists)
