@@ -107,7 +107,7 @@ def _fetch(
 
 
 def _told(part: _Part, archive: Archive) -> str:
-    return f"downloading {texts.size(part.size)} of {texts.size(archive.get('size') or part.size)}"
+    return f"downloading {texts.size(part.size)} of {texts.size(archive.get('bytes') or part.size)}"
 
 
 def _stream(web: "httpx.Client", archive: Archive, part: _Part, show: Callable[[str], None]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from live_memory.cli import texts
 from tests.support.cli_harness import CliHarness
 
 ARCHIVE = gzip.compress(random.Random(1).randbytes(200_000), mtime=0)
@@ -84,6 +85,12 @@ def test_an_archive_is_waited_for_downloaded_and_readable_by_its_owner_alone(des
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert files(desk) == ["demo.tar.gz"]
     assert "secret" not in said.out + said.err
+
+
+def test_the_progress_says_how_much_of_the_whole_archive_is_there(desk: CliHarness):
+    said = fetch(desk, Store(50_000))
+    assert said.code == 0
+    assert f"downloading {texts.size(50_000)} of {texts.size(len(ARCHIVE))}" in said.err
 
 
 def test_several_archives_are_files_beside_each_other(desk: CliHarness):
