@@ -15,6 +15,7 @@ from livemem.llm.client import LlmError
 from livemem.rooms import digest_reading as digests
 from livemem.rooms import due_digests
 from livemem.spaces import lifecycle
+from livemem.store import presigned
 from livemem.upkeep import job_lookup, packages
 from livemem.upkeep.job_lookup import After, JobFilter
 from tests.support.agent import responds
@@ -101,6 +102,16 @@ def test_a_page_costs_one_listing_of_each_kind_and_reads_what_it_shows(world):
     assert [one.kind for one in jobs] == ["export", "backup"]
     # The head, which digest is next, the export's job, and a manifest.
     assert world.client.counts == {"LIST": 6, "GET": 4}
+
+
+def test_a_list_signs_no_urls_of_archives(world, monkeypatch):
+    signed: list[str] = []
+    monkeypatch.setattr(presigned, "get_url", lambda _, key, __: signed.append(key) or key)
+
+    (job,) = listed(world, kind="export")
+
+    assert (job.status, job.result, signed) == ("done", None, [])
+    assert [one.url for one in found(world, "demo", "export", job.name).result.archives] == signed != []
 
 
 def test_what_a_caller_may_not_see_by_its_own_route_is_no_job_for_it_either(world):

@@ -280,11 +280,20 @@ def described(process: Process, caller: Principal, space_id: str, name: str) -> 
     """The export as a job, also of a deleted space. Its name is its backup's id. 1 GET, and those of `catalog.check`.
     Raises InvalidName, NotFound.
     """
+    return description(process, _found(process, caller, space_id, name))
+
+
+def in_list(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """The same without the result: a list signs no addresses, which would work for everybody who reads it."""
+    return describable.of_job("export", jobs.described(_found(process, caller, space_id, name)))
+
+
+def _found(process: Process, caller: Principal, space_id: str, name: str) -> Stored[ExportJob]:
     catalog.check(process, caller, space_id, keys.check_backup_id(name))
     result = KIND.find(process, space_id, name)
     if not result:
         raise NotFound("job", name)
-    return description(process, result)
+    return result
 
 
 def listing(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:

@@ -86,7 +86,7 @@ PACKAGE = Package(
     problems=problems,
     jobs={
         "backup": Describable(catalog.described, catalog.listing),
-        "export": Describable(export.described, export.listing),
+        "export": Describable(export.described, export.listing, export.in_list),
         **{kind: Describable(partial(new_space.described, kind)) for kind in new_space.KINDS},
     },
 )
