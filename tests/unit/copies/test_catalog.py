@@ -14,7 +14,7 @@ from livemem.copies import catalog, export, restore, retention, taking
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import BackupObject, Manifest
 from livemem.copies.taking import BackupRequest
-from livemem.errors import InvalidName, NotFound
+from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.bucket import BACKUP_MANIFEST, BACKUP_OBJECT
@@ -52,6 +52,23 @@ def test_backups_are_listed_newest_first_in_pages_with_1_list_and_1_get_each():
     assert [manifest.job_id for manifest in (*first, *second)] == ids[::-1]
     assert (after, rest) == (ids[3], None)
     assert world.client.counts == {"LIST": 2, "GET": 5}
+
+
+def test_a_cursor_of_another_space_is_refused_and_ends_no_list():
+    world = with_backups(2)
+    world.create_space("zz")
+    world.note("there too", space_id="zz")
+    world.back_up("zz")
+    world.clock.move(60)
+    (newest, *_), after = catalog.page(world.process, EVERYONE, SPACE, limit=1)
+    assert after == (SPACE, newest.job_id)
+    for other in ("aa", "zz"):
+        with pytest.raises(InvalidRequest, match="cursor: is of the list of another space"):
+            catalog.page(world.process, EVERYONE, SPACE, limit=1, after=(other, newest.job_id))
+    (oldest,), rest = catalog.page(world.process, EVERYONE, SPACE, limit=1, after=after)
+    assert (oldest.job_id < newest.job_id, rest) == (True, None)
+    # Of all spaces the list goes on with those behind it.
+    assert [one.space_id for one in catalog.page(world.process, EVERYONE, limit=9, after=after)[0]] == [SPACE, "zz"]
 
 
 def test_a_list_reads_the_first_bytes_of_a_manifest_of_a_million_objects_alone():

@@ -12,7 +12,7 @@ from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.copies import manifest as manifests
 from livemem.copies.manifest import Manifest, Peeked
-from livemem.errors import InvalidName, NotFound, PreconditionLost
+from livemem.errors import InvalidName, InvalidRequest, NotFound, PreconditionLost
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Description
@@ -127,13 +127,15 @@ def page(
 ) -> tuple[list[Manifest], tuple[str, str] | None]:
     """The backups of a space, or of all that the caller may see, by space and then newest first, from behind the space
     and backup `after`. With them the space and backup after which the next page begins, or None. 1 LIST per space that
-    is looked at, and 1 GET each. Raises InvalidName, Forbidden.
+    is looked at, and 1 GET each. Raises InvalidName, Forbidden, and InvalidRequest where `after` is of another space.
     """
     if space_id is None:
         visible = sorted(name for name in spaces(process) if caller.may_see(name))
     else:
         caller = decision.check_space(process, caller, keys.check_space_id(space_id))
         visible = [space_id]
+        if after and after[0] != space_id:
+            raise InvalidRequest.of("cursor", "is of the list of another space: leave it out for the first page")
     backups: list[Manifest] = []
     for name in visible:
         if after and name < after[0]:
