@@ -282,6 +282,18 @@ def test_a_batch_is_sent_in_parts_in_its_order_and_says_where_to_go_on_after_a_f
     assert desk.asked[0][1]["items"][0] == {"content": "0", "category": "todo", "tags": ["all"]}
 
 
+def test_each_request_of_a_batch_has_a_key_of_its_own_and_no_batch_has_a_source(desk: CliHarness):
+    lines = "\n".join([jsons.dumps({"content": str(number)}) for number in range(101)])
+    desk.answers = {"append_note": [{"items": [note(n) for n in range(100)]}, {"items": [note(100)]}]}
+
+    assert desk.say("note", "--batch", "--idempotency-key", "k", stdin=lines).code == 0
+    assert [headers["idempotency-key"] for headers in desk.headers] == ["k/0", "k/100"]
+    asked = len(desk.asked)
+    refused = desk.say("note", "--batch", "--source", "team/x", stdin=lines)
+    assert (refused.code, len(desk.asked)) == (2, asked)
+    assert "--source" in refused.err
+
+
 @pytest.mark.parametrize(
     "bad", ["{", "[]", '{"content": 1}', '{"content": "x", "author": "y"}', '{"category": "todo"}']
 )
@@ -458,8 +470,9 @@ def test_a_preview_of_an_erasure_is_not_confirmed_and_names_what_is_unknown(desk
 
 
 def test_garbage_is_only_looked_at_unless_one_says_so_and_followed_to_its_end(desk: CliHarness):
-    first = {"spaces": [GARBAGE], "failed": [], "more": True, "after": "demo"}
-    last = {"spaces": [], "failed": [], "more": False, "after": None}
+    nothing_else = {"exports_removed": 0, "tokens_removed": []}
+    first = {"spaces": [GARBAGE], "failed": [], "more": True, "after": "demo", **nothing_else}
+    last = {"spaces": [], "failed": [], "more": False, "after": None, **nothing_else}
     desk.answers = {"collect_garbage": [first, last]}
     assert desk.say("gc").code == 0
     assert [arguments["dry_run"] for _, arguments in desk.asked] == [True, True]
@@ -468,6 +481,13 @@ def test_garbage_is_only_looked_at_unless_one_says_so_and_followed_to_its_end(de
     desk.answers = {"collect_garbage": last}
     assert desk.say("gc", "--really", "-y").code == 7
     assert desk.asked[-1][1]["dry_run"] is False
+
+    desk.answers = {"collect_garbage": {**last, "exports_removed": 2, "tokens_removed": ["0" * 64]}}
+    for words, title in ((("gc",), "To be removed"), (("gc", "--really", "-y"), "Removed")):
+        said = desk.say(*words)
+        assert (said.code, "nothing to do" in said.err) == (0, False)
+        assert f"{title}: archives 2." in said.err
+        assert f"{title}: tokens 1." in said.err
 
     desk.answers = {"collect_garbage": {**first, "failed": [{"space_id": "bad", "code": "busy"}]}}
     assert desk.say("gc").code == 1

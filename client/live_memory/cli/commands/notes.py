@@ -28,7 +28,7 @@ def note(
         bool, typer.Option("--batch", help="Read notes from stdin, one a line: JSON with content, category and tags.")
     ] = False,
     key: Annotated[
-        str | None, typer.Option("--idempotency-key", help="A repeat with the same key returns the first note.")
+        str | None, typer.Option("--idempotency-key", help="A repeat with the same key returns the first notes.")
     ] = None,
     source: Annotated[
         str | None, typer.Option(metavar="SPACE/ID", help="The note or fact of another space that it passes on.")
@@ -39,7 +39,9 @@ def note(
     """Write a note; with --batch many."""
     with opened(ctx, json=json, space=space) as session:
         if batch:
-            _batch(session, text, category, tag or [])
+            if source:
+                raise Refused("With --batch there is no --source: pass such notes on one by one.")
+            _batch(session, text, category, tag or [], key)
             return
         content = reading.text(session.program, text, "The note")
         made = session.here(
@@ -66,8 +68,10 @@ def _tell_redacted(session: Session, made: dict[str, Any]) -> None:
         session.out.say(f"Replaced as secrets: {', '.join(f'{count} {kind}' for kind, count in found.items())}.")
 
 
-def _batch(session: Session, text: str | None, category: str, tags: list[str]) -> None:
-    """The notes of stdin, 100 a request. All lines are looked at before the first is sent."""
+def _batch(session: Session, text: str | None, category: str, tags: list[str], key: str | None) -> None:
+    """The notes of stdin, 100 a request. All lines are looked at before the first is sent. Each request has a key of
+    its own, so a repeat of the whole batch writes what is missing.
+    """
     if text not in {None, "-"}:
         raise Refused("With --batch the notes are read from stdin, one JSON object a line.")
     lines = list(reading.json_lines(reading.stdin("The notes"), "The notes"))
@@ -75,8 +79,10 @@ def _batch(session: Session, text: str | None, category: str, tags: list[str]) -
         raise Refused("The notes: stdin was empty.")
     drafts = [_draft(number, fields, category, tags) for number, fields in lines]
     for begin in range(0, len(drafts), AT_ONCE):
+        of_part = f"{key}/{begin}" if key else None
         try:
-            written = session.here("append_note", items=drafts[begin : begin + AT_ONCE])["items"]
+            items = drafts[begin : begin + AT_ONCE]
+            written = session.here("append_note", items=items, idempotency_key=of_part)["items"]
         except Exception:
             if begin:
                 line, last = lines[begin][0], texts.count(begin, "note")

@@ -1,5 +1,6 @@
 """Commands for operators of the service: `erase`, `gc`, `usage`, `health`."""
 
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -93,24 +94,33 @@ def gc(
             "backup_days": backup_days,
         }
         spaces: list[dict[str, Any]] = []
+        removed = Counter[str]()
         report: dict[str, Any] = {"more": True, "after": None}
         while report["more"]:
             # Each call works for some seconds. The next call does the rest.
             report = session.call("collect_garbage", **arguments, space_ids=space or None, after=report.get("after"))
             spaces += report["spaces"]
+            removed.update(archives=report["exports_removed"], tokens=len(report["tokens_removed"]))
             if session.out.json:
                 session.out.record(report)
             if report["failed"]:
                 break
         if not session.out.json:
             _garbage(session.out, spaces)
+            _beside_spaces(session.out, removed, "Removed" if really else "To be removed")
         for failed in report["failed"]:
             session.out.say(f"It failed: {', '.join(str(value) for value in failed.values())}")
         if report["failed"]:
             raise typer.Exit(FAILED)
-        if not spaces:
+        if not spaces and not removed.total():
             session.out.say("There is nothing to do.")
             raise typer.Exit(NOTHING)
+
+
+def _beside_spaces(out: Output, removed: Counter[str], title: str) -> None:
+    for what, count in removed.items():
+        if count:
+            out.say(f"{title}: {what} {count}.")
 
 
 def _garbage(out: Output, spaces: list[dict[str, Any]]) -> None:
