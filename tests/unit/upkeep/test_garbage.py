@@ -661,6 +661,9 @@ def test_old_backups_go_in_spaces_that_the_caller_may_see_and_in_deleted_ones_to
     assert (done.looked_at, done.backups_removed, done.failed, done.more) == (3, 6, [], False)
     assert done.spaces[0].unreadable == ["2020-01-01T00-00-00"]
     assert len(catalog.page_of(world.process, "hidden", limit=9)[0]) == 3
+    world.inner.objects.update({key: item for key, item in before.items() if key.startswith("_backups/gone/")})
+    (named,) = collect(world, **rule, space_ids=["gone"]).spaces
+    assert (named.space_id, len(named.backups)) == ("gone", 2)
     everywhere = collect(world, **{**rule, "who": EVERYONE})
     assert (everywhere.looked_at, {found.space_id for found in everywhere.spaces}) == (4, {"a", "hidden"})
 
@@ -693,6 +696,7 @@ def test_backups_of_many_spaces_go_where_it_ran_out_of_time_and_one_that_fails_s
 @each("wrong", [{"keep_last": 0}, {"keep_last": 366}, {"backup_days": 0}, {"backup_days": 3_651}])
 def test_a_rule_that_would_keep_no_backup_is_refused_before_anything_is_done(wrong: dict[str, Any]):
     world = with_old_notes()
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(InvalidRequest) as refused:
         collect(world, **wrong)
+    assert [error.field for error in refused.value.fields] == list(wrong)
     assert not world.client.requests

@@ -50,7 +50,7 @@ class Rule:
         if not 1 <= rule.keep_last <= MOST_KEPT:
             raise InvalidRequest.of("keep_last", f"must be 1 to {MOST_KEPT}")
         if not 1 <= rule.days <= MOST_DAYS:
-            raise InvalidRequest.of("days", f"must be 1 to {MOST_DAYS}")
+            raise InvalidRequest.of("backup_days", f"must be 1 to {MOST_DAYS}")
         return rule
 
 

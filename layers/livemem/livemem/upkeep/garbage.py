@@ -221,7 +221,7 @@ def _check_age(days: int) -> timedelta:
 
 def _candidates(process: Process, principal: Principal, request: GarbageRequest) -> Iterator[str]:
     """The ids of the spaces to look at, in order, also of deleted ones that have backups: 1 GET for each that is
-    named, else 1 LIST per 1,000 and 1 per 1,000 that have backups.
+    named, and 1 LIST where it is deleted, else 1 LIST per 1,000 and 1 per 1,000 that have backups.
     """
     if request.after is not None:
         keys.check_space_id(request.after)
@@ -249,8 +249,9 @@ def _check_named(process: Process, principal: Principal, texts: list[str]) -> No
 
 
 def _exists(process: Process, space_id: str) -> bool:
+    """Whether there is the space, or a backup of a deleted one."""
     try:
-        return heads.find(process, space_id) is not None
+        return heads.find(process, space_id) is not None or bool(catalog.ids(process, space_id))
     except LiveMemoryError:
         # One that can't be read is there, and told of with what failed.
         return True
