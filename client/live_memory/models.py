@@ -221,8 +221,6 @@ class ConnectionView(Model):
 class ContextItem(Model):
     """What a context tells of an item of any kind."""
 
-    id: str
-    """The id, as `GET .../read` takes it. For a section: the file and its headings."""
     time: AwareDatetime
     """The time when it was said or written, UTC. For a section: the time when its file was written."""
     text: str
@@ -1317,6 +1315,8 @@ class SectionItem(ContextItem):
 
     kind: Literal["bank"]
     """The kind of item, as in search results."""
+    id: str
+    """The id, as `GET .../read` takes it. For a section: the file and its headings."""
     title: str | None = None
     """The path of the file, and the headings that lead to the section."""
 
@@ -2195,6 +2195,17 @@ class MessageHit(WrittenHit):
     """The kind of document."""
 
 
+class MessageItem(WrittenItem):
+    """A message of a room."""
+
+    kind: Literal["message"]
+    """The kind of item, as in search results."""
+    room: str
+    """The name of the room."""
+    message_id: str
+    """The id of the message."""
+
+
 class NewMemories(Model):
     """Memories to store in one request, one after the other."""
 
@@ -2286,6 +2297,8 @@ class NoteItem(WrittenItem):
 
     kind: Literal["note", "archive"] | str
     """The kind of item, as in search results."""
+    id: str
+    """The id, as `GET .../read` takes it. For a section: the file and its headings."""
     captured_from: str | None = None
     """If nobody wrote the note: the conversation from which it was captured."""
     from_space: str | None = None
@@ -2470,10 +2483,12 @@ class SpaceView(Model):
 
 
 class SpokenItem(WrittenItem):
-    """A turn, a summary, a memory, or a message of a room."""
+    """A turn, a summary, or a memory."""
 
-    kind: Literal["turn", "summary", "memory", "message"] | str
+    kind: Literal["turn", "summary", "memory"] | str
     """The kind of item, as in search results."""
+    id: str
+    """The id, as `GET .../read` takes it. For a section: the file and its headings."""
 
 
 class SummaryView(Model):
@@ -2658,7 +2673,7 @@ class ContextView(Model):
 
     markdown: str
     """The whole context as Markdown for a prompt. Empty if nothing is relevant enough."""
-    items: list[NoteItem | SectionItem | SpokenItem | ContextItem]
+    items: list[NoteItem | SectionItem | SpokenItem | MessageItem | ContextItem]
     """The same items as data, in the order of the Markdown."""
     chars: int
     """Number of characters in the Markdown."""

@@ -92,7 +92,8 @@ def test_the_context_is_two_blocks_and_the_same_as_data(told):
     said, fact = answer["items"]
     assert said == {
         "kind": "message",
-        "id": "rooms/salon/messages",
+        "room": "salon",
+        "message_id": "m-Ann",
         "by": "Ann Smith",
         "text": "Who turned the oven off?",
         "time": "2026-02-20T14:00:00.000Z",
@@ -100,6 +101,18 @@ def test_the_context_is_two_blocks_and_the_same_as_data(told):
     assert (fact["kind"], fact["text"]) == ("memory", "The oven is a Bosch.")
     assert 0 < fact["relevance"] <= 1
     assert answer["degraded"] == []
+
+
+def test_each_item_of_a_context_has_an_id_that_is_read_and_a_message_its_room_and_its_own_id(told):
+    for asked in ({"room": "kitchen"}, {"room": "kitchen", "q": "oven"}, {"q": "the oven", "kinds": "message,memory"}):
+        items = body(told("context", **asked))["items"]
+        assert {item["kind"] for item in items} == {"message", "memory"}
+        said = [(item["room"], item["message_id"]) for item in items if item["kind"] == "message"]
+        assert ("kitchen", "m-bob") in said
+        assert len(set(said)) == len(said)
+        assert not [item for item in items if item["kind"] == "message" and "id" in item]
+        read = [told("read", id=item["id"]) for item in items if item["kind"] == "memory"]
+        assert [answer["statusCode"] for answer in read] == [200]
 
 
 def test_the_context_comes_as_markdown_in_both_languages_and_without_a_question(told):

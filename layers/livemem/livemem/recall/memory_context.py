@@ -86,7 +86,8 @@ def _messages(
             rooms.newest(process, meta.space_id, room, limit),
             key=lambda item: (clock.parse(item.timestamp), item.message_id),
         )
-        return [_message(room, item.timestamp, item.author, _shown(item.content)) for item in newest], 0
+        items = [_message(room, item.message_id, item.timestamp, item.author, _shown(item.content)) for item in newest]
+        return items, 0
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
     answer = search.search(process, meta.space_id, request, until)
     floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
@@ -94,6 +95,7 @@ def _messages(
     items = [
         _message(
             room,
+            hit.document.source["message_id"],
             hit.document.more["timestamp"],
             hit.document.author,
             _shown(hit.document.text, hit.snippet),
@@ -109,8 +111,11 @@ def _order(hit: Hit) -> tuple[object, ...]:
     return clock.parse(hit.document.more["timestamp"]), hit.document.source["message_id"]
 
 
-def _message(room: str, time: str, author: str, text: str, relevance: float | None = None) -> KnownItem:
-    return KnownItem(MESSAGE, f"rooms/{room}/messages", time, author, "", text, relevance)
+def _message(
+    room: str, message_id: str, time: str, author: str, text: str, relevance: float | None = None
+) -> KnownItem:
+    route = f"rooms/{room}/messages"
+    return KnownItem(MESSAGE, route, time, author, "", text, relevance, room=room, message_id=message_id)
 
 
 def _facts(

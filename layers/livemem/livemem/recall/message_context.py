@@ -47,9 +47,9 @@ DAY = len("2026-02-20")
 
 @dataclass(frozen=True)
 class KnownItem:
-    """A known item. `id` is the value that `read` takes, `time` the moment of saying or writing in ISO 8601, `by` the
-    author, empty if there is none. Of a summary it is what others wrote (Document.said_by). `text` has a line for each
-    side of an exchange.
+    """A known item. `id` is the value that `read` takes, and of a message the route of its room. `time` is the moment
+    of saying or writing in ISO 8601, `by` the author, empty if there is none. Of a summary it is what others wrote
+    (Document.said_by). `text` has a line for each side of an exchange.
     """
 
     kind: str
@@ -65,6 +65,9 @@ class KnownItem:
     """Only of a note that was passed on: the space of its source."""
     written_by: str | None = None
     """The token that wrote it, where its author is another one."""
+    room: str | None = None
+    message_id: str | None = None
+    """Only of a message: its room, and its id there."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,8 @@ def _of_document(hit: Hit) -> KnownItem:
         captured_from=document.source.get("conversation_id") if document.kind in (LIVE, ARCHIVE) else None,
         from_space=document.source.get("from_space"),
         written_by=document.written_by,
+        room=document.source.get("room"),
+        message_id=document.source.get("message_id"),
     )
 
 

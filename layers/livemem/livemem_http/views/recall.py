@@ -8,17 +8,18 @@ from livemem.recall.message_context import Context, KnownItem
 from livemem_http.views import search
 from livemem_http.views.fields import Moment, Unread, View, WrittenBy, described
 
+ItemId = Annotated[
+    str,
+    described(
+        "The id, as `GET .../read` takes it. For a section: the file and its headings.",
+        "notes/20260220T140000_cline-dev_decision_1a2b3c4d",
+    ),
+]
+
 
 class ContextItem(View):
     """What a context tells of an item of any kind."""
 
-    id: Annotated[
-        str,
-        described(
-            "The id, as `GET .../read` takes it. For a section: the file and its headings.",
-            "notes/20260220T140000_cline-dev_decision_1a2b3c4d",
-        ),
-    ]
     time: Annotated[
         Moment,
         described("The time when it was said or written, UTC. For a section: the time when its file was written."),
@@ -53,6 +54,7 @@ class NoteItem(WrittenItem):
     """A live note, or a consolidated one (`archive`)."""
 
     kind: Annotated[Literal["note", "archive"], described("The kind of item, as in search results.", "note")]
+    id: ItemId
     captured_from: Annotated[
         str | None, described("If nobody wrote the note: the conversation from which it was captured.")
     ] = None
@@ -60,23 +62,31 @@ class NoteItem(WrittenItem):
 
 
 class SpokenItem(WrittenItem):
-    """A turn, a summary, a memory, or a message of a room."""
+    """A turn, a summary, or a memory."""
 
-    kind: Annotated[
-        Literal["turn", "summary", "memory", "message"], described("The kind of item, as in search results.", "turn")
-    ]
+    kind: Annotated[Literal["turn", "summary", "memory"], described("The kind of item, as in search results.", "turn")]
+    id: ItemId
+
+
+class MessageItem(WrittenItem):
+    """A message of a room."""
+
+    kind: Annotated[Literal["message"], described("The kind of item, as in search results.", "message")]
+    room: Annotated[str, described("The name of the room.", "salon")]
+    message_id: Annotated[str, described("The id of the message.", "chat-4711")]
 
 
 class SectionItem(ContextItem):
     """A section of a bank file."""
 
     kind: Annotated[Literal["bank"], described("The kind of item, as in search results.", "bank")]
+    id: ItemId
     title: Annotated[
         str | None, described("The path of the file, and the headings that lead to the section.", "log.md > # Log")
     ] = None
 
 
-AnyItem = Annotated[NoteItem | SectionItem | SpokenItem, Field(discriminator="kind")]
+AnyItem = Annotated[NoteItem | SectionItem | SpokenItem | MessageItem, Field(discriminator="kind")]
 
 
 class ContextView(View):
