@@ -302,6 +302,15 @@ def test_another_request_under_the_same_key_is_refused_before_anything_is_writte
     assert world.inner.objects == before
 
 
+def test_the_object_of_one_place_holds_nothing_of_the_notes_at_others():
+    def bodies(second: str) -> set[str]:
+        world = new_world()
+        append_several(world, [DRAFT, NoteDraft("todo", second)])
+        return {json.loads(world.text(key))["body"] for key in world.keys("demo/_idempotency/")}
+
+    assert len(bodies("Her number is 555 0199.") & bodies("-")) == 1
+
+
 def test_a_note_alone_and_the_same_as_the_only_one_of_several_are_two_requests():
     world = new_world()
     append(world)

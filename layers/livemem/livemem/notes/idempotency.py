@@ -30,7 +30,7 @@ CLAIMS_AT_ONCE = 1_000
 
 
 class KeyedNote(StoredDocument):
-    """`_idempotency/{sha256}.json`: the note of a key, a hash of the request's fields, and when the key came first."""
+    """`_idempotency/{sha256}.json`: the note of a key, a hash of its fields, and when the key came first."""
 
     most_bytes: ClassVar[int] = 4_096
 
@@ -59,13 +59,14 @@ def append_batch_once(
     field: str | None = "items",
 ) -> list[tuple[Note, bool]]:
     """Append notes under the client's Idempotency-Key, each as `append_once` does under the key and its place: 3 round
-    trips. All objects of keys are written before the first note, and each holds the hash of the whole request. Whether
+    trips. All objects of keys are written before the first note, and the first one before the others. Whether
     the sources of notes exist is asked of a first try alone, for 1 GET more. `field` as in `appending.append_batch`.
     """
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
         raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     drafts = appending.prepare_all(process, space_id, drafts, field)
-    body = _digest_of_all(drafts, field)
+    # So many notes in a list are another request than fewer, or than a note alone.
+    part = ["\n", field, str(len(drafts))] if field else []
     places = [_digest([agent, idempotency_key, *([str(place)] if place else [])]) for place in range(len(drafts))]
     claim_keys = [IDEMPOTENCY.key(space_id, place) for place in places]
     sources = [draft.source for draft in drafts if draft.source]
@@ -74,25 +75,17 @@ def append_batch_once(
         pages.check_sources(process, sources)
     notes = appending.new_notes(process, space_id, agent, drafts)
     # The first one refuses another request before the others are claimed.
-    first, *others = zip(claim_keys, notes, strict=True)
-    claimed = [
-        _claim(process, *first, body),
-        *process.store.map(lambda item: _claim(process, *item, body), others),
-    ]
+    first, *others = zip(claim_keys, notes, (_digest_of(draft, part) for draft in drafts), strict=True)
+    claimed = [_claim(process, *first), *process.store.map(lambda item: _claim(process, *item), others)]
     return process.store.map(lambda item: _written(process, *item), list(zip(notes, drafts, claimed, strict=True)))
 
 
-def _digest_of_all(drafts: Sequence[NoteDraft], field: str | None) -> str:
-    """The digest of a request: of its only note, or of all its notes in their order."""
-    bodies = [_digest_of(draft) for draft in drafts]
-    return _digest([field, *bodies]) if field else bodies[0]
-
-
-def _digest_of(draft: NoteDraft) -> str:
+def _digest_of(draft: NoteDraft, part: Sequence[str]) -> str:
+    """The digest of one note alone: an erasure of another one of the request leaves nothing of it here."""
     # No tag has a line break.
     optional = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
     source = ["\n", draft.source.space_id, draft.source.id] if draft.source else []
-    return _digest([draft.category, draft.content, *draft.tags, *optional, *source])
+    return _digest([draft.category, draft.content, *draft.tags, *optional, *source, *part])
 
 
 def _claim(process: Process, claim_key: str, note: Note, body: str) -> str | None:
