@@ -41,7 +41,7 @@ def test_a_turn_never_spans_two_sessions_nor_two_messages_of_one_speaker():
         ("Ben: d", None),
     ]
     assert (lines[1]["user"], lines[1]["author"]) == ("Ada", "Ben")
-    assert lines[0]["timestamp"] == "2024-05-08T10:00:00Z"
+    assert lines[0]["client_timestamp"] == "2024-05-08T10:00:00Z"
 
 
 def test_the_given_vectors_answer_over_http_for_known_texts_and_for_texts_near_them():
