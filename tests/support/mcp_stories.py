@@ -138,11 +138,16 @@ def tools_that_others_carry_out(account: Account) -> None:
     account.service.lambda_api.answer = {"statusCode": 403, "body": dumps(refused)}
     for tool, arguments in OF_EACH_FUNCTION.items():
         answer = use(account, tool, failing=True, toolset="full", **arguments)
-        assert answer == f"Not today. {catalog.words()['errors']['forbidden']} [forbidden]"
+        assert answer == (f"Not today. {catalog.words()['errors']['forbidden']} [forbidden]"), answer
     assert len({name for name, _ in account.service.lambda_api.waited}) == len(OF_EACH_FUNCTION)
 
 
-OF_EACH_FUNCTION: dict[str, dict[str, str]] = {
+OF_EACH_FUNCTION: dict[str, dict[str, Any]] = {
+    "note": {
+        "category": "todo",
+        "content": "Copy it",
+        "source": {"space_id": "demo", "id": "20260220T140000_ann_todo_00000001"},
+    },
     "list_notes": {},
     "list_stale": {},
     "list_conversations": {},

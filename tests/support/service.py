@@ -31,7 +31,7 @@ from tests.support.recorder import Recorder
 from tests.support.template import REGION
 from tests.support.world import BOOTSTRAP_KEY
 
-WITH_ROUTES = ("reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives")
+WITH_ROUTES = ("ingest", "reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives")
 """Functions that carry out tools of MCP."""
 
 

@@ -52,7 +52,7 @@ HTTP_FUNCTIONS = {
 SEARCHING = {
     f"{name}Function" for name in ("Search", "Indexer", "Memories", "Rooms", "Digest", "Questions", "Ask", "Mcp")
 }
-WITH_ROUTES = ("Reads", "Search", "Conversations", "Memories", "Rooms", "Admin", "Start", "Archives")
+WITH_ROUTES = ("Ingest", "Reads", "Search", "Conversations", "Memories", "Rooms", "Admin", "Start", "Archives")
 """What MCP's tools are carried out by, where it does not do it itself."""
 
 # What docs/configuration.md lists under "Settings", and what the functions tell each other.

@@ -286,6 +286,7 @@ class Settings(BaseSettings):
     digest_function_name: str = "DigestFunction"
     ask_function_name: str = "AskFunction"
     # Those that have routes, which MCP's tools are made of.
+    ingest_function_name: str = "IngestFunction"
     reads_function_name: str = "ReadsFunction"
     search_function_name: str = "SearchFunction"
     conversations_function_name: str = "ConversationsFunction"
