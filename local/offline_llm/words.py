@@ -105,6 +105,8 @@ def _stop_stems() -> frozenset[str]:
     return frozenset(stem(word, french=french) for word in words for french in (False, True))
 
 
+# Each note is compared with each line of the bank.
+@lru_cache(maxsize=4_096)
 def stems(text: str) -> frozenset[str]:
     """The stems of the words that carry the subject of a text: no common words, no single letters."""
     return frozenset(word for word in all_stems(text) - _stop_stems() if len(word) > 1)
