@@ -197,7 +197,7 @@ def test_a_plan_is_read_and_approved_by_a_person(shell: Shell):
     shell.say("space", "set", space, "--mode", "review")
     shell.say("note", "A person looks first.", "-c", "decision")
     assert "waits for approval" in shell.say("consolidate", "--wait")
-    plan = shell.json("review", "show")
+    plan = shell.json("review", "show")["result"]["pending_plan"]
     assert "A person looks first." in shell.say("review", "show")
     shell.say("review", "approve", "--revision", "0" * 32, code=5)
     shell.say("review", "approve", "--revision", plan["plan_revision"])

@@ -101,7 +101,7 @@ def test_what_one_agent_writes_the_other_finds_when_its_session_starts(running, 
             assert answer["status"] == "done"
 
             done = await followed(one, await told(one, "consolidate"))
-            assert (done["status"], done["metrics"]["notes_processed"]) == ("done", 3)
+            assert (done["status"], done["result"]["metrics"]["notes_processed"]) == ("done", 3)
             assert "The store is the queue." in await text(two, "start_session")
 
     run(day)
@@ -123,7 +123,7 @@ def test_the_whole_of_the_service_is_there_in_the_toolset_full(running, service,
             made = await told(admin, "create_token", name="agent-three", permissions=["read"], space_ids=[space_id])
             async with connected(running.url, made["token"], mode) as three:
                 assert "One." in await text(three, "start_session")
-            await told(admin, "undo_consolidation", space_id=space_id, number=str(done["consolidation"]))
+            await told(admin, "undo_consolidation", space_id=space_id, number=str(done["result"]["consolidation"]))
             assert (await told(admin, "list_notes", space_id=space_id))["items"]
             assert await told(admin, "create_export", space_id=space_id)
             await told(admin, "revoke_token", token_hash=made["hash"].removeprefix("sha256:"), forget=True)
