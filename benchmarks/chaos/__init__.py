@@ -3,5 +3,5 @@
     python -m benchmarks.chaos --minutes 30 --seed 7
 
 The proof in one process (benchmarks/proof) decides every step itself; this one shows what it can't: the SDK's
-own repetitions, sockets, workers that are killed, a store and a runtime that come back on the same data.
+own repetitions, sockets, a store and a runtime that are killed and come back on the same data.
 """

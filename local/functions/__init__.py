@@ -1,1 +1,1 @@
-"""What Lambda does: functions as the template declares them, their environments, queues and schedules."""
+"""What Lambda does: functions as the template declares them, their invocations, queues and schedules."""
