@@ -192,8 +192,8 @@ def test_an_invocation_that_takes_too_long_is_given_up_and_its_place_is_free(mak
 
 @pytest.mark.parametrize("end", ["its time is over", "the runtime stops"])
 def test_nothing_arrives_of_an_invocation_that_goes_on_after_its_end(make_pool, store, tmp_path, end):
-    pool = make_pool(WRITER, timeout=1 if end == "its time is over" else 10)
-    event = {"seconds": 1.3, "end": str(tmp_path / "end")}
+    pool = make_pool(WRITER, timeout=3 if end == "its time is over" else 10)
+    event = {"seconds": 3.2 if end == "its time is over" else 1, "end": str(tmp_path / "end")}
     future = pool.submit(json.dumps(event).encode())
     if end == "the runtime stops":
         wait_until(lambda: store.list_objects_v2(Bucket="bucket", Prefix="beside")["Contents"])
