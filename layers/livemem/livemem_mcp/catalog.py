@@ -58,6 +58,7 @@ def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
         destroys=destroys,
         repeats=told.get("repeats", method in ("PUT", "DELETE")) and not reads,
         exact=told.get("exact", destroys),
+        null_clears=method == "PATCH",
     )
 
 

@@ -26,12 +26,12 @@ class ToolAnswer:
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "format"})
 
 
-def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
+def brief(schema: Mapping[str, Any], *, with_null: bool) -> dict[str, Any]:
     """The schema of a tool's arguments as a model needs it, which pays for each word. A call is checked by the whole
-    schema. Left out: bounds, which an error names; null and defaults that mean no more than an argument that is left
-    out; and the fields of `items`, which are those beside it.
+    schema. Left out: bounds, which an error names; defaults that mean no more than an argument that is left out, and
+    without `with_null` null, which means no more either; and the fields of `items`, which are those beside it.
     """
-    part = _brief(schema)
+    part = _brief(schema, with_null)
     fields = part["properties"]
     form = fields.get("items", {}).get("items", {})
     forms = [set(one.get("properties", ())) for one in form.get("anyOf", [form])]
@@ -40,21 +40,21 @@ def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**part, "additionalProperties": False}
 
 
-def _brief(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _brief(schema: Mapping[str, Any], with_null: bool) -> dict[str, Any]:
     part = {name: value for name, value in schema.items() if name not in _BOUNDS and name != "additionalProperties"}
     if "default" in part and (part["default"] in (None, "", []) or part["default"] is False):
         del part["default"]
-    if isinstance(part.get("type"), list) and "null" not in part.get("description", ""):
-        types_ = [name for name in part["type"] if name != "null"]
-        part["type"] = types_[0] if len(types_) == 1 else types_
+    if isinstance(part.get("type"), list) and not with_null:
+        names = [name for name in part["type"] if name != "null"]
+        part["type"] = names[0] if len(names) == 1 else names
         if "enum" in part:
             part["enum"] = [word for word in part["enum"] if word is not None]
     if "properties" in part:
-        part["properties"] = {name: _brief(one) for name, one in part["properties"].items()}
+        part["properties"] = {name: _brief(one, with_null) for name, one in part["properties"].items()}
     if "items" in part:
-        part["items"] = _brief(part["items"])
+        part["items"] = _brief(part["items"], with_null)
     if "anyOf" in part:
-        part["anyOf"] = [_brief(form) for form in part["anyOf"]]
+        part["anyOf"] = [_brief(form, with_null) for form in part["anyOf"]]
     return part
 
 
@@ -64,7 +64,8 @@ class McpTool:
 
     `reads`: nothing changes. `destroys`: data may be gone afterwards, though there may be a way back. `repeats`: a
     second call with the same arguments changes nothing more. `exact`: an argument that the tool does not have is
-    refused and not ignored, since it may be a misspelt one that was to hold something back.
+    refused and not ignored, since it may be a misspelt one that was to hold something back. `null_clears`: null takes a
+    value away, where elsewhere it is an argument that is left out.
     """
 
     name: str
@@ -77,6 +78,7 @@ class McpTool:
     destroys: bool = False
     repeats: bool = False
     exact: bool = False
+    null_clears: bool = False
 
     def shown(self, session: McpSession) -> types.Tool:
         """The tool as `tools/list` shows it to this caller: with a space of its own, none need be named."""
@@ -84,7 +86,7 @@ class McpTool:
             name=self.name,
             title=self.title,
             description=self.description,
-            input_schema=brief(self.schema_for(session)),
+            input_schema=brief(self.schema_for(session), with_null=self.null_clears),
             annotations=types.ToolAnnotations(
                 # Those that are left out are false, but for the second one, which says so. It is told only where
                 # something is written, as the specification has it.

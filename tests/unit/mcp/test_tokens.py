@@ -5,7 +5,9 @@ import json
 import pytest
 
 from benchmarks import mcp as bench
+from livemem_mcp import catalog
 from livemem_mcp.core import CORE
+from tests.support.cases import each
 from tests.support.mcp import started
 
 CORE_TOKENS = 1_100
@@ -27,3 +29,27 @@ def test_what_is_counted_is_what_is_sent(monkeypatch):
     for toolset in ("core", "full"):
         sent = agents.good("tools/list", query={"toolset": toolset})["tools"]
         assert json.loads(bench.listed(toolset)) == sent
+
+
+def test_null_is_shown_where_it_takes_a_value_away_and_nowhere_else():
+    shown = {tool["name"]: tool["inputSchema"]["properties"] for tool in json.loads(bench.listed("full"))}
+    for name, tool in catalog.tools().items():
+        takes = {field for field, schema in tool.schema["properties"].items() if "null" in schema.get("type", ())}
+        clears = catalog.operations()[name]["method"] == "PATCH"
+        assert {field for field, schema in shown[name].items() if "null" in schema.get("type", ())} == (
+            takes if clears else set()
+        ), name
+    nullable = {field for field, schema in shown["correct_memory"].items() if "null" in schema["type"]}
+    assert {"category", "said_at", "author", "ttl"} <= nullable
+
+
+@each(
+    ("tool", "argument", "words"),
+    [
+        ("patch_token", "expires_in_days", "null: never"),
+        ("correct_memory", "said_at", "when it was stored"),
+        ("refuse_plan", "reason", "the job shows"),
+    ],
+)
+def test_an_argument_that_means_another_thing_in_one_tool_has_its_own_words_there(tool, argument, words):
+    assert words in catalog.tools()[tool].schema["properties"][argument]["description"]
