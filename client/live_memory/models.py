@@ -1940,17 +1940,17 @@ class ChangeDetail(ChangeSummary):
     """A change with its notes and its diffs."""
 
     sources: list[NoteView]
-    """The notes that were folded or became live again, with their present state."""
+    """The notes that it folds or makes live again, with their present state."""
     changes: list[FileDiff]
-    """The effect of the change, file by file."""
+    """Its effect, file by file."""
     synthesis: SynthesisBeforeAfter
-    """The synthesis before and after the change."""
+    """The synthesis before and after it."""
     discarded: list[dict[str, Any]]
     """The notes that the LLM found not worth keeping, each with `note_id` and `reason`."""
     uncited: list[str]
-    """Ids of the notes that were folded although two answers in a row left them out."""
+    """Ids of the notes that it folds although two answers in a row left them out."""
     left_out: list[str]
-    """Ids of the notes that the answer left out for the first time. They stayed live."""
+    """Ids of the notes that the answer left out for the first time. They stay live."""
     warnings: list[BankWarningView]
     """Deviations from the request, and what may have been lost."""
     removed: list[RemovedLineView]
@@ -2344,6 +2344,22 @@ class OpenConversation(Model):
 class PlanDetail(Model):
     """A plan that waits for a person. Its run commits it once it is approved."""
 
+    sources: list[NoteView]
+    """The notes that it folds or makes live again, with their present state."""
+    changes: list[FileDiff]
+    """Its effect, file by file."""
+    synthesis: SynthesisBeforeAfter
+    """The synthesis before and after it."""
+    discarded: list[dict[str, Any]]
+    """The notes that the LLM found not worth keeping, each with `note_id` and `reason`."""
+    uncited: list[str]
+    """Ids of the notes that it folds although two answers in a row left them out."""
+    left_out: list[str]
+    """Ids of the notes that the answer left out for the first time. They stay live."""
+    warnings: list[BankWarningView]
+    """Deviations from the request, and what may have been lost."""
+    removed: list[RemovedLineView]
+    """Only for a tidy run: the lines that went, at most 500. `lines_removed` in `metrics` counts them all."""
     plan_revision: str
     """The revision of the plan. An approval must name the revision that was read."""
     planned_at: AwareDatetime
@@ -2352,22 +2368,6 @@ class PlanDetail(Model):
     """Whether the bank or the rules have changed since. If so, an approval makes another plan instead."""
     number: int
     """The number that the change will have."""
-    sources: list[NoteView]
-    """The notes that the plan folds. They are still live."""
-    changes: list[FileDiff]
-    """The effect of the plan, file by file."""
-    synthesis: SynthesisBeforeAfter
-    """The synthesis before and after the plan."""
-    discarded: list[dict[str, Any]]
-    """The notes that the LLM found not worth keeping, each with `note_id` and `reason`."""
-    uncited: list[str]
-    """Ids of the notes that the plan folds although two answers in a row left them out."""
-    left_out: list[str]
-    """Ids of the notes that the answer left out for the first time. They stay live."""
-    warnings: list[BankWarningView]
-    """Deviations from the request, and what may have been lost."""
-    removed: list[RemovedLineView]
-    """Only for a tidy run: the lines that went, at most 500. `lines_removed` in `metrics` counts them all."""
 
 
 class QuestionResult(Model):

@@ -137,23 +137,28 @@ Removed = Annotated[
 Warnings = Annotated[list[BankWarningView], described("Deviations from the request, and what may have been lost.", [])]
 
 
-class ChangeDetail(ChangeSummary):
-    """A change with its notes and its diffs."""
+class FoldDetail(View):
+    """A change, or the plan of one, with its notes and its diffs."""
 
     sources: Annotated[
-        list[NoteView], described("The notes that were folded or became live again, with their present state.")
+        list[NoteView], described("The notes that it folds or makes live again, with their present state.")
     ]
-    changes: Annotated[list[FileDiff], described("The effect of the change, file by file.")]
-    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after the change.")]
+    changes: Annotated[list[FileDiff], described("Its effect, file by file.")]
+    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after it.")]
     discarded: Discarded
     uncited: Annotated[
-        list[str], described("Ids of the notes that were folded although two answers in a row left them out.", [])
+        list[str], described("Ids of the notes that it folds although two answers in a row left them out.", [])
     ]
     left_out: Annotated[
-        list[str], described("Ids of the notes that the answer left out for the first time. They stayed live.", [])
+        list[str], described("Ids of the notes that the answer left out for the first time. They stay live.", [])
     ]
     warnings: Warnings
     removed: Removed
+
+
+class ChangeDetail(ChangeSummary, FoldDetail):
+    """A change with its notes and its diffs."""
+
     prompt_version: Annotated[
         str | None, described("The version of the prompt that was sent to the LLM.", "9d3f0c1a2b4e")
     ] = None

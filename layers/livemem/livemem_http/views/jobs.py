@@ -10,7 +10,6 @@ from livemem.jobs.run import RunCode
 from livemem_http.views.ask import QuestionResult
 from livemem_http.views.erasures import ErasureView
 from livemem_http.views.fields import (
-    Discarded,
     Gapped,
     LlmUsage,
     Metrics,
@@ -22,8 +21,7 @@ from livemem_http.views.fields import (
     View,
     described,
 )
-from livemem_http.views.history import FileDiff, Removed, SynthesisBeforeAfter, Warnings, folding
-from livemem_http.views.notes import NoteView
+from livemem_http.views.history import FoldDetail, folding
 
 if TYPE_CHECKING:
     from livemem.bank.plans import WaitingPlan
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 BACKUP = "2026-02-20T02-00-00"
 
 
-class PlanDetail(View):
+class PlanDetail(FoldDetail):
     """A plan that waits for a person. Its run commits it once it is approved."""
 
     plan_revision: PlanRevision
@@ -48,18 +46,6 @@ class PlanDetail(View):
         ),
     ]
     number: Annotated[int, described("The number that the change will have.", 2)]
-    sources: Annotated[list[NoteView], described("The notes that the plan folds. They are still live.")]
-    changes: Annotated[list[FileDiff], described("The effect of the plan, file by file.")]
-    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after the plan.")]
-    discarded: Discarded
-    uncited: Annotated[
-        list[str], described("Ids of the notes that the plan folds although two answers in a row left them out.", [])
-    ]
-    left_out: Annotated[
-        list[str], described("Ids of the notes that the answer left out for the first time. They stay live.", [])
-    ]
-    warnings: Warnings
-    removed: Removed
 
     @classmethod
     def of(cls, plan: "WaitingPlan") -> "PlanDetail":
