@@ -10,6 +10,9 @@ import pytest
 from local import runtime as runtime_module
 from local.config import read_config
 from local.front.httpd import Request
+from local.functions import host
+from local.functions.async_queue import AsyncQueue
+from local.functions.schedules import Scheduler
 from local.runtime import Runtime
 from tests.support.cases import each
 
@@ -101,3 +104,27 @@ def test_a_call_that_nobody_waits_for_any_more_does_not_begin(tmp_path, monkeypa
         assert waiting.cancelled()
     finally:
         made.stop()
+
+
+def test_what_was_left_is_loaded_and_what_all_share_is_made_before_the_ports_open(tmp_path, monkeypatch):
+    order: list[str] = []
+    for name, of, method in (("queue", AsyncQueue, "start"), ("process", host, "make_process")):
+        monkeypatch.setattr(of, method, lambda *_, name=name: order.append(name))
+    made = Runtime(
+        read_config(
+            {
+                "PORT": "0",
+                "LIVEMEM_DATA_DIR": str(tmp_path / "data"),
+                "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
+                "EMBEDDINGS_API_URL": "off",
+            }
+        )
+    )
+    monkeypatch.setattr(made._server, "start", lambda: order.append("port"))
+    monkeypatch.setattr(made, "_load_handlers", lambda: None)
+    monkeypatch.setattr(Scheduler, "start", lambda _: None)
+    try:
+        made.start()
+    finally:
+        made.stop()
+    assert order == ["process", "queue", "port"]
