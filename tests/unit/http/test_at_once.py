@@ -64,6 +64,7 @@ def answers(capsys, request):
                 pass
         logging.getLogger("livemem.said").info("said")
         headers = api.resolver.current_event.headers
+        assert api.resolver.context["match"].parameters == {"space_id": space_id}
         return Said(value=f"{space_id} {headers['traceparent'][3:35]} {traces[0].trace_id}")
 
     handler = entry(logger)(api.handle)
