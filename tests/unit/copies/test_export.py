@@ -21,6 +21,7 @@ from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
 from livemem.store import bucket, keys
 from livemem.store.bucket import BACKUP_OBJECT, EXPORT, EXPORT_STATE, TOKENS, UPLOAD
+from livemem.store.objects import Store
 from livemem.store.stored import Stored
 from tests.support.archives import download, downloads, export_now, exported, import_it, lived_in, unpack
 from tests.support.bucket import error
@@ -317,6 +318,30 @@ def test_an_archive_of_before_an_erasure_does_not_replace_that_of_a_new_job(worl
     assert world.keys("_exports/") == [EXPORT_STATE.key("demo", backup_id)]
     # What is gone is made anew.
     assert download(world, export_backup(world, backup_id))
+
+
+def test_the_archive_of_a_new_job_stays_though_the_worker_of_before_removes_its_own_late(world, monkeypatch):
+    backup_id = world.back_up().job_id
+    pack, put = archive.pack, Store.put
+
+    def of_before(*arguments):
+        packed = pack(*arguments)
+        packed.body = b"erased words"
+        monkeypatch.setattr(archive, "pack", pack)
+        return packed
+
+    def then_a_new_job(store, key, body, **how):
+        etag = put(store, key, body, **how)
+        if body == b"erased words":
+            former_versions.clear_archives(world.process, "demo")
+            world.clock.move(1)
+            assert export_backup(world, backup_id).value.status == "done"
+        return etag
+
+    monkeypatch.setattr(archive, "pack", of_before)
+    monkeypatch.setattr(Store, "put", then_a_new_job)
+    export_backup(world, backup_id)
+    assert world.keys("_exports/") == [EXPORT_STATE.key("demo", backup_id), EXPORT.key("demo", backup_id, 1)]
 
 
 def test_a_damaged_backup_ends_the_job_and_a_further_request_tries_anew(world):

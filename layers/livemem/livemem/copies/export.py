@@ -111,11 +111,6 @@ class _Exports(Kind[ExportJob]):
         work.save(stage="archive")
         return None
 
-    def on_loss(self, work: Work[ExportJob]) -> None:
-        """Remove the archive that this worker made last: an erasure has cleared the others away. 1 DELETE."""
-        job = work.job
-        work.process.store.delete(EXPORT.key(job.space_id, job.job_id, len(job.archives) + 1))
-
 
 KIND = _Exports()
 
@@ -129,7 +124,10 @@ def _pack(work: Work[ExportJob]) -> End:
     contents = archive.ArchiveContents.of(manifests.load(process, job.space_id, job.job_id).value)
     number = len(job.archives) + 1
     packed = archive.pack(process, contents, number, check)
-    process.store.put(EXPORT.key(job.space_id, job.job_id, number), packed.body, content_type=GZIP)
+    key = EXPORT.key(job.space_id, job.job_id, number)
+    etag = process.store.put(key, packed.body, content_type=GZIP)
+    # An erasure that has cleared the job away knew nothing of this one. That of a new job stays.
+    work.undo = lambda: process.store.delete(key, if_match=etag)
     made = Archive(bytes=len(packed.body), objects=len(packed.objects), left_out=len(packed.left_out))
     logger.info("archive made", extra={"space_id": job.space_id, **made.model_dump()})
     archives = [*job.archives, made]

@@ -89,6 +89,8 @@ class Work(Generic[J]):
     """What this worker asked of the LLM."""
     counts: Counter[str] = field(default_factory=Counter)
     """Numbers of what this worker did, under the kind's own names, for the metrics."""
+    undo: Callable[[], object] = lambda: None
+    """Takes back what this worker wrote last, if the job was removed meanwhile, or another one is in its place."""
 
     @property
     def job(self) -> J:
@@ -190,9 +192,6 @@ class Kind(ABC, Generic[J]):
 
     def on_end(self, _work: Work[J]) -> None:
         """Give back what the job had until its end."""
-
-    def on_loss(self, _work: Work[J]) -> None:
-        """Take back what this worker wrote last: the job was removed meanwhile, or another one is in its place."""
 
     def after(self, _process: Process, _space_id: str, _worked: Worked[J]) -> None:
         """What follows when a worker has done its part, and its lease is free again."""
@@ -400,7 +399,7 @@ def go_on(task: Work[J], *, taken: bool = False) -> Worked[J]:
         worked = Worked("overtaken", task.kind.find(task.process, job.space_id, job.job_id, subject=job.subject))
     at_work = taken or task.stored is not before
     if at_work and (not worked.job or worked.job.created_at != task.job.created_at):
-        task.kind.on_loss(task)
+        task.undo()
     return replace(worked, used=task.used, counts=task.counts)
 
 
