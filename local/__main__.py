@@ -41,7 +41,7 @@ def main() -> int:
         stop.on_signals()
         ready = _describe(config, endpoints, time.monotonic() - began)
         print(command_line.in_its_words(ready, os.environ), flush=True)
-        while not stop.wait(0.2):
+        while not (stop.wait(0.2) or runtime.data.is_to_stop()):
             if config.log_file:
                 keep_small(config.log_file)
     except OSError as error:

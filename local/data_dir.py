@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from local.s3 import KEY_FILE
 LOCK = "runtime.lock"
 OWN_NAMES = frozenset(
     {
-        *(LOCK, KEY_FILE, "admin.key", "agents", "endpoints.json", "serve.json", "serve.log", "serve.log.1"),
+        *(LOCK, KEY_FILE, "admin.key", "agents", "endpoints.json", "serve.json", "serve.log", "serve.log.1", "stop"),
         *("queue", "dead-letters", "logs", "scratch"),
         *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
     }
@@ -71,7 +72,10 @@ class DataDir:
         self.scratch = root / "scratch"
         self.admin_key_file = root / "admin.key"
         self.s3_key_file = root / KEY_FILE
+        self.instance = secrets.token_hex(16)
+        """The id of this start. Programs tell by it whether who answers at an address is who has the folder."""
         self._endpoints = root / "endpoints.json"
+        self._stop = root / "stop"
         try:
             make_private(root)
             self._lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -87,7 +91,7 @@ class DataDir:
             ) from error
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
-        self._endpoints.unlink(missing_ok=True)
+        self._clear()
 
     def admin_key(self) -> str:
         """Return the bootstrap key of this folder, made at the first call, readable by its owner alone."""
@@ -98,10 +102,22 @@ class DataDir:
         return read_secret(self.s3_key_file)
 
     def write_endpoints(self, endpoints: dict[str, Any]) -> None:
-        """Say where everything is: the sign, for programs, that the runtime is ready."""
-        write_file(self._endpoints, json.dumps(endpoints, indent=2).encode() + b"\n")
+        """Say where everything is, and which start this is: the sign, for programs, that the runtime is ready."""
+        told = {**endpoints, "pid": os.getpid(), "instance": self.instance}
+        write_file(self._endpoints, json.dumps(told, indent=2).encode() + b"\n")
+
+    def is_to_stop(self) -> bool:
+        """Whether a program asks this start to end: the file `stop` has its id. One of a former start is ignored."""
+        try:
+            return self._stop.read_text("ascii", "replace").strip() == self.instance
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Remove what only holds while the runtime runs, and unlock."""
-        self._endpoints.unlink(missing_ok=True)
+        self._clear()
         os.close(self._lock)
+
+    def _clear(self) -> None:
+        for file in (self._endpoints, self._stop):
+            file.unlink(missing_ok=True)

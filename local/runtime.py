@@ -108,7 +108,6 @@ class Runtime:
             "s3_access_key": ACCESS_KEY if self.config.embedded else None,
             "s3_key_file": str(self.data.s3_key_file) if self.config.embedded else None,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
-            "pid": os.getpid(),
         }
         command_line.keep_choices(self.config.data, self.config.outer)
         self.data.write_endpoints(endpoints)
@@ -290,7 +289,8 @@ class Runtime:
         if request.path == metrics.PATH:
             return self._tell_metrics(request)
         if request.path == HEALTH_PATH:
-            return answer_json(200 if self._ready else 503, {"status": "ok" if self._ready else "starting"})
+            status = "ok" if self._ready else "starting"
+            return answer_json(200 if self._ready else 503, {"status": status, "instance": self.data.instance})
         if LambdaApi.owns(request) and (not self.config.shared or self._may_invoke_here(request)):
             return self._lambda_api.answer(request)
         return self._http_api.answer(request)

@@ -1,7 +1,6 @@
 """Puts the parts together in the order in which they need each other, and takes them apart again."""
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -107,7 +106,6 @@ class Stack:
             "bucket": self.config.bucket,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
             "logs": str(self.data.logs),
-            "pid": os.getpid(),
         }
         self.data.write_endpoints(endpoints)
         return endpoints

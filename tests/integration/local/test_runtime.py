@@ -117,8 +117,12 @@ class Process:
         wait_until(lambda: is_ready() or self.process.poll() is not None, 60)
         return json.loads(path.read_text())
 
-    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        self.process.send_signal(number)
+    def end(self, number: int | None = signal.SIGTERM) -> tuple[int, str, str]:
+        """Ask by a signal, without one by a file; returns the status, and what it has said."""
+        if number is None:
+            (self.data / "stop").write_text(json.loads((self.data / "endpoints.json").read_text())["instance"])
+        else:
+            self.process.send_signal(number)
         out, err = self.process.communicate(timeout=30)
         return self.process.returncode, out, err
 
@@ -198,7 +202,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
 
     # It is one process. A stop is complete, and the next start finds everything.
     assert descendants(process.process.pid) == set()
-    status, out, err = process.end()
+    status, out, err = process.end(None)
     assert (status, err) == (0, "")
     assert re.search(r"API +http://127\.0\.0\.1:\d+/v1", out)
     assert "offline stand-in" in out
@@ -309,7 +313,7 @@ def test_behind_a_proxy_on_this_machine_nobody_invokes_functions_but_the_service
             return error.code
 
     assert (invoke(endpoints["api"]), invoke(own)) == (404, 202)
-    assert fetch(f"{endpoints['api']}/healthz") == {"status": "ok"}
+    assert fetch(f"{endpoints['api']}/healthz") == {"status": "ok", "instance": endpoints["instance"]}
     _, out, _ = process.end()
     assert '"type": "platform.report"' in out, "the lines of functions are on standard output"
 

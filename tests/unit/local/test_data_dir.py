@@ -11,10 +11,25 @@ def test_a_data_folder_serves_one_runtime_at_a_time(tmp_path):
     with pytest.raises(DataDirError, match="Another runtime"):
         DataDir(tmp_path / "d")
     first.write_endpoints({"api": "http://x"})
-    assert json.loads((tmp_path / "d/endpoints.json").read_bytes()) == {"api": "http://x"}
+    told = {"api": "http://x", "pid": os.getpid(), "instance": first.instance}
+    assert json.loads((tmp_path / "d/endpoints.json").read_bytes()) == told
     first.close()
     assert not (tmp_path / "d/endpoints.json").exists()
     DataDir(tmp_path / "d").close()
+
+
+def test_a_file_asks_one_start_to_end_and_the_next_start_does_not_heed_it(tmp_path):
+    first = DataDir(tmp_path)
+    (tmp_path / "stop").write_text("0" * 32)
+    assert not first.is_to_stop()
+    (tmp_path / "stop").write_text(f"{first.instance}\n")
+    assert first.is_to_stop()
+    first.close()
+    (tmp_path / "stop").write_text(first.instance)
+    second = DataDir(tmp_path)
+    assert not second.is_to_stop()
+    assert not (tmp_path / "stop").exists()
+    second.close()
 
 
 def test_the_admin_key_is_made_once_and_private(tmp_path):
