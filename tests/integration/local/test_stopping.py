@@ -30,18 +30,18 @@ PROGRAMS = {
 WORST_MOMENTS = """
 import os, signal, sys
 
-started, left = os.environ.pop("BOMBARD_FROM"), 50
+left = 50
 
 def strike(frame, event, argument):
     global left
-    if event in ("call", "return") and left and os.path.exists(started):
+    if event in ("call", "return") and left:
         left -= 1
         os.kill(os.getpid(), signal.SIGTERM)
 
-sys.setprofile(strike)
+signal.signal(signal.SIGUSR1, lambda *_: sys.setprofile(strike))
 """
-"""From when a file is there the main thread gets a signal at the beginning and at the end of each function, handlers
-and what they call among them: by chance alone that happens in one stop of seven.
+"""From a signal on the main thread gets another one at the beginning and at the end of each function, handlers and what
+they call among them: by chance alone that happens in one stop of seven.
 """
 
 
@@ -54,7 +54,6 @@ def running(program: str, data: Path) -> Iterator["subprocess.Popen[str]"]:
         **os.environ,
         "PORT": "0",
         "LIVEMEM_DATA_DIR": str(data),
-        "BOMBARD_FROM": str(data.parent / "now"),
         "PYTHONPATH": os.pathsep.join([str(data.parent), str(ROOT)]),
     }
     process = subprocess.Popen(
@@ -75,7 +74,7 @@ def running(program: str, data: Path) -> Iterator["subprocess.Popen[str]"]:
 def test_a_program_that_is_asked_to_stop_hundreds_of_times_at_once_stops(program: str, tmp_path: Path):
     with running(program, tmp_path / "data") as process:
         children = descendants(process.pid)
-        (tmp_path / "now").touch()
+        process.send_signal(signal.SIGUSR1)
         for _ in range(SIGNALS):
             process.send_signal(signal.SIGTERM)
 
