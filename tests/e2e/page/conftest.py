@@ -18,9 +18,9 @@ from tests.e2e.stack import Running, give_up
 from tests.support.browser import NoBrowserError, Visit, launched, visited
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium, one for the tests of a module. While it is open no other event loop can run in this thread."""
+    """Chromium, one for the tests of the page. While it is open no other event loop can run in this thread."""
     if folder := os.environ.get("PAGE_SCREENSHOTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
     try:

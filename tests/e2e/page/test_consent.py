@@ -129,8 +129,7 @@ def test_the_spaces_are_shown_once_a_choice_is_wanted(visit, client, token):
     assert boxes.first.is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_the_pages_can_be_read_and_used_by_everybody(visit, client, token, scheme, width):
     # axe is script, so here the browser runs some; the page has none.
     found: Visit = visit(color_scheme=scheme, viewport={"width": width, "height": 844}, bypass_csp=True)

@@ -1,7 +1,7 @@
-"""A person on the page: signs in by a code, approves a plan, erases a note, loses the service, may only read."""
+"""A person on the page: signs in by a code, is asked, erases a note, loses the service."""
 
 from tests.e2e.client import Service
-from tests.e2e.spaces import fresh_space, post_notes
+from tests.e2e.spaces import fresh_space
 from tests.support.browser import Visit
 
 WORDS = "The password of the harbour office is on the wall."
@@ -14,7 +14,8 @@ def test_a_code_in_the_address_signs_in_once_and_leaves_the_address(visit, servi
     found.page.locator("#view h1").wait_for()
 
     assert found.page.evaluate("location.hash") == "#/"
-    assert "code=" not in found.page.evaluate("JSON.stringify([history.length, location.href, document.referrer])")
+    assert "code=" not in found.page.evaluate("JSON.stringify([location.href, document.referrer])")
+    assert found.page.evaluate("history.length") <= 2
 
     again: Visit = visit()
     again.allowed |= {401}
@@ -103,23 +104,6 @@ def test_a_question_is_closed_when_its_view_is_left_and_nothing_is_done(signed_i
         assert service.spaces.get(space).live.notes_count == 1
 
 
-def test_a_plan_is_read_approved_and_committed_as_it_was_read(signed_in, service: Service):
-    with fresh_space(service, 3) as space:
-        service.spaces.patch(space, consolidation_mode="review")
-        post_notes(service, space, 3)
-        waits = service.wait_until(lambda: service.spaces.get(space).pending_plan, bool)
-        plan = service.plan(waits.job)
-        found: Visit = signed_in(f"#/spaces/{space}/review/{waits.job.rpartition('.')[2]}")
-
-        found.page.get_by_role("heading", name="A plan waits for you").wait_for()
-        found.page.get_by_role("button", name="Approve the plan").click()
-        found.page.get_by_text("The plan is committed as change 1").wait_for()
-
-        change = service.consolidations.get(space, "1")
-        assert [one.diff for one in change.changes] == [one.diff for one in plan.changes]
-        assert service.spaces.get(space).pending_plan is None
-
-
 def test_a_note_that_is_erased_on_the_page_is_gone_everywhere(signed_in, service: Service):
     with fresh_space(service, 0) as space:
         note = service.notes.append(space, category="observation", content=WORDS).note_id
@@ -174,22 +158,3 @@ def test_a_service_that_is_away_is_told_and_the_page_goes_on_when_it_is_back(sig
         away = [one for one in found.troubles if "ERR_INTERNET_DISCONNECTED" in one]
         assert away
         found.troubles[:] = [one for one in found.troubles if one not in away]
-
-
-def test_a_token_that_may_only_read_sees_nothing_that_it_may_not_do(visit, service: Service):
-    with fresh_space(service, 0) as space:
-        note = service.notes.append(space, category="todo", content="Only to be read.").note_id
-        made = service.send("POST", "/tokens", {"name": "reader", "permissions": ["read"], "space_ids": [space]}).body
-        found: Visit = visit()
-        found.allowed.add(403)
-        found.open(f"#/spaces/{space}/notes/{note}")
-        found.sign_in(made["token"])
-        found.page.get_by_text("Only to be read.").first.wait_for()
-
-        assert found.page.get_by_role("button", name="Erase").count() == 0
-        found.open(f"#/spaces/{space}")
-        found.page.get_by_text("Only to be read.").first.wait_for()
-        assert found.page.get_by_role("button", name="Write the note").count() == 0
-        assert found.page.get_by_role("button", name="Consolidate now").count() == 0
-        found.open("#/spaces/another-space")
-        found.page.get_by_role("alert").first.wait_for()

@@ -82,10 +82,13 @@ def test_a_run_that_has_ended_is_not_asked_for_again(signed_in, service: Service
         job = service.consolidations.start(space).job
         run = job.rpartition(".")[2]
         assert service.ended(job).status == "done"
-        found: Visit = signed_in(f"#/spaces/{space}/runs/{run}")
+        found: Visit = signed_in()
+        found.page.clock.install()
+        found.open(f"#/spaces/{space}/runs/{run}")
         found.page.get_by_role("heading", name="Run").wait_for()
         found.settle()
         path = f"GET /v1/jobs/{job} "
         before = sum(one.startswith(path) for one in found.requests)
-        found.page.wait_for_timeout(2_500)
+        found.page.clock.fast_forward(60_000)
+        found.settle()
         assert sum(one.startswith(path) for one in found.requests) == before

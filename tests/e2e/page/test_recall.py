@@ -263,25 +263,6 @@ def test_the_newest_memories_come_page_by_page_and_one_far_back_shows_its_whole_
         assert found.page.get_by_text("further back").count() == 0
 
 
-def test_several_memories_are_forgotten_for_one_reason(signed_in, service: Service):
-    with fresh_space(service, 0) as space:
-        for content in ("Ole is ill.", "The crane is green.", "Bread is sold at six."):
-            assert service.send("POST", f"/spaces/{space}/memories", {"content": content}).status == 201
-        found: Visit = signed_in(f"#/spaces/{space}/memories")
-        page = found.page
-        page.get_by_role("button", name="Choose several").click()
-        page.get_by_label("Ole is ill.").check()
-        page.get_by_label("The crane is green.").check()
-        page.get_by_text("2 chosen").wait_for()
-        page.get_by_role("button", name="Forget …").click()
-        page.get_by_label("Reason").fill("No longer so.")
-        page.get_by_role("button", name="Forget it").click()
-        page.locator("article.memory", has_text="Ole is ill.").wait_for(state="detached")
-
-        left = service.send("GET", f"/spaces/{space}/memories").body["items"]
-        assert [one["content"] for one in left] == ["Bread is sold at six."]
-
-
 def test_an_admin_chooses_whose_start_is_shown_among_the_tokens_that_may_read_here(signed_in, service: Service):
     with fresh_space(service, 0) as space, fresh_space(service, 0) as other:
         for name, home, permissions in (
