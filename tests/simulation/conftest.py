@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from livemem.consolidation import losses
 from livemem.markdown import front_matter
 from livemem.store.stored_documents import StoredDocument
+from livemem.text import language, text_tokens
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,5 +31,7 @@ def parsed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StoredDocument, "from_bytes", classmethod(from_bytes))
         patch.setattr(front_matter, "read", read)
+        for module, name in ((text_tokens, "read"), (losses, "words_of"), (language, "detect")):
+            patch.setattr(module, name, cache(getattr(module, name)))
         yield
         assert [found for (cls, body), found in known.items() if found != parse(cls, body)] == []

@@ -30,7 +30,7 @@ def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
         for point, verb in enumerate(requests(base.fork(), action)):
             struck: dict[Fault, Scene] = {}
             for turn, (fault, how) in enumerate(ways):
-                if (point - turn) % every or (fault.status == 412 and verb in base.unconditional):
+                if (point - turn) % every or not base.may_meet(fault, verb):
                     continue
                 if fault not in struck:
                     struck[fault] = strike(base.fork(), action, fault, point)

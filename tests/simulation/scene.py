@@ -16,7 +16,7 @@ from livemem.errors import LiveMemoryError
 from livemem.process import Process
 from livemem.store import due_keys
 from tests.support.actors import Actor
-from tests.support.counting import Killed
+from tests.support.counting import READS, Killed
 from tests.support.faults import FAULTS, Fault
 from tests.support.world import INVOCATION, Invocation, World
 
@@ -36,7 +36,7 @@ class Scene:
     """Methods: what may happen after a fault."""
     faults: ClassVar[tuple[Fault, ...]] = FAULTS
 
-    unconditional: tuple[str, ...] = ()
+    unconditional: ClassVar[tuple[str, ...]] = tuple(READS.values())
     """Verbs of requests that are never answered with a condition that did not hold, unless it is so."""
 
     def __init__(self, world: World) -> None:
@@ -61,6 +61,12 @@ class Scene:
     def state(self) -> Hashable:
         """All that what happens from here on depends on, where nobody is at work."""
         return self.world.state(), *(_frozen(value) for name, value in sorted(vars(self).items()) if name != "world")
+
+    def may_meet(self, fault: Fault, verb: str) -> bool:
+        """Whether a request can go wrong so, and not as another fault has it: a read that was done changes nothing."""
+        if fault.status in {409, 412}:
+            return verb not in self.unconditional
+        return not fault.done or verb not in READS.values()
 
     def prepare(self, action: "Action") -> None:
         """Make the scene what it is just before the action."""

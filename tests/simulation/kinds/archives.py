@@ -12,7 +12,6 @@ from livemem.store import keys
 from livemem.store.bucket import BACKUP_OBJECT
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Kind, Sampled, Scene
 from tests.support.archives import downloads, unpack
-from tests.support.counting import READS
 from tests.support.world import EVERYONE, World
 
 OBJECTS = 4
@@ -24,8 +23,6 @@ DAY = 86_400
 
 class ArchiveScene(Scene):
     """`whole`: the archives that an undisturbed action leaves."""
-
-    unconditional = tuple(READS.values())
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

@@ -24,7 +24,6 @@ from tests.simulation.pairs import Pair, crossed, cut, lost, together
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing, prepared
 from tests.support.archives import downloads, export_now, exported, targz
 from tests.support.audit import audit, records_of
-from tests.support.counting import READS
 from tests.support.rest import check_alive, check_rest
 from tests.support.space_fixtures import Kept, differences, objects
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -194,8 +193,6 @@ def _twice(scene: CopyScene) -> None:
 
 def _imports(scene: CopyScene) -> None:
     scene.imports = True
-    # An upload that has changed, as such a read says, is given up.
-    scene.unconditional = tuple(READS.values())
 
 
 UPLOAD, UPLOAD_2 = "01KHXNKAR000000000000000AA", "01KHXNKAR000000000000000AB"

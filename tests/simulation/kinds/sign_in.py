@@ -21,6 +21,7 @@ from livemem.signin.refusal import Refused
 from livemem.store.bucket import GRANT, OAUTH, TOKENS
 from tests.simulation.pairs import Pair, cut, echoed, late, lost, together
 from tests.simulation.scene import Action, Kind, Sampled, Scene
+from tests.support.counting import READS
 from tests.support.mcp import token
 from tests.support.signing_in import CALLBACK, CHALLENGE, ISSUER, VERIFIER
 from tests.support.world import EVERYONE, World
@@ -60,7 +61,7 @@ class SignInScene(Scene):
     """
 
     world_type = SignInWorld
-    unconditional = ("GET", "LIST", "DELETE")
+    unconditional = (*READS.values(), "DELETE")
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
