@@ -1,6 +1,7 @@
 """The bank as it stood after each change, from the records alone."""
 
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -194,15 +195,20 @@ def test_what_is_neither_a_number_nor_a_time_is_refused(at: str):
 
 
 def long_history(count: int) -> World:
+    world = _long_history(count).fork()
+    history.bank(world.process, "demo", at=None, content=False)
+    world.client.reset()
+    return world
+
+
+@cache
+def _long_history(count: int) -> World:
     world = World()
     world.create_space()
     corrections.write_file(world.process, "admin", "demo", "first.md", "first\n", None)
     for number in range(count - 1):
         world.clock.move(60)
         corrections.write_file(world.process, "admin", "demo", f"{number % 3}.md", f"text {number}\n", None)
-    world.new_process()
-    history.bank(world.process, "demo", at=None, content=False)
-    world.client.reset()
     return world
 
 
