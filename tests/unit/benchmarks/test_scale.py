@@ -48,10 +48,10 @@ def test_no_change_of_the_registry_is_lost_or_refused_with_100_in_a_minute_or_30
 
 @pytest.mark.slow
 def test_a_tenant_that_writes_without_a_pause_has_one_slot_and_others_wait_no_longer():
-    load = queues.Load(spaces=20, notes=60, slots=5)
-    alone, beside = queues.play(load), queues.play(replace(load, loop=400))
+    load = queues.Load(spaces=8, notes=60, slots=2)
+    alone, beside = queues.play(load), queues.play(replace(load, loop=200))
 
     assert (alone.failed, alone.left, beside.failed, beside.left) == (0, 0, 0, 0)
-    assert len(alone.others) == len(beside.others) == 40
+    assert len(alone.others) == len(beside.others) == 16
     assert beside.percentile(0.99) <= alone.percentile(0.99) + load.llm_seconds
     assert beside.percentile(0.99) < 120

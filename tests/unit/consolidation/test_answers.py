@@ -6,6 +6,7 @@ the files that an accepted one changes. The text is in `answers/<name>.txt`, or 
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,11 @@ def _text(case: dict[str, Any]) -> str:
 
 def _consolidated_once() -> World:
     """A space with the bank of `first.json` and three live notes."""
+    return _prepared().fork()
+
+
+@cache
+def _prepared() -> World:
     world = World(llmaas_context_tokens=10_000_000)
     world.create_space()
     world.note("the first note")
@@ -73,7 +79,6 @@ def _consolidated_once() -> World:
     for text in ("login works", "tokens are hashed", "who writes the docs?"):
         world.clock.move(1)
         world.note(text)
-    world.llm.prompts.clear()
     return world
 
 

@@ -444,7 +444,7 @@ def test_words_beside_pictures_and_files_are_kept_however_large_those_are(tmp_pa
 
 
 def test_the_begin_of_a_very_long_prompt_is_kept_and_it_says_that_the_rest_is_not(tmp_path):
-    path = written(tmp_path / "p", "s1", row("user", 'Read "this": ' + "words é " * 400_000, 1))
+    path = written(tmp_path / "p", "s1", row("user", 'Read "this": ' + "words é " * 250_000, 1))
     (said,) = hooked(tmp_path, path).memory.said[:1]
     assert said.startswith('Read "this": words é words')
     ((user, _),) = imported(path.parent)
@@ -472,7 +472,7 @@ def test_long_lines_are_the_same_whatever_the_pieces_are(size, noise):
 
 
 def test_a_line_that_is_too_long_without_its_pictures_is_counted_and_no_more_of_it_is_held(tmp_path):
-    data = b'{"x": [' + b'"some words", ' * 400_000 + b'"end"]}'
+    data = b'{"x": [' + b'"some words", ' * 160_000 + b'"end"]}'
     (line,) = lines([data[at : at + 65_536] for at in range(0, len(data), 65_536)])
     assert line.text is None
     assert line.end == len(data)
