@@ -3,10 +3,14 @@
 import itertools
 import os
 import secrets
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 _numbers = itertools.count()
+_PAUSES = (0.01, 0.05, 0.2, 0.5)
+_T = TypeVar("_T")
 
 
 def prepare_file(
@@ -31,10 +35,14 @@ def prepare_file(
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(pieces)
             file.flush()
-            if modified_ns is not None:
+            by_descriptor = os.utime in os.supports_fd
+            if modified_ns is not None and by_descriptor:
                 os.utime(file.fileno(), ns=(modified_ns, modified_ns))
             if sync:
                 os.fsync(file.fileno())
+        # On Windows closing a file that was written to sets its time.
+        if modified_ns is not None and not by_descriptor:
+            os.utime(path, ns=(modified_ns, modified_ns))
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -48,10 +56,23 @@ def write_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o644)
     """
     temporary = prepare_file(path.parent, [data], sync=sync, mode=mode)
     try:
-        temporary.replace(path)
+        patiently(lambda: temporary.replace(path))
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def patiently(change: Callable[[], _T]) -> _T:
+    """Rename or remove a file. On Windows that fails while another program, like a virus scanner, has it open.
+
+    Raises what `change` raises, PermissionError after a second.
+    """
+    for pause in _PAUSES:
+        try:
+            return change()
+        except PermissionError:
+            time.sleep(pause)
+    return change()
 
 
 def new_secret(random_bytes: int = 32) -> str:

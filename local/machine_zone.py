@@ -1,22 +1,29 @@
 """The time zone of this machine, by its IANA name."""
 
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 from zoneinfo import ZoneInfo
 
-LOCALTIME = Path("/etc/localtime")
+import tzlocal
+
 UNKNOWN = "UTC"
 """Also what POSIX says of a machine that names none."""
 
 
-def of_machine(variables: Mapping[str, str], localtime: Path = LOCALTIME) -> str:
-    """The name that `TZ` says, else the one that /etc/localtime links to (localtime(5)); `UTC` where neither tells it.
+def of_machine(variables: Mapping[str, str]) -> str:
+    """The name that `TZ` says, else the one of the system's settings; `UTC` where neither tells it.
 
-    A `TZ` in the form of POSIX (`CET-1CEST`) is no name, and a file that was copied has none.
+    A `TZ` in the form of POSIX (`CET-1CEST`) is no name.
     """
-    linked = str(localtime.resolve()) if localtime.is_symlink() else ""
-    named = (variables.get("TZ", "").removeprefix(":"), linked.partition("/zoneinfo/")[2])
-    return next((name for name in named if _is_zone(name)), UNKNOWN)
+    named = variables.get("TZ", "").removeprefix(":")
+    return next((name for name in (named, _of_system()) if _is_zone(name)), UNKNOWN)
+
+
+def _of_system() -> str:
+    # Settings that contradict each other name none.
+    with suppress(LookupError, ValueError, OSError):
+        return tzlocal.get_localzone_name() or ""
+    return ""
 
 
 def _is_zone(name: str) -> bool:

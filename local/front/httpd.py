@@ -9,6 +9,7 @@ import http
 import io
 import json
 import logging
+import os
 import re
 import socket
 import socketserver
@@ -114,7 +115,8 @@ class Server(socketserver.ThreadingTCPServer):
     Raises OSError when the address cannot be bound.
     """
 
-    allow_reuse_address = True
+    # Elsewhere a port is free as soon as its owner ends; on Windows two programs could then listen at one.
+    allow_reuse_address = os.name == "posix"
     daemon_threads = True
     block_on_close = False
     request_queue_size = 512

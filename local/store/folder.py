@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.files import prepare_file
+from local.files import patiently, prepare_file
 from local.store.index import KeyIndex
 from local.store.paths import Spellings, decode_key, encode_key
 
@@ -172,7 +172,7 @@ class Folder:
         if entry is None:
             return
         path, metadata = self._objects / entry.path, self._metadata_path(entry)
-        path.unlink(missing_ok=True)
+        patiently(lambda: path.unlink(missing_ok=True))
         _sync(path.parent)
         self._forget(key)
         _remove_empty(path.parent, self._objects)
@@ -252,10 +252,10 @@ def _walk(root: str) -> Iterator[tuple[str, os.stat_result | None]]:
 
 def _move(temporary: Path, path: Path) -> None:
     try:
-        temporary.replace(path)
+        patiently(lambda: temporary.replace(path))
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.replace(path)
+        patiently(lambda: temporary.replace(path))
     _sync(path.parent)
 
 

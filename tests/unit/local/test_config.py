@@ -1,9 +1,11 @@
 from pathlib import Path
+from unittest.mock import Mock
+from zoneinfo import ZoneInfoNotFoundError
 
 import pytest
 
+from local import machine_zone
 from local.config import ConfigError, read_config
-from local.machine_zone import of_machine
 from tests.support.cases import each
 
 
@@ -119,24 +121,25 @@ def test_when_backups_run_is_a_matter_of_the_templates_parameters():
     }
 
 
-def test_spaces_that_name_no_time_zone_have_that_of_the_machine_unless_one_is_given(tmp_path):
-    (tmp_path / "zoneinfo/Europe").mkdir(parents=True)
-    (tmp_path / "zoneinfo/Europe/Lisbon").touch()
-    linked, copied = tmp_path / "linked", tmp_path / "copied"
-    linked.symlink_to(tmp_path / "zoneinfo/Europe/Lisbon")
-    copied.touch()
-    found = [
-        of_machine(variables, localtime)
-        for variables, localtime in [
-            ({"TZ": "Asia/Tokyo"}, linked),
-            ({"TZ": ":Asia/Tokyo"}, linked),
-            ({"TZ": "CET-1CEST"}, linked),
-            ({"TZ": "/etc/passwd"}, copied),
-            ({"TZ": "Europe"}, tmp_path / "nowhere"),
-            ({}, copied),
-        ]
-    ]
-    assert found == ["Asia/Tokyo", "Asia/Tokyo", "Europe/Lisbon", "UTC", "UTC", "UTC"]
+@pytest.mark.parametrize(
+    ("variables", "of_system", "zone"),
+    [
+        ({"TZ": "Asia/Tokyo"}, "Europe/Lisbon", "Asia/Tokyo"),
+        ({"TZ": ":Asia/Tokyo"}, "Europe/Lisbon", "Asia/Tokyo"),
+        ({"TZ": "CET-1CEST"}, "Europe/Lisbon", "Europe/Lisbon"),
+        ({"TZ": "/etc/passwd"}, None, "UTC"),
+        ({"TZ": "Europe"}, "local", "UTC"),
+        ({}, ZoneInfoNotFoundError("Multiple conflicting time zone configurations found"), "UTC"),
+    ],
+)
+def test_spaces_that_name_no_time_zone_have_that_of_the_machine_unless_one_is_given(
+    monkeypatch, variables, of_system, zone
+):
+    monkeypatch.setattr(machine_zone.tzlocal, "get_localzone_name", Mock(side_effect=[of_system]))
+    assert machine_zone.of_machine(variables) == zone
+
+
+def test_a_time_zone_of_spaces_takes_the_place_of_the_machines():
     assert read_config({"TZ": "Asia/Tokyo", "BACKUP_SCHEDULE": ""}).parameters == {"DefaultTimezone": "Asia/Tokyo"}
     assert read_config({"TZ": "Asia/Tokyo", "DEFAULT_TIMEZONE": "Europe/Rome"}).parameters == {}
 
