@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 _numbers = itertools.count()
+_TIMED_BY_DESCRIPTOR = os.utime in os.supports_fd
 _PAUSES = (0.01, 0.05, 0.2, 0.5)
 _T = TypeVar("_T")
 
@@ -35,13 +36,12 @@ def prepare_file(
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(pieces)
             file.flush()
-            by_descriptor = os.utime in os.supports_fd
-            if modified_ns is not None and by_descriptor:
+            if modified_ns is not None and _TIMED_BY_DESCRIPTOR:
                 os.utime(file.fileno(), ns=(modified_ns, modified_ns))
             if sync:
                 os.fsync(file.fileno())
         # On Windows closing a file that was written to sets its time.
-        if modified_ns is not None and not by_descriptor:
+        if modified_ns is not None and not _TIMED_BY_DESCRIPTOR:
             os.utime(path, ns=(modified_ns, modified_ns))
     except BaseException:
         path.unlink(missing_ok=True)

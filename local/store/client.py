@@ -26,6 +26,7 @@ from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
 from local.store.folder import CHUNK, DEFAULT_CONTENT_TYPE, Clock, Entry, Folder
+from local.store.paths import unbounded
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class FileStore:
 
     def __init__(self, root: Path, *, on_put: Callable[[Put], None] = lambda _: None) -> None:
         """Open the folder. `on_put` is told of each PutObject before it is answered."""
-        self._root = root
+        self._root = root = unbounded(root)
         self._on_put = on_put
         self._clock = Clock()
         self._lock = threading.Lock()

@@ -190,8 +190,8 @@ class Folder:
 
     def _load(self) -> Iterator[tuple[str, Entry]]:
         """All objects; afterwards metadata that belongs to none of them is removed."""
-        metadata = {relative for relative, _ in _walk(str(self._metadata)) if relative != ".bucket"}
-        for relative, status in _walk(str(self._objects)):
+        metadata = {relative for relative, _ in _walk(self._metadata) if relative != ".bucket"}
+        for relative, status in _walk(self._objects):
             key = decode_key(relative) if status else None
             if key is None or status is None:
                 _log.warning("%s: not an object of ours, left alone", self._objects / relative)
@@ -234,14 +234,14 @@ def _ignores_case(folder: Path) -> bool:
         probe.unlink()
 
 
-def _walk(root: str) -> Iterator[tuple[str, os.stat_result | None]]:
+def _walk(root: Path) -> Iterator[tuple[str, os.stat_result | None]]:
     """Yield everything below a folder that is no folder: its path relative to the root, and its state if it is a
     file.
     """
     folders = [""]
     while folders:
         folder = folders.pop()
-        with os.scandir(f"{root}/{folder}") as entries:
+        with os.scandir(root / folder) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(f"{folder}{entry.name}/")

@@ -13,6 +13,8 @@ percent-encoded too (`%63on.md`). Such a name leads back to its key as any other
 import re
 from collections.abc import Iterable
 from itertools import accumulate
+from pathlib import PurePath, PureWindowsPath
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 _SAFE = "-_.~=+@,"
@@ -26,6 +28,15 @@ _DEVICE = re.compile(r"(?i)(^|/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(?=[.%/]|$)")
 _LAST_DOT = re.compile(r"\.(?=/|$)")
 _NEEDLESS = re.compile(r"%(2E|[46][1-9A-F]|[57][0-9A])")
 """A letter or a dot in percent-encoding."""
+
+_P = TypeVar("_P", bound=PurePath)
+
+
+def unbounded(root: _P) -> _P:
+    """The same absolute folder, with names in it that may be longer than the 260 characters that Windows takes."""
+    if not isinstance(root, PureWindowsPath) or root.drive.startswith("\\\\?\\"):
+        return root
+    return type(root)(f"\\\\?\\UNC\\{str(root)[2:]}" if root.drive.startswith("\\\\") else f"\\\\?\\{root}")
 
 
 def encode_key(key: str) -> str:

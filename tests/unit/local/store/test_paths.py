@@ -1,7 +1,9 @@
+from pathlib import PurePosixPath, PureWindowsPath
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.store.paths import decode_key, encode_key
+from local.store.paths import decode_key, encode_key, unbounded
 from tests.support.cases import each
 
 PARTS = st.one_of(
@@ -84,3 +86,16 @@ def test_names_are_readable(key, path):
 @each("path", ["a b.md", "a%%%.md", "%zz.md", "a", "a.b/c.md", "%C3%.md", "x.md%"])
 def test_a_file_that_nobody_named_so_is_no_object(path):
     assert decode_key(path) is None
+
+
+@each(
+    ("root", "inside"),
+    [
+        (PureWindowsPath(r"C:\data"), "\\\\?\\C:\\data\\s3\\a"),
+        (PureWindowsPath(r"\\server\share\data"), "\\\\?\\UNC\\server\\share\\data\\s3\\a"),
+        (PureWindowsPath("\\\\?\\C:\\data"), "\\\\?\\C:\\data\\s3\\a"),
+        (PurePosixPath("/data"), "/data/s3/a"),
+    ],
+)
+def test_a_long_name_has_room_below_any_folder(root, inside):
+    assert str(unbounded(root) / "s3/a") == inside
