@@ -14,6 +14,7 @@ from local.functions.logs import keep_small
 from local.functions.template import TemplateError
 from local.runtime import Runtime
 from local.stopping import StopRequest
+from local.workers import Workers
 
 
 def main() -> int:
@@ -24,7 +25,7 @@ def main() -> int:
     stopping.interrupt_on_signals()
     try:
         config = read_config()
-        runtime = Runtime(config)
+        runtime = Workers(config) if config.workers > 1 else Runtime(config)
     except KeyboardInterrupt:
         return 1
     except ConfigError as error:
@@ -42,6 +43,7 @@ def main() -> int:
         ready = _describe(config, endpoints, time.monotonic() - began)
         print(command_line.in_its_words(ready, os.environ), flush=True)
         while not (stop.wait(0.2) or runtime.data.is_to_stop()):
+            runtime.look()
             if config.log_file:
                 keep_small(config.log_file)
     except OSError as error:
@@ -70,7 +72,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
     else:
         key = "the one of ADMIN_BOOTSTRAP_KEY, or of ADMIN_BOOTSTRAP_KEY_SHA256"
     lines = [
-        f"Live Memory is ready ({seconds:.1f} s).",
+        f"Live Memory is ready ({seconds:.1f} s{f', {config.workers} workers' if config.workers > 1 else ''}).",
         f"  API        {endpoints['api']}/v1",
         f"  Agents     {endpoints['api']}/mcp  (docs/mcp.md)",
         f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if embedded else ''})",
@@ -78,7 +80,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
         f"  LLM        {llm}",
         f"  Embeddings {embeddings.describe(endpoints)}",
         f"  Admin key  {key}",
-        f"  Data       {config.data}  (logs in {config.data / 'logs'})",
+        f"  Data       {config.data}  (logs in {config.data / ('logs' if config.workers == 1 else 'workers')})",
         f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami',
         "Stop with Ctrl-C.",
     ]

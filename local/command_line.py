@@ -20,6 +20,7 @@ OPTIONS = {
     "S3_REGION_NAME": "--region",
     "LLMAAS_API_URL": "--llm",
     "LLMAAS_MODEL": "--model",
+    "LIVEMEM_WORKERS": "--workers",
 }
 """Variables for which `livemem serve` has an option."""
 _VARIABLE = re.compile(rf"\b({'|'.join(OPTIONS)})\b")

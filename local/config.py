@@ -66,6 +66,8 @@ class Config:
     """At once, of a function that reserves no concurrency."""
     metrics_key: str | None = field(default=None, repr=False)
     """What opens `/metrics`; without it only programs of this machine may read it, and nobody if others are served."""
+    workers: int = 1
+    """Processes at the port."""
     make_bucket: bool = False
     """Whether the bucket is made in a store of one's own that has none of its name."""
     logs_to_stdout: bool = False
@@ -99,6 +101,10 @@ class Checks:
             self._problems.append(str(error))
             return default
 
+    def complain(self, sentence: str) -> None:
+        """Keep a sentence about variables that do not go together."""
+        self._problems.append(sentence)
+
     def finish(self) -> None:
         """Raise ConfigError if anything was wrong."""
         if self._problems:
@@ -116,7 +122,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
     checks = Checks(values)
     config = Config(
         host=values.get("HOST") or "127.0.0.1",
-        port=checks.read("PORT", _read_port, DEFAULT_PORT),
+        port=checks.read("PORT", _whole_number("PORT", 0, 65535, " (any free port)"), DEFAULT_PORT),
         data=Path(values.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute(),
         template=Path(values.get("LIVEMEM_TEMPLATE") or ROOT / "template.yaml").absolute(),
         bucket=values.get("S3_BUCKET_NAME") or DEFAULT_BUCKET,
@@ -133,11 +139,17 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         outer=values,
         log_file=Path(values["LIVEMEM_LOG_FILE"]).absolute() if values.get("LIVEMEM_LOG_FILE") else None,
         shared=checks.read("LIVEMEM_SHARED", _yes_or_no("LIVEMEM_SHARED"), False),
-        invocations=checks.read("LIVEMEM_ENVIRONMENTS", _read_invocations, MAX_INVOCATIONS),
+        invocations=checks.read("LIVEMEM_ENVIRONMENTS", _whole_number("LIVEMEM_ENVIRONMENTS", 2, 256), MAX_INVOCATIONS),
         metrics_key=checks.read("LIVEMEM_METRICS_KEY", _read_metrics_key, None),
+        workers=checks.read("LIVEMEM_WORKERS", _whole_number("LIVEMEM_WORKERS", 1, 64), 1),
         make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _yes_or_no("LIVEMEM_MAKE_BUCKET"), False),
         logs_to_stdout=checks.read("LIVEMEM_LOGS", _read_logs, False),
     )
+    if config.embedded and config.workers > 1:
+        checks.complain(
+            "LIVEMEM_WORKERS needs a store that several processes can share: set S3_ENDPOINT_URL, or S3_REGION_NAME "
+            "for AWS S3. The embedded store belongs to one process."
+        )
     checks.finish()
     return config
 
@@ -186,10 +198,13 @@ def _yes_or_no(name: str) -> Callable[[str], bool]:
     return read
 
 
-def _read_invocations(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 2 <= int(text[:9]) <= 256:
-        raise ValueError(f"LIVEMEM_ENVIRONMENTS is {text[:80]!r}; it takes a number from 2 to 256.")
-    return int(text)
+def _whole_number(name: str, least: int, most: int, about: str = "") -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdecimal() or not least <= int(text[:9]) <= most:
+            raise ValueError(f"{name} is {text[:80]!r}; it takes a number from {least}{about} to {most}.")
+        return int(text)
+
+    return read
 
 
 def _read_metrics_key(text: str) -> str | None:
@@ -202,12 +217,6 @@ def _read_logs(text: str) -> bool:
     if text not in {"files", "stdout"}:
         raise ValueError(f"LIVEMEM_LOGS is {text[:80]!r}; it takes files or stdout.")
     return text == "stdout"
-
-
-def _read_port(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text[:9]) > 65535:
-        raise ValueError(f"PORT is {text!r}; it takes a number from 0 (any free port) to 65535.")
-    return int(text)
 
 
 def _read_seconds(text: str) -> float | None:

@@ -13,7 +13,18 @@ from local.s3 import KEY_FILE
 LOCK = "runtime.lock"
 OWN_NAMES = frozenset(
     {
-        *(LOCK, KEY_FILE, "admin.key", "agents", "endpoints.json", "serve.json", "serve.log", "serve.log.1", "stop"),
+        *(
+            LOCK,
+            KEY_FILE,
+            "admin.key",
+            "agents",
+            "endpoints.json",
+            "serve.json",
+            "serve.log",
+            "serve.log.1",
+            "stop",
+            "workers",
+        ),
         *("queue", "dead-letters", "logs", "scratch"),
         *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
     }

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import threading
@@ -39,7 +40,7 @@ from local.functions.variables import build_environment
 from local.s3 import ACCESS_KEY
 from local.s3.application import MAX_OBJECT_BYTES, S3Application
 from local.s3.signatures import Signatures
-from local.spool import Spool
+from local.spool import Spool, gather
 from local.store.client import FileStore, Put
 
 # How long running HTTP requests may take to end when the runtime stops.
@@ -53,13 +54,16 @@ _UNAVAILABLE = answer_json(503, {"message": "Service Unavailable"})
 class Runtime:
     """Everything that runs between `start` and `stop`."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, listening: socket.socket | None = None, *, schedules: bool = True) -> None:
         """Lock the data folder, read the template and bind the port; nothing runs yet.
+
+        A worker among several (workers.py) has a socket that `listening` already. Only one of them has `schedules`.
 
         Raises:
             DataDirError, TemplateError, OSError (the port), each before anything was started.
         """
         self.config = config
+        self._schedules = schedules
         self.template: Template = read_template(config.template, config.parameters)
         self.data = DataDir(config.data)
         public = urlsplit(config.outer.get("OAUTH_ISSUER", "")).hostname
@@ -75,7 +79,7 @@ class Runtime:
         self._restore: Callable[[], None] = lambda: None
         self._metrics = metrics.Metrics()
         try:
-            self._server = Server(config.host, config.port, self._answer, max_body=MAX_BODY_BYTES)
+            self._server = Server(config.host, config.port, self._answer, max_body=MAX_BODY_BYTES, listening=listening)
             # Who may invoke skips every check of the API. Behind a proxy on this machine all clients have its address,
             # so a service for others answers invocations of its own functions at a port that no proxy passes on.
             self._invocations = (
@@ -113,6 +117,9 @@ class Runtime:
         self.data.write_endpoints(endpoints)
         self._ready = True
         return endpoints
+
+    def look(self) -> None:
+        """Nothing of it ends by itself."""
 
     def stop(self) -> None:
         """Stop everything, in order: no new work, running requests may end, queued work stays on disk."""
@@ -177,6 +184,7 @@ class Runtime:
                 metrics=self._metrics,
                 context=context,
             )
+        gather(self.data.root, self.data.root)
         self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters, self.config.retry_seconds)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
         self._http_api = HttpApi(functions, self._pools, metrics=self._metrics)
@@ -188,7 +196,7 @@ class Runtime:
         self._server.start()
         if self._invocations:
             self._invocations.start()
-        self._scheduler = Scheduler(functions, self._queue, self.config.sweep_seconds)
+        self._scheduler = Scheduler(functions if self._schedules else (), self._queue, self.config.sweep_seconds)
         self._scheduler.start()
         threading.Thread(target=self._load_handlers, name="load-handlers", daemon=True).start()
 

@@ -16,6 +16,17 @@ from local.files import write_file
 _log = logging.getLogger(__name__)
 
 
+def gather(root: Path, target: Path) -> None:
+    """Move what waits in the queues of a data folder, its own and its workers', to the queue of one of them."""
+    (target / "queue").mkdir(mode=0o700, parents=True, exist_ok=True)
+    for entry in [*root.glob("queue/*.json"), *root.glob("workers/*/queue/*.json")]:
+        if entry.parent.parent != target:
+            name = entry.name
+            while (target / "queue" / name).exists():
+                name = f"{name.removesuffix('.json')}0.json"
+            entry.rename(target / "queue" / name)
+
+
 @dataclass(frozen=True)
 class Entry:
     """One piece of work: a name that is unique in its spool, and its content."""

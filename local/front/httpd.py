@@ -109,26 +109,42 @@ class _Refusal(Exception):
         self.status = status
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address. Raises OSError when that cannot be bound."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=512, dualstack_ipv6=both)
+    except OSError as error:
+        # Without the address, which is named where it is told.
+        raise OSError(error.errno, os.strerror(error.errno or 0)) from error
+    # Where several processes have it, all but one find nothing to accept.
+    listening.setblocking(False)
+    return listening
+
+
 class Server(socketserver.ThreadingTCPServer):
     """Serves an application on a socket that is bound when the object is made and answers from `start` on.
 
     Raises OSError when the address cannot be bound.
     """
 
-    # Elsewhere a port is free as soon as its owner ends; on Windows two programs could then listen at one.
-    allow_reuse_address = os.name == "posix"
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 512
 
-    def __init__(self, host: str, port: int, application: Application, *, max_body: int) -> None:
+    def __init__(
+        self, host: str, port: int, application: Application, *, max_body: int, listening: socket.socket | None = None
+    ) -> None:
+        """Bind the address, or take a socket of `listen`, which other processes may have as well."""
         self.application = application
         self.max_body = max_body
         self._started = False
         self._busy = 0
         self._idle = threading.Condition()
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        super().__init__((host, port), _Handler)
+        super().__init__((host, port), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening or listen(host, port)
+        self.server_address = self.socket.getsockname()
 
     @property
     def host(self) -> str:

@@ -8,14 +8,18 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 
 from local.data_dir import DataDir
 from local.s3 import ACCESS_KEY
-from tests.integration.local.support import ROOT, descendants, wait_until
+from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
 
 KEY = "0123456789abcdef" * 2
 TEMPLATE = """
@@ -67,6 +71,8 @@ def handler(event, context):
     if what == "metric":
         print(json.dumps({"_aws": METRIC, "service": "web", "NotesKept": [1, 2]}))
         return {}
+    if what == "process":
+        return os.getpid()
     if what == "environ":
         return dict(os.environ)
     boto3.client("lambda").invoke(FunctionName=os.environ["NAME"], InvocationType="Event", Payload=b'{"put": "by-web"}')
@@ -150,7 +156,17 @@ def start(folder, tmp_path):
         process.process.communicate()
 
 
-def fetch(url: str) -> dict:
+@contextmanager
+def moto_server() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        yield "http://{}:{}".format(*server.get_host_and_port())
+    finally:
+        server.stop()
+
+
+def fetch(url: str) -> Any:
     with urllib.request.urlopen(url, timeout=20) as response:
         return json.loads(response.read())
 
@@ -384,3 +400,45 @@ def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(start, sha
     assert not (process.data / "s3").exists()
     out = process.end()[1]
     assert "embedded" not in out
+
+
+def test_workers_at_one_port_share_a_store_are_started_again_and_end_with_their_owner(start):
+    with moto_server() as url:
+        variables = {"S3_ENDPOINT_URL": url, "LIVEMEM_MAKE_BUCKET": "true", "LIVEMEM_WORKERS": "2"}
+        variables |= {"S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b", "EMBEDDINGS_API_URL": "off"}
+        variables |= {"LIVEMEM_SWEEP_SECONDS": "0.5"}
+        process = start(**variables)
+        endpoints = process.wait_ready()
+
+        def at_work() -> set[int]:
+            # Whoever accepts a connection first answers it.
+            return {fetch(f"{endpoints['api']}/v1/process") for _ in range(5)}
+
+        first: set[int] = set()
+        wait_until(lambda: first.update(at_work()) or len(first) == 2, 60)
+        assert fetch(f"{endpoints['api']}/healthz") == {"status": "ok", "instance": endpoints["instance"]}
+        os.kill(min(first), signal.SIGKILL)
+        wait_until(lambda: at_work() - first, 60)
+
+        # One of them alone has the schedules.
+        folders = [process.data / "workers" / number / "logs" for number in ("1", "2")]
+        wait_until(lambda: (folders[0] / "CounterFunction.log").read_text().count("platform.report"), 60)
+        assert [(folder / "CounterFunction.log").exists() for folder in folders] == [True, False]
+
+        family = descendants(process.process.pid)
+        status, out, _ = process.end(None)
+        assert (status, "2 workers" in out) == (0, True)
+        wait_until(lambda: not [one for one in family if is_alive(one)], 30)
+
+        killed = start(**variables)
+        killed.wait_ready()
+        family = descendants(killed.process.pid)
+        killed.end(signal.SIGKILL)
+        wait_until(lambda: not [one for one in family if is_alive(one)], 30)
+
+
+def test_several_workers_of_an_embedded_store_are_refused_in_one_sentence(start):
+    process = start(LIVEMEM_WORKERS="2")
+    assert process.process.wait(30) == 2
+    (line,) = process.process.stderr.read().splitlines()
+    assert line.startswith("LIVEMEM_WORKERS needs a store that several processes can share: set S3_ENDPOINT_URL")
