@@ -33,7 +33,7 @@ from local.functions.async_queue import AsyncQueue
 from local.functions.invocations import Output, RootHandler
 from local.functions.logs import FunctionLog
 from local.functions.pools import Deadlines, FunctionPool, PoolClosedError, import_layers
-from local.functions.put_events import announce
+from local.functions.put_events import PutEvents
 from local.functions.schedules import Scheduler
 from local.functions.template import Function, Template, read_template
 from local.functions.variables import build_environment
@@ -73,6 +73,7 @@ class Runtime:
         self._pools: dict[str, FunctionPool] = {}
         self._scheduler: Scheduler | None = None
         self._queue: AsyncQueue | None = None
+        self._put_events: PutEvents | None = None
         self._http_api: HttpApi | None = None
         self._lambda_api: LambdaApi | None = None
         self._ready = False
@@ -135,6 +136,8 @@ class Runtime:
             pool.close()
         for server in self._beside:
             server.stop(grace_seconds=STOP_SECONDS)
+        if self._put_events:
+            self._put_events.flush()
         self._restore()
         self.data.close()
 
@@ -158,8 +161,8 @@ class Runtime:
         return server
 
     def _announce(self, put: Put) -> None:
-        if self._queue:
-            announce(put, self.template.functions, self._queue.accept)
+        if self._put_events:
+            self._put_events.add(put)
 
     def _start_functions(self, provided: dict[str, str]) -> None:
         functions = self.template.functions
@@ -186,6 +189,7 @@ class Runtime:
             )
         gather(self.data.root, self.data.root)
         self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters, self.config.retry_seconds)
+        self._put_events = PutEvents(functions, self._queue.accept, deadlines.after)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
         self._http_api = HttpApi(functions, self._pools, metrics=self._metrics)
         with suppress(Exception):

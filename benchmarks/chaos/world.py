@@ -23,7 +23,7 @@ from benchmarks.chaos.programs import BUCKET, EmbeddedStore, Minio, Runtime, fre
 from benchmarks.chaos.store_door import StoreDoor
 from benchmarks.chaos.work import Space, Work
 from local.config import ROOT
-from local.functions.put_events import announce
+from local.functions.put_events import PutEvents
 from local.functions.template import read_template
 
 TWINS = 0.25
@@ -93,7 +93,7 @@ class World:
             door.open()
         if not self.options.minio:
             functions, sender = read_template(self._template).functions, Sender(f"127.0.0.1:{self.events.door.port}")
-            self.proxy.announce = lambda put: announce(put, functions, sender.accept)
+            self.proxy.announce = PutEvents(functions, sender.accept, lambda _, call: call()).add
         self.store.start()
         options = self.options
         variables = {

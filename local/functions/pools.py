@@ -65,6 +65,10 @@ class Deadlines:
                 self._change.notify()
         return entry
 
+    def after(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call something after so many seconds."""
+        self.add(time.time() + seconds, call)
+
     @staticmethod
     def drop(entry: list[Any]) -> None:
         """Call nothing any more, and hold nothing of it."""

@@ -1,6 +1,8 @@
 """Puts as functions are told of them: S3 event notifications for ObjectCreated:Put."""
 
 import json
+import logging
+import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -9,47 +11,81 @@ from urllib.parse import quote_plus
 from local.functions.template import Function
 from local.store.client import Put
 
+_log = logging.getLogger(__name__)
 
-def build_put_event(put: Put, configuration: str, now: datetime) -> dict[str, Any]:
-    """Build the event in S3's notification message structure, version 2.1."""
+SECONDS = 0.1
+"""How long a put waits for others: one invocation tells a function of all of them."""
+_MOST = 100
+
+
+def build_record(put: Put, configuration: str) -> dict[str, Any]:
+    """Build the record of a put in S3's notification message structure, version 2.1."""
     request_id = f"{put.sequencer:016X}"
+    moment = datetime.fromtimestamp(put.sequencer / 1e9, UTC)
     return {
-        "Records": [
-            {
-                "eventVersion": "2.1",
-                "eventSource": "aws:s3",
-                "awsRegion": "us-east-1",
-                "eventTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
-                "eventName": "ObjectCreated:Put",
-                "userIdentity": {"principalId": "local"},
-                "requestParameters": {"sourceIPAddress": "127.0.0.1"},
-                "responseElements": {"x-amz-request-id": request_id, "x-amz-id-2": request_id},
-                "s3": {
-                    "s3SchemaVersion": "1.0",
-                    "configurationId": configuration,
-                    "bucket": {
-                        "name": put.bucket,
-                        "ownerIdentity": {"principalId": "local"},
-                        "arn": f"arn:aws:s3:::{put.bucket}",
-                    },
-                    "object": {
-                        "key": quote_plus(put.key, safe="/"),
-                        "size": put.size,
-                        "eTag": put.etag,
-                        "sequencer": request_id,
-                    },
-                },
-            }
-        ]
+        "eventVersion": "2.1",
+        "eventSource": "aws:s3",
+        "awsRegion": "us-east-1",
+        "eventTime": moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
+        "eventName": "ObjectCreated:Put",
+        "userIdentity": {"principalId": "local"},
+        "requestParameters": {"sourceIPAddress": "127.0.0.1"},
+        "responseElements": {"x-amz-request-id": request_id, "x-amz-id-2": request_id},
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "configurationId": configuration,
+            "bucket": {
+                "name": put.bucket,
+                "ownerIdentity": {"principalId": "local"},
+                "arn": f"arn:aws:s3:::{put.bucket}",
+            },
+            "object": {
+                "key": quote_plus(put.key, safe="/"),
+                "size": put.size,
+                "eTag": put.etag,
+                "sequencer": request_id,
+            },
+        },
     }
 
 
-def announce(put: Put, functions: Iterable[Function], accept: Callable[[str, bytes], object]) -> None:
-    """Hand an event to `accept` for each function that subscribed to this key, as its id and JSON. Raises what that
-    raises.
+class PutEvents:
+    """Tells functions of the puts that they subscribed to, soon after them. Safe for threads.
+
+    A put that is waiting when the process is killed is told to nobody, as S3 may lose an event: events are hints.
     """
-    for function in functions:
-        for trigger in function.triggers:
-            if trigger.matches(put.key):
-                event = build_put_event(put, trigger.name, datetime.now(UTC))
-                accept(function.logical_id, json.dumps(event).encode())
+
+    def __init__(
+        self,
+        functions: Iterable[Function],
+        accept: Callable[[str, bytes], object],
+        later: Callable[[float, Callable[[], None]], object],
+    ) -> None:
+        """Prepare. `accept` takes a function's id and an event (JSON); `later` calls after so many seconds."""
+        self._triggers = [(function.logical_id, trigger) for function in functions for trigger in function.triggers]
+        self._accept = accept
+        self._later = later
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[str, str, Put]] = []
+
+    def add(self, put: Put) -> None:
+        """Take a put on."""
+        told = [(function, trigger.name, put) for function, trigger in self._triggers if trigger.matches(put.key)]
+        with self._lock:
+            is_first = told and not self._waiting
+            self._waiting += told
+        if is_first:
+            self._later(SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Tell of those that wait, now."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for function in dict.fromkeys(function for function, _, _ in waiting):
+            records = [build_record(put, name) for wanted, name, put in waiting if wanted == function]
+            for first in range(0, len(records), _MOST):
+                try:
+                    self._accept(function, json.dumps({"Records": records[first : first + _MOST]}).encode())
+                except OSError:
+                    # The objects are stored, and the schedule finds what events miss.
+                    _log.exception("%s: no event", function)

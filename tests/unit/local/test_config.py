@@ -135,7 +135,7 @@ def test_when_backups_run_is_a_matter_of_the_templates_parameters():
 def test_spaces_that_name_no_time_zone_have_that_of_the_machine_unless_one_is_given(
     monkeypatch, variables, of_system, zone
 ):
-    monkeypatch.setattr(machine_zone.tzlocal, "get_localzone_name", Mock(side_effect=[of_system]))
+    monkeypatch.setattr("tzlocal.get_localzone_name", Mock(side_effect=[of_system]))
     assert machine_zone.of_machine(variables) == zone
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from local.front.httpd import Request
 from local.front.payload import build_event
 from local.functions.expressions import Rate
-from local.functions.put_events import build_put_event
+from local.functions.put_events import build_record
 from local.functions.schedules import build_scheduled_event
 from local.functions.template import Route, Schedule, read_template
 from local.store.client import Put
@@ -55,9 +55,9 @@ def test_a_put_event_is_like_its_sample():
     expected = sample("counter-put.json")
     wanted = expected["Records"][0]["s3"]["object"]
     put = Put("live-memory", wanted["key"], wanted["size"], wanted["eTag"], 7)
-    built = build_put_event(put, "notes", NOW)
-    assert shape(built) == shape(expected)
-    assert built["Records"][0]["s3"]["object"]["key"] == wanted["key"]
+    built = build_record(put, "notes")
+    assert shape({"Records": [built]}) == shape(expected)
+    assert built["s3"]["object"]["key"] == wanted["key"]
 
 
 def test_a_scheduled_event_is_like_its_sample():

@@ -158,7 +158,7 @@ class NoteView(View):
         """`gone`: the conversations that are known to be deleted."""
         return cls.model_validate(
             {
-                **asdict(note),
+                **vars(note),
                 "malformed": note.malformed or None,
                 "redacted": note.redacted or None,
                 "source": _source(note.source, gone) if note.source else None,

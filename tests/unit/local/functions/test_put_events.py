@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.functions.put_events import announce, build_put_event
+from local.functions.put_events import PutEvents, build_record
 from local.functions.template import Function, PutTrigger
 from local.store.client import FileStore, Put
 
@@ -26,9 +26,9 @@ def put(key: str, sequencer: int = 1) -> Put:
 
 
 def test_an_event_has_the_shape_of_s3():
-    record = build_put_event(put("a b/é+.md", 255), "NoteWritten", datetime(2026, 11, 21, 4, 5, 6, 7000, UTC))[
-        "Records"
-    ][0]
+    moment = datetime(2026, 11, 21, 4, 5, 6, 7000, UTC)
+    sequencer = round(moment.timestamp() * 1e9)
+    record = build_record(put("a b/é+.md", sequencer), "NoteWritten")
     assert (record["eventSource"], record["eventName"], record["eventVersion"]) == (
         "aws:s3",
         "ObjectCreated:Put",
@@ -44,21 +44,22 @@ def test_an_event_has_the_shape_of_s3():
         "key": "a+b/%C3%A9%2B.md",
         "size": 3,
         "eTag": "abc",
-        "sequencer": "00000000000000FF",
+        "sequencer": f"{sequencer:016X}",
     }
     assert record["s3"]["configurationId"] == "NoteWritten"
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_a_key_comes_back_from_an_event_as_handlers_read_it(key):
-    record = build_put_event(put(key), "x", datetime.now(UTC))["Records"][0]
+    record = build_record(put(key), "x")
     assert unquote_plus(record["s3"]["object"]["key"]) == key
 
 
 def test_functions_are_told_of_the_puts_that_they_subscribed_to_and_of_nothing_else(tmp_path):
-    told = []
+    told, due = [], []
     functions = [function("CounterFunction", PutTrigger("NoteWritten", suffix=".md")), function("None"), LIVE]
-    store = FileStore(tmp_path, on_put=lambda put: announce(put, functions, lambda *event: told.append(event)))
+    events = PutEvents(functions, lambda *event: told.append(event), lambda _, call: due.append(call))
+    store = FileStore(tmp_path, on_put=events.add)
     store.create_bucket(Bucket="b")
     for key in ("space/live/a b.md", "space/_meta.json", "space/bank/b.md", "space/live/.keep"):
         store.put_object(Bucket="b", Key=key, Body=b"note")
@@ -66,9 +67,32 @@ def test_functions_are_told_of_the_puts_that_they_subscribed_to_and_of_nothing_e
     with pytest.raises(ClientError):
         store.put_object(Bucket="b", Key="copy.md", Body=b"", IfNoneMatch="*")
     store.delete_object(Bucket="b", Key="copy.md")
+    (flush,) = due
+    flush()
+    flush()
 
-    assert [name for name, _ in told] == ["CounterFunction", "Live", "CounterFunction"]
-    records = [json.loads(event)["Records"][0]["s3"]["object"] for _, event in told]
-    assert [record["key"] for record in records] == ["space/live/a+b.md", "space/live/a+b.md", "space/bank/b.md"]
-    assert (records[0]["size"], records[0]["eTag"]) == (4, hashlib.md5(b"note").hexdigest())
-    assert records[0]["sequencer"] < records[2]["sequencer"]
+    assert [name for name, _ in told] == ["CounterFunction", "Live"]
+    both, live = ([record["s3"]["object"] for record in json.loads(event)["Records"]] for _, event in told)
+    assert [record["key"] for record in both] == ["space/live/a+b.md", "space/bank/b.md"]
+    assert [record["key"] for record in live] == ["space/live/a+b.md"]
+    assert (both[0]["size"], both[0]["eTag"]) == (4, hashlib.md5(b"note").hexdigest())
+    assert both[0]["sequencer"] < both[1]["sequencer"]
+
+
+def test_no_event_is_larger_than_the_disk_and_a_function_take_and_one_that_is_refused_costs_no_other(caplog):
+    told, due = [], []
+
+    def accept(_: str, event: bytes) -> None:
+        told.append(len(json.loads(event)["Records"]))
+        if len(told) == 1:
+            raise OSError("disk full")
+
+    events = PutEvents([LIVE], accept, lambda _, call: due.append(call))
+    for number in range(250):
+        events.add(put(f"space/live/{number}.md"))
+    due[0]()
+    events.add(put("space/live/later.md"))
+    due[1]()
+
+    assert told == [100, 100, 50, 1]
+    assert "Live: no event" in caplog.text
