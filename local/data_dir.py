@@ -1,11 +1,13 @@
 """The folder that holds everything between two runs, and the files in it that say how to reach the runtime."""
 
-import fcntl
 import json
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from local.files import read_secret, write_file
 from local.s3 import KEY_FILE
@@ -39,13 +41,16 @@ class DataDirError(RuntimeError):
 def make_private(root: Path) -> None:
     """Make a folder, and the folders in it, readable by their owner alone: notes may be confidential.
 
-    A folder that others can read is changed only if a runtime made it: it may be somebody's home, or everybody's.
+    A folder that others can read is changed only if a runtime made it: it may be somebody's home, or everybody's. On
+    Windows, where no modes tell who may read, a new folder is for its owner alone, and one that exists stays as it is.
 
     Raises:
         DataDirError: it belongs to somebody else, or it is readable and holds other things.
         OSError: it cannot be made or changed.
     """
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not hasattr(os, "geteuid"):
+        return
     entries = list(root.iterdir())
     if is_open(root) and not {entry.name for entry in entries} <= OWN_NAMES and not (root / LOCK).exists():
         raise DataDirError(
@@ -89,19 +94,17 @@ class DataDir:
         self._stop = root / "stop"
         try:
             make_private(root)
-            self._lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = FileLock(root / LOCK, timeout=0, mode=0o600, thread_local=False)
+            self._lock.acquire()
+        except Timeout as error:
+            raise DataDirError(
+                f"Another runtime uses {root}; stop it, or set LIVEMEM_DATA_DIR to another folder."
+            ) from error
         except OSError as error:
             raise DataDirError(f"The data folder {root} cannot be used: {error.strerror}.") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.read(self._lock, 32).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._lock)
-            raise DataDirError(
-                f"Another runtime (process {owner}) uses {root}; stop it, or set LIVEMEM_DATA_DIR to another folder."
-            ) from error
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        # Clients of former versions know the service by it. Windows lets nobody write to a file that is locked.
+        with suppress(OSError):
+            (root / LOCK).write_text(f"{os.getpid()}\n", "ascii")
         self._clear()
 
     def admin_key(self) -> str:
@@ -127,7 +130,7 @@ class DataDir:
     def close(self) -> None:
         """Remove what only holds while the runtime runs, and unlock."""
         self._clear()
-        os.close(self._lock)
+        self._lock.release()
 
     def _clear(self) -> None:
         for file in (self._endpoints, self._stop):

@@ -1,7 +1,6 @@
 """What the demo needs of the world: the local runtime as a process, and a client of its API."""
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -12,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from live_memory import Client
 
@@ -84,11 +85,10 @@ def _empty(data: Path) -> None:
     """Remove what an earlier demo left, unless its runtime still runs."""
     lock = data / "runtime.lock"
     if lock.exists():
-        with lock.open("rb") as held:
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise DemoError(f"Another runtime uses {data}; is a demo running already?") from error
+        try:
+            FileLock(lock).acquire(timeout=0).lock.release()
+        except Timeout as error:
+            raise DemoError(f"Another runtime uses {data}; is a demo running already?") from error
     elif data.exists() and any(data.iterdir()):
         raise DemoError(f"{data} holds something that is not from a demo; it was left as it is.")
     shutil.rmtree(data, ignore_errors=True)

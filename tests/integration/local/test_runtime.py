@@ -213,7 +213,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
     # A second runtime on the same folder is refused, and the first one goes on.
     second = start()
     assert second.process.wait(30) == 1
-    assert f"Another runtime (process {process.process.pid})" in second.process.stderr.read()
+    assert f"Another runtime uses {process.data}; stop it" in second.process.stderr.read()
     assert fetch(f"{endpoints['api']}/v1/environ")
 
     # It is one process. A stop is complete, and the next start finds everything.
