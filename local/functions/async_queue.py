@@ -48,10 +48,9 @@ class AsyncQueue:
         self._closed = threading.Event()
 
     def start(self) -> int:
-        """Deliver again what an earlier runtime left behind; returns how many events those are."""
+        """Deliver again, in the background, what an earlier runtime left; returns how many events those are."""
         left = self._spool.load()
-        for entry in left:
-            self._deliver(entry, attempt=1)
+        self._later(0, lambda: self._deliver_all(left))
         return len(left)
 
     def accept(self, function_id: str, event: bytes) -> str:
@@ -71,6 +70,13 @@ class AsyncQueue:
     def close(self) -> None:
         """Start no further attempt. Entries that are not finished stay on disk."""
         self._closed.set()
+
+    def _deliver_all(self, left: list[Entry]) -> None:
+        for entry in left:
+            try:
+                self._deliver(entry, attempt=1)
+            except OSError:
+                _log.exception("%s: left for the next start", entry.name)
 
     def _deliver(self, entry: Entry, attempt: int) -> None:
         if self._closed.is_set():

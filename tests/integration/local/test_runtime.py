@@ -2,6 +2,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -71,6 +72,8 @@ def handler(event, context):
     if what == "metric":
         print(json.dumps({"_aws": METRIC, "service": "web", "NotesKept": [1, 2]}))
         return {}
+    if what == "all-memory":
+        return len([bytearray(1 << 24) for _ in range(1 << 20)])
     if what == "process":
         return os.getpid()
     if what == "environ":
@@ -111,6 +114,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def wait_ready(self) -> dict:
@@ -166,6 +170,17 @@ def moto_server() -> Iterator[str]:
         server.stop()
 
 
+@contextmanager
+def bounded_memory(pid: int, more: int = 300 << 20) -> Iterator[None]:
+    """A process gets no more memory than it has and so many bytes."""
+    has = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    before = resource.prlimit(pid, resource.RLIMIT_AS, (has + more, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, before)
+
+
 def fetch(url: str) -> Any:
     with urllib.request.urlopen(url, timeout=20) as response:
         return json.loads(response.read())
@@ -216,10 +231,17 @@ def test_the_whole_runtime_from_start_to_restart(start):
     assert f"Another runtime uses {process.data}; stop it" in second.process.stderr.read()
     assert fetch(f"{endpoints['api']}/v1/environ")
 
+    # Who takes all memory that there is fails alone.
+    with bounded_memory(process.process.pid), pytest.raises(urllib.error.HTTPError, match="500"):
+        fetch(f"{endpoints['api']}/v1/all-memory")
+    assert list_keys(client, bucket) == expected
+
     # It is one process. A stop is complete, and the next start finds everything.
     assert descendants(process.process.pid) == set()
     status, out, err = process.end(None)
-    assert (status, err) == (0, "")
+    assert status == 0
+    (told,) = err.splitlines()
+    assert "MemoryError" in told
     assert re.search(r"API +http://127\.0\.0\.1:\d+/v1", out)
     assert "offline stand-in" in out
     assert not (process.data / "endpoints.json").exists()
@@ -426,8 +448,10 @@ def test_workers_at_one_port_share_a_store_are_started_again_and_end_with_their_
         assert [(folder / "CounterFunction.log").exists() for folder in folders] == [True, False]
 
         family = descendants(process.process.pid)
-        status, out, _ = process.end(None)
-        assert (status, "2 workers" in out) == (0, True)
+        # As Ctrl-C in a terminal does.
+        os.killpg(process.process.pid, signal.SIGINT)
+        out, _ = process.process.communicate(timeout=60)
+        assert (process.process.returncode, "2 workers" in out) == (0, True)
         wait_until(lambda: not [one for one in family if is_alive(one)], 30)
 
         killed = start(**variables)

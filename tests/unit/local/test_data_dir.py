@@ -7,6 +7,8 @@ from local.data_dir import DataDir, DataDirError
 
 
 def test_a_data_folder_serves_one_runtime_at_a_time(tmp_path):
+    (tmp_path / "d").mkdir(mode=0o700)
+    (tmp_path / "d/runtime.lock").write_text("4711\n")  # of a former version
     first = DataDir(tmp_path / "d")
     with pytest.raises(DataDirError, match="Another runtime"):
         DataDir(tmp_path / "d")

@@ -65,9 +65,9 @@ def test_the_pauses_can_be_shorter(make_queue):
 
 def test_what_waits_for_its_next_attempt_is_delivered_at_once_after_a_restart(make_queue):
     make_queue(Pool(RAISED), later=lambda seconds, call: None).accept("F", b"{}")
-    pool = Pool(GOOD)
-    assert make_queue(pool).start() == 1
-    assert len(pool.delivered) == 1
+    pool, waited = Pool(GOOD), []
+    assert make_queue(pool, later=lambda seconds, call: (waited.append(seconds), call())).start() == 1
+    assert (len(pool.delivered), waited) == (1, [0])
     assert make_queue(Pool()).start() == 0
 
 

@@ -287,6 +287,20 @@ def test_closing_a_pool_answers_who_waits(make_pool):
             future.result(10)
 
 
+REMEMBERING = """
+import threading
+
+seen, asked = set(), threading.Event()
+
+def handler(event, context):
+    if event:
+        asked.wait(30)
+        seen.add(event["number"])
+    number = len(seen)
+    asked.set()
+    return number
+"""
+
 COUNTING = """
 import pathlib, time
 
@@ -354,10 +368,24 @@ def test_work_that_a_stop_interrupted_is_done_after_the_next_start(make_pool, ma
     assert not (tmp_path / "dead").exists()
 
 
+def test_hundreds_of_events_that_wait_at_the_start_are_all_done_and_shut_no_request_out(
+    make_pool, make_queue, tmp_path
+):
+    left = Spool(tmp_path / "queue")
+    for number in range(300):
+        left.add({"function": "TestFunction", "request_id": str(number), "event": {"number": number}})
+    pool = make_pool(REMEMBERING, limit=2, routes=(Route("GET", "/x"),))
+    assert make_queue(pool).start() == 300
+
+    assert json.loads(pool.submit(b"{}").result(30).payload) == 0
+    wait_until(lambda: not any((tmp_path / "queue").iterdir()), 60)
+    assert json.loads(pool.submit(b"{}").result(30).payload) == 300
+
+
 def test_work_for_a_function_that_is_gone_becomes_a_dead_letter(make_pool, make_queue, tmp_path):
     Spool(tmp_path / "queue").add({"function": "Gone", "request_id": "r", "accepted_at": "", "event": {}})
     make_queue(make_pool(ECHO)).start()
-    assert (tmp_path / "dead/Gone/r.json").exists()
+    wait_until((tmp_path / "dead/Gone/r.json").exists)
 
 
 SLOW_MODULE = """
