@@ -40,6 +40,7 @@ _VARIABLES = {
     "region": "S3_REGION_NAME",
     "llm": "LLMAAS_API_URL",
     "model": "LLMAAS_MODEL",
+    "workers": "LIVEMEM_WORKERS",
 }
 
 
@@ -58,6 +59,7 @@ class Choices:
     region: str | None = None
     llm: str | None = None
     model: str | None = None
+    workers: str | None = None
 
     @classmethod
     def of(cls, environ: Mapping[str, str], **said: str | None) -> "Choices":

@@ -45,6 +45,12 @@ def serve(
         typer.Option("--llm", metavar="URL", help=f"An OpenAI-compatible API; its key: LLMAAS_API_KEY. {_AGAIN}"),
     ] = None,
     model: Annotated[str | None, typer.Option("--model", help=f"The model there. {_AGAIN}")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", min=1, max=64, help="Processes at the port; needs --s3 or --region. Kept for later starts."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run the service on this machine, by default for this machine alone; its data is in your own folder.
@@ -55,7 +61,9 @@ def serve(
         folder = local_service.data_folder(program.environ)
         found = local_service.ready(folder)
         given = {"s3": s3, "bucket": bucket, "region": region, "llm": llm, "model": model}
-        said = Choices.of(program.environ, port=None if port is None else str(port), **given)
+        numbers = {"port": port, "workers": workers}
+        given |= {name: None if number is None else str(number) for name, number in numbers.items()}
+        said = Choices.of(program.environ, **given)
         choices = local_service.chosen(folder, said)
         if found and (not background or choices != local_service.chosen(folder, Choices()) or host):
             again = "`livemem stop` ends it, so that it can be started with other options."
