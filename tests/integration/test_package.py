@@ -2,10 +2,8 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
-import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -13,7 +11,8 @@ import pytest
 
 from live_memory.cli.local_service import is_free
 from scripts import generated, wheel
-from tests.integration.local.support import is_alive, wait_until
+from tests.integration.local.support import wait_until
+from tests.support import package_story
 from tests.support.installed import install, own_environment, required, size
 from tests.support.mcp_stdio import McpStdio
 
@@ -52,32 +51,14 @@ def livemem(programs, home):
     subprocess.run([str(programs / "livemem"), "stop"], env=own_environment(home), capture_output=True, check=False)
 
 
-def fetch(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        found: str = answer.read().decode()
-    return found
-
-
 @pytest.mark.process
 @pytest.mark.slow
-def test_the_installed_command_starts_the_service_writes_a_note_reads_it_and_stops(livemem, home):
-    said = json.loads(livemem("serve", "--background", "--port", "0", "--json"))
-    again = json.loads(livemem("serve", "--background", "--json"))
-    livemem("serve", "--background", "--bucket", "another", status=2)
-    livemem("space", "create", "demo")
-    livemem("note", "The parser keeps tabs now.", "-c", "decision", "-s", "demo")
+def test_the_installed_command_starts_the_service_writes_folds_searches_and_stops(programs, home):
+    data = home / "data of the story"
+    package_story.play(str(programs / "livemem"), {**own_environment(home), "LIVEMEM_DATA_DIR": str(data)}, home)
 
-    assert "The parser keeps tabs now." in livemem("start", "-s", "demo")
-    page = fetch(said["url"])
-    assert [fetch(said["url"] + path) for path in re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)]
-    assert again["pid"] == said["pid"], "a second start gives the service that runs"
-    assert json.loads(livemem("status", "--json"))["url"] == said["url"]
-    data = home / ".local/share/livemem/server"
     assert {oct((data / name).stat().st_mode & 0o777) for name in ("admin.key", "serve.log", "serve.json")} == {"0o600"}
-
-    livemem("stop")
-    livemem("status", status=7)
-    assert not is_alive(said["pid"])
+    assert not (data / "endpoints.json").exists()
 
 
 @pytest.mark.process
