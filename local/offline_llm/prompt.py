@@ -1,109 +1,69 @@
-"""The request of a consolidation, read from the chat messages that the service sends to any model.
+"""What the service asks: JSON values, each on a line below its heading. All other lines are prose for a language model.
 
-The user message holds, each on a line of its own, four JSON values: rules (a string), the previous synthesis (a string
-or null), the bank files (an object: text by name) and the live notes (an array of arrays). All other lines are prose
-for a language model.
+The service writes each value on one line of its own, so no text inside of one can look like a heading.
 """
 
+import itertools
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from local.offline_llm.entries import Note
-
-_LANGUAGE = re.compile(r'^Write bank and synthesis in the language "([\w-]+)"\.$', re.MULTILINE)
+T = TypeVar("T")
 
 
 class PromptError(ValueError):
-    """The messages hold no request that this server understands."""
+    """A value is not of the form that the service gives it."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """The notes to fold, the rules, and the bank into which they go. `language`: the tag that the prompt names."""
+class Prompt:
+    """A user message: its text, its values by the first words of their headings, and the system message before it."""
 
-    rules: str
-    bank: Mapping[str, str]
-    notes: Sequence[Note]
-    language: str = ""
+    text: str
+    values: Mapping[str, Any]
+    system: str = ""
+
+    def value(self, name: str, form: type[T]) -> T:
+        """The value below a heading. Raises PromptError if it is of another form."""
+        value = self.values.get(name)
+        if not isinstance(value, form):
+            raise PromptError(f"Below the heading {name!r} must be a JSON value of the form {form.__name__!r}.")
+        return value
+
+    def items(self, name: str) -> list[dict[str, Any]]:
+        """The objects of the array below a heading. Raises PromptError if there is none."""
+        return [item for item in self.value(name, list) if isinstance(item, dict)]
 
 
-def read_request(messages: Sequence[Mapping[str, Any]]) -> Request:
-    """The request in the first user message that holds one; raises PromptError if none does.
-
-    `messages` are OpenAI chat messages; a content in parts is joined.
-    """
-    problem = "There is no user message."
+def read_prompts(messages: Sequence[Mapping[str, Any]]) -> Iterator[Prompt]:
+    """The user messages of a chat in their order; a content in parts is joined."""
+    system = "\n".join(text_of(message) for message in messages if message.get("role") == "system")
     for message in messages:
         if message.get("role") == "user":
-            try:
-                return _read_text(text_of(message.get("content")))
-            except PromptError as error:
-                problem = str(error)
-    raise PromptError(problem)
+            text = text_of(message)
+            yield Prompt(text, dict(_values(text)), system)
 
 
-def text_of(content: object) -> str:
-    """The text of a message's content, joined where it is in parts."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(
-            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    return ""
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a message, joined where it is in parts."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _read_text(text: str) -> Request:
-    # Split at \n alone: JSON may hold U+2028 and its like unescaped, and str.splitlines would cut there.
-    values = [value for line in text.split("\n") for value in _json_value(line.strip())]
-    if len(values) < 4:
-        raise PromptError(
-            f"The prompt holds {len(values)} JSON values on lines of their own; it takes rules, synthesis, bank, notes."
-        )
-    rules, synthesis, bank, notes = values[:4]
-    if not isinstance(rules, str) or not (synthesis is None or isinstance(synthesis, str)):
-        raise PromptError(
-            "The first JSON value must be the rules (a string), the second the synthesis (a string or null)."
-        )
-    if not isinstance(bank, dict) or not all(isinstance(content, str) for content in bank.values()):
-        raise PromptError("The third JSON value must be the bank files (an object of strings by name).")
-    if not isinstance(notes, list):
-        raise PromptError("The fourth JSON value must be the notes (an array).")
-    language = _LANGUAGE.search(text)
-    return Request(rules, bank, [_note(note) for note in notes], language[1] if language else "")
-
-
-def _json_value(line: str) -> list[Any]:
-    """The JSON value that a line is, if it is a string, an array, an object or null."""
-    if not (line.startswith(('"', "[", "{")) or line == "null"):
-        return []
+def parse(text: str) -> Any:
+    """A JSON value, None where it is none."""
     try:
-        return [json.loads(line)]
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return []
+        return None
 
 
-def _note(note: object) -> Note:
-    """A note; only its number and text must be right, for a malformed note is consolidated as plain text."""
-    fields = [*note, *[None] * 6] if isinstance(note, list) else [None] * 6
-    number, timestamp, agent, category, content, more, *_ = fields
-    if type(number) is not int or not isinstance(content, str):
-        raise PromptError("Each note must be an array: a number, time, agent, category, and its text.")
-    more = more if isinstance(more, dict) else {}
-    tags = more.get("tags")
-    return Note(
-        number=number,
-        timestamp=_string(timestamp),
-        agent=_string(agent),
-        category=_string(category),
-        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
-        content=content,
-        author=_string(more.get("author")),
-    )
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _values(text: str) -> Iterator[tuple[str, Any]]:
+    # Split at \n alone: JSON may hold U+2028 and its like unescaped, and str.splitlines would cut there.
+    lines = [line for line in text.split("\n") if line.strip()]
+    for line, below in itertools.pairwise(lines):
+        if line.startswith("# "):
+            yield line[2:].partition(" (")[0].partition(",")[0], parse(below)

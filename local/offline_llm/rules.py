@@ -1,15 +1,14 @@
 """Read from rules which files a bank is to have, and which sections in each.
 
-Files: a name that ends in `.md`, in a heading, at the start of a list item or a line, or else anywhere in a sentence.
-Sections of a file: heading lines in backticks or code fences, sub-headings, or list items that begin in bold or with a
-name and a colon. Of these kinds only the clearest counts for a file.
+Files: a name in `.md`, in a heading, at the start of a list item or a line, or else anywhere. Sections of a file: lines
+of headings in backticks or fences, sub-headings, or list items that begin in bold or with a name and a colon. Of these
+kinds only the clearest counts for a file.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-
-DEFAULT_FILE = "notes.md"
+from dataclasses import dataclass, field
 
 _FILE_NAME = re.compile(r"(?<![\w/:.<>{}-])(?<!(?<!\*)\*)[A-Za-z0-9][A-Za-z0-9._/-]*\.md\b(?![\w/-])")
 _PREFIX = re.compile(r"^(?:\./|bank/|memory[_-]?bank/)+", re.IGNORECASE)
@@ -22,8 +21,7 @@ _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?P<text>.+)$")
 _BOLD = re.compile(r"^(?:\*\*|__)(?P<text>[^*_\n]{1,80}?)\s?:?(?:\*\*|__)(?P<rest>.*)$")
 _NAMED = re.compile(r"^(?P<text>[^:.\n]{1,60}?)\s*(?::\s|\s[-–—]\s)(?P<rest>.*)$")
 _DAY = re.compile(r"YYYY|\d{4}-\d{2}-\d{2}|JJJJ|AAAA|^[<{\[]?\s*(?:the\s+)?date\s*[>}\]]?$", re.IGNORECASE)
-_PATTERN_OF_DAY = re.compile(r"YYYY-MM-DD|YYYY-MM|YYYY")
-_SPLIT_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
 _COMMENT = re.compile(r"<!--.{0,200}?-->")
 _EDGES = " \t:;,-–—*_`\"'#"
 _EXACT, _SUBHEADING, _BOLD_ITEM, _PLAIN_ITEM = 4, 3, 2, 1
@@ -31,7 +29,7 @@ _EXACT, _SUBHEADING, _BOLD_ITEM, _PLAIN_ITEM = 4, 3, 2, 1
 
 @dataclass(frozen=True)
 class Section:
-    """One heading that a file must have. `day` marks the heading that stands for a date and returns for each."""
+    """A heading of a file. `day`: it stands for a date and returns for each."""
 
     level: int
     text: str
@@ -44,34 +42,22 @@ Path = tuple[Section, ...]
 
 @dataclass(frozen=True)
 class FileSpec:
-    """One file of the bank as the rules describe it. No sections: entries are grouped by category. `day`: the beginning
-    that the day of its notes has.
-    """
+    """One file of the bank as the rules describe it. No sections: entries are grouped by category."""
 
     name: str
     title: str
     description: str = ""
     sections: tuple[Section, ...] = ()
-    day: str = ""
 
     @property
     def leaves(self) -> list[Path]:
         """The sections that hold no other section, in order, each with the headings around it."""
-        leaves = []
+        leaves: list[Path] = []
         path: Path = ()
-        for place, section in enumerate(self.sections):
+        for section, following in itertools.zip_longest(self.sections, self.sections[1:]):
             path = (*(above for above in path if above.level < section.level), section)
-            if all(following.level <= section.level for following in self.sections[place + 1 : place + 2]):
-                leaves.append(path)
+            leaves += [path] * (following is None or following.level <= section.level)
         return leaves
-
-    def for_days(self, days: list[str]) -> list["FileSpec"]:
-        """The files that a name with a date stands for: one for each day or month."""
-        pattern = _PATTERN_OF_DAY.search(self.name)
-        if not pattern:
-            return [self]
-        names = {_PATTERN_OF_DAY.sub(day[: len(pattern[0])], self.name): day[: len(pattern[0])] for day in days}
-        return [replace(self, name=name, title=title_of(name), day=day) for name, day in names.items()]
 
 
 @dataclass
@@ -90,41 +76,43 @@ class _Draft:
             section = Section(min(max(level, 1), 6), plain, description, bool(_DAY.search(plain)))
             self.sections.setdefault(strength, []).append(section)
 
-    def propose_spans(self, line: str) -> bool:
-        """Take the headings in backticks of a line; whether there are any."""
-        spans = list(_SPAN.finditer(line))
-        for span in spans:
+    def propose_spans(self, line: str) -> None:
+        """Take the headings in backticks of a line."""
+        for span in _SPAN.finditer(line):
             self.propose(_EXACT, len(span["marks"]), span["text"], span["rest"])
-        return bool(spans)
-
-    def begin(self, rest: str, *, is_heading: bool) -> None:
-        """Take what stands behind the name of the file."""
-        self.title = self.title or (rest if is_heading else "")
-        self.description = self.description or rest
 
     def describe(self, line: str, base: int, *, fenced: bool) -> None:
         """Take a section of one line, or else a description. `base`: the level of the heading that names the file."""
         heading, item = _HEADING.match(line), _ITEM.match(line)
-        if self.propose_spans(line):
-            return
-        if heading:
+        text = item["text"] if item else ""
+        if _SPAN.search(line):
+            self.propose_spans(line)
+        elif heading:
             level = len(heading["marks"])
             self.propose(_EXACT if fenced else _SUBHEADING, level if fenced else 1 + level - base, heading["text"])
-        elif item and (lead := _BOLD.match(item["text"])):
+        elif lead := _BOLD.match(text):
             self.propose(_BOLD_ITEM, 2, lead["text"], lead["rest"])
-        elif item and (lead := _NAMED.match(item["text"])):
+        elif lead := _NAMED.match(text):
             self.propose(_PLAIN_ITEM, 2, lead["text"], lead["rest"])
-        elif item and len(item["text"].split()) <= 5 and not item["text"].rstrip().endswith((".", "!", ";")):
-            self.propose(_PLAIN_ITEM, 2, item["text"])
+        elif text and len(text.split()) <= 5 and not text.rstrip().endswith((".", "!", ";")):
+            self.propose(_PLAIN_ITEM, 2, text)
         else:
             self.description = self.description or line.strip()
 
+    def finished(self, name: str) -> FileSpec:
+        """The file as its clearest sections describe it."""
+        chosen: dict[tuple[int, str], Section] = {}
+        for section in self.sections.get(max(self.sections, default=0), []):
+            # One section stands for all days; further dates are examples of it.
+            chosen.setdefault((0, "") if section.day else (section.level, section.text.casefold()), section)
+        title, sections = self.title or title_of(name), list(chosen.values())
+        if sections and [section.level for section in sections].count(1) == sections[0].level == 1:
+            title = sections.pop(0).text
+        return FileSpec(name, title, self.description, tuple(sections))
+
 
 def read_layout(rules: str) -> list[FileSpec]:
-    """The files that a rules text asks for, in the order in which it introduces them; never empty.
-
-    Without any file name in the rules: one `notes.md` whose entries are grouped by category.
-    """
+    """The files that a rules text asks for, in its order; `notes.md` where it names none."""
     # A comment is for programs: the mark of what is loaded first.
     lines = _COMMENT.sub("", rules).split("\n")
     drafts: dict[str, _Draft] = {}
@@ -137,53 +125,35 @@ def read_layout(rules: str) -> list[FileSpec]:
             fenced = not fenced
         elif names:
             (name, (_, end)), base = names[0], len(heading["marks"]) if heading else 0
-            draft = drafts.setdefault(name, _Draft())
-            draft.begin(line[end:].strip(_EDGES + ")]"), is_heading=heading is not None)
+            draft, rest = drafts.setdefault(name, _Draft()), line[end:].strip(_EDGES + ")]")
+            draft.title = draft.title or (rest if heading else "")
+            draft.description = draft.description or rest
             draft.propose_spans(line)
         elif heading and draft and not fenced and not 0 < base < len(heading["marks"]):
             draft = None
         elif draft:
             draft.describe(line, base, fenced=fenced)
     if not drafts:
-        drafts = {name: _Draft() for line in lines for name, _ in _names(line)} or {DEFAULT_FILE: _Draft()}
+        drafts = {name: _Draft() for line in lines for name, _ in _names(line)} or {"notes.md": _Draft()}
         for line in lines if len(drafts) == 1 else ():
             # All headings are of the only file.
             next(iter(drafts.values())).propose_spans(line)
-    return [_finish(name, draft) for name, draft in drafts.items()]
+    return [draft.finished(name) for name, draft in drafts.items()]
 
 
 def _names(line: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The bank files that a line names, and where, unless it says what not to do."""
     for match in _FILE_NAME.finditer(line):
         name = _PREFIX.sub("", match[0])
-        fits = len(name) <= 200 and not any(part in ("", ".", "..", ".md") for part in name.split("/"))
+        bad = any(part in ("", ".", "..", ".md") for part in name.split("/")) or len(name) > 200
         before = re.split(r"[.!?]\s", line[: match.start()])[-1]
-        if fits and not _NOT.search(before) and not _NOT_THIS.search(line[match.end() :]):
+        denied = _NOT.search(before) or _NOT_THIS.search(line[match.end() :])
+        # One file for each day is more than this does.
+        if not bad and not denied and not _DAY.search(name):
             yield name, match.span()
-
-
-def _finish(name: str, draft: _Draft) -> FileSpec:
-    """The file as its clearest sections describe it."""
-    chosen: dict[tuple[int, str], Section] = {}
-    for section in draft.sections.get(max(draft.sections, default=0), []):
-        # One section stands for all days; further dates are examples of it.
-        chosen.setdefault((0, "") if section.day else (section.level, section.text.casefold()), section)
-    sections = list(chosen.values())
-    title = draft.title or title_of(name)
-    if sections and sections[0].level == 1 and sum(section.level == 1 for section in sections) == 1:
-        title = sections.pop(0).text
-    steady: list[Section] = []
-    for section in sections:
-        # None stands more than one level below the one before it, and none above the first.
-        level = min(section.level, steady[-1].level + 1) if steady else section.level
-        steady.append(replace(section, level=max(level, steady[0].level if steady else level)))
-    return FileSpec(name, title, draft.description, tuple(steady))
 
 
 def title_of(name: str) -> str:
     """A title made of a file name: `activeContext.md` becomes "Active context"."""
-    base = name.rsplit("/", 1)[-1].removesuffix(".md")
-    if re.search(r"\d{4}", base):
-        return base
-    words = " ".join(part for part in _SPLIT_CAMEL.split(base) if part)
+    words = " ".join(filter(None, _WORDS.split(name.rsplit("/", 1)[-1].removesuffix(".md"))))
     return words if words.isupper() else words[:1].upper() + words[1:].lower()

@@ -1,9 +1,9 @@
-"""A text as whole sentences. No rule of the offline LLM cuts one in the middle."""
+"""A text as whole sentences, and those that give orders. No rule of the offline LLM cuts one in the middle."""
 
 import re
 from collections.abc import Iterator
 
-_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _NOT_SAID = re.compile(r"\s*(?:[>|#<]|$)")
 """The beginning of a line that is a quote, a row of a table, a heading, HTML, or empty."""
 _CODE = re.compile(r"\t| {4}")
@@ -19,14 +19,22 @@ _ABBREVIATED = re.compile(
 where a capital follows.
 """
 _WHOLE = re.compile(r"[.!?…。！？][)\]\"'”»*_`」』）]*\s*\Z")
-_CLAUSE = re.compile(r"(?<=[^\W_])[)\]\"'”»`]*(?:[;,:](?=\s)|(?=\s[–—-]\s))")
-_BEFORE = 12
-"""Characters before a full stop that an abbreviation may have."""
+
+_ALL = r"(?:(?:all|any|every|each|the|your|these|those|previous|prior|earlier|above|former|of|my|our|its)\s+){1,5}"
+_TES = r"(?:tout(?:e|es|s)?\s+)?(?:tes|vos|les|ces|mes)\s+(?:\w+\s+)?"
+_ORDER = re.compile(
+    r"\W*(?:(?:important|system|urgent|attention)\s*:\s*\W*)?(?:(?:please|now|then|and|s['’]il te pla[iî]t)[\s,]+)?"
+    rf"(?:(?:ignore|disregard|forget|override|discard)\s+{_ALL}(?:instructions?|rules|prompts?|directives|guidelines|orders)"
+    r"|you are now (?:in|an?|the)\b"
+    rf"|(?:ignore[rz]?|oublie[rz]?|oublier)\s+{_TES}(?:consignes|instructions|règles|directives))\b",
+    re.IGNORECASE,
+)
+"""An order to forget one's instructions. It is no protection: other words get through."""
 
 
 def said(text: str) -> list[str]:
     """The sentences of paragraphs and lists, each on one line. Headings, tables, quotes and code are left out."""
-    return [sentence for one in _paragraphs(_FENCED.sub("\n\n", text)) for sentence in split_line(one)]
+    return [sentence for one in _paragraphs(FENCED.sub("\n\n", text)) for sentence in split_line(one)]
 
 
 def split(text: str) -> list[str]:
@@ -38,7 +46,7 @@ def split_line(line: str) -> Iterator[str]:
     """The sentences of one line."""
     begin = 0
     for end in _END.finditer(line):
-        before = line[max(0, end.start() - _BEFORE) : end.start() + 1]
+        before = line[max(0, end.start() - 12) : end.start() + 1]
         after = line[end.end() : end.end() + 1]
         short = _ABBREVIATED.search(before)
         if short and (short["never"] or not after.isupper()):
@@ -50,25 +58,22 @@ def split_line(line: str) -> Iterator[str]:
         yield sentence
 
 
+def gives_orders(text: str) -> bool:
+    """Whether a sentence of the text begins by ordering its reader to forget its instructions."""
+    return any(_ORDER.match(sentence) for sentence in split(text))
+
+
 def is_whole(sentence: str) -> bool:
     """Whether it ends with a mark that ends sentences."""
     return bool(_WHOLE.search(sentence[-40:]))
 
 
 def fitted(sentence: str, room: int) -> str:
-    """The sentence if it has room, else its clauses that have, and a sign that words are missing.
-
-    One without any clause that fits ends behind a word, and one without words behind a letter.
-    """
+    """The sentence if it has room, else its first words and a sign that some are missing."""
     if len(sentence) <= room:
         return sentence
     head = sentence[: max(1, room - 1)]
-    end = max(
-        (clause.start() for clause in _CLAUSE.finditer(sentence[: room + 1]) if clause.end() <= len(head)), default=0
-    )
-    if end < room // 3:
-        end = head.rfind(" ")
-    return f"{head[: end if end > 0 else len(head)].rstrip(' ,;:')}…"
+    return f"{head[: head.rfind(' ') if ' ' in head.strip() else len(head)].rstrip(' ,;:')}…"
 
 
 def _paragraphs(text: str) -> Iterator[str]:

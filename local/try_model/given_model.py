@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from livemem.errors import NotConfigured
 from livemem.settings import Settings, settings
-from local.offline_llm import chat
 from local.offline_llm import server as offline_llm
+from local.offline_llm.api import MODEL
 
 OFFLINE = "offline"
 
@@ -27,7 +27,7 @@ def given_model() -> Iterator[Settings]:
     server = offline_llm.bind()
     server.start()
     try:
-        os.environ |= {"LLMAAS_API_URL": offline_llm.base_url(server), "LLMAAS_MODEL": chat.MODEL}
+        os.environ |= {"LLMAAS_API_URL": offline_llm.base_url(server), "LLMAAS_MODEL": MODEL}
         yield settings()
     finally:
         server.stop()

@@ -10,10 +10,9 @@ import openai
 import pytest
 
 from local.front.httpd import Server
-from local.offline_llm.fold import fold
 from local.offline_llm.server import base_url
 from tests.support.cases import each
-from tests.unit.local.offline_llm.support import STANDARD, make_note, prompt
+from tests.unit.local.offline_llm.support import STANDARD, fold, make_note, prompt
 
 NOTES = [make_note(1, "decision", "Use S3 alone."), make_note(2, "todo", "Write the guide.\u2028Soon.")]
 BANK = {"progress.md": "# Progress\n\n## What works\n\n- All. ✓\n"}
@@ -71,11 +70,8 @@ def test_a_retry_is_answered_from_the_first_user_message(client: openai.OpenAI) 
     assert ask(client, messages=messages).choices[0].message.content == ask(client).choices[0].message.content
 
 
-def test_models_are_listed_and_found_by_name(client: openai.OpenAI) -> None:
+def test_models_are_listed(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["offline-rules", "offline-fuse"]
-    assert client.models.retrieve("offline-rules").object == "model"
-    with pytest.raises(openai.NotFoundError):
-        client.models.retrieve("gpt-4")
 
 
 @each(
@@ -84,13 +80,9 @@ def test_models_are_listed_and_found_by_name(client: openai.OpenAI) -> None:
         ({"messages": [{"role": "user", "content": "Hello!"}]}, "messages"),
         ({"messages": [{"role": "system", "content": PROMPT}]}, "messages"),
         ({"messages": []}, "messages"),
-        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
-        ({"model": ""}, "model"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages"),
+        ({"messages": ["x"]}, "messages"),
         ({"stream": True}, "stream"),
-        ({"n": 2}, "n"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"max_completion_tokens": "many"}, "max_completion_tokens"),
-        ({"response_format": {"type": "xml"}}, "response_format.type"),
     ],
 )
 def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
@@ -103,27 +95,27 @@ def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
 
 
 @each(
-    "lines",
+    ("name", "value"),
     [
-        ['"rules"', "null", "{}"],
-        ["5", "null", "{}", "[]"],
-        ['"rules"', "null", "null", "[]"],
-        ['"rules"', "null", "[]", "[]"],
-        ['"rules"', "null", '{"a.md": 1}', "[]"],
-        ['"rules"', "null", "{}", "{}"],
-        ['"rules"', "null", "{}", '[["1", "", "", "", "x"]]'],
-        ['"rules"', "null", "{}", "[[1]]"],
-        ['"rules"', "null", "{}", "[" * 100_000],
+        ("Rules", "5"),
+        ("Bank files", "[]"),
+        ("Bank files", '{"a.md": 1}'),
+        ("Live notes", "{}"),
+        ("Live notes", '[["1", "", "", "", "x"]]'),
+        ("Live notes", "[[1]]"),
+        ("Live notes", "[" * 100_000),
+        ("Bank files", None),
     ],
 )
-def test_a_prompt_of_another_form_is_a_400(client: openai.OpenAI, lines: list[str]) -> None:
+def test_a_prompt_of_another_form_is_a_400(client: openai.OpenAI, name: str, value: str | None) -> None:
+    values = {"Rules": '"Be brief."', "Bank files": "{}", "Live notes": "[]", name: value}
     with pytest.raises(openai.BadRequestError, match="offline-rules only answers"):
-        ask(client, "\n".join(f"# Heading\n{line}" for line in lines))
+        ask(client, "\n".join(f"# {heading}\n{text}" for heading, text in values.items() if text))
 
 
 def test_a_malformed_note_is_folded_as_plain_text(client: openai.OpenAI) -> None:
     note = '[[4, null, 7, [], "Odd.", {"tags": "x"}]]'
-    content = ask(client, f'"Be brief."\nnull\n{{}}\n{note}').choices[0].message.content
+    content = ask(client, f'# Rules\n"Be brief."\n# Bank files\n{{}}\n# Live notes\n{note}').choices[0].message.content
     assert "- Odd. (undated)" in json.loads(content)["bank_files"][0]["edits"][0]["content"]
 
 

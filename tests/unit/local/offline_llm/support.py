@@ -13,8 +13,9 @@ from livemem.consolidation import planning
 from livemem.markdown import sections
 from livemem.spaces.rules import template
 from livemem.store.keys import CATEGORIES
+from local.offline_llm import fold as folding
 from local.offline_llm.entries import Note
-from local.offline_llm.fold import fold
+from local.offline_llm.prompt import read_prompts
 
 STANDARD = template("standard")
 JOURNAL = template("journal")
@@ -73,16 +74,8 @@ CONTENTS = st.lists(_HOSTILE | _PLAIN, min_size=1, max_size=5).flatmap(
 )
 
 
-def make_note(
-    number: int,
-    category: str,
-    content: str,
-    *,
-    day: str = "2026-11-21",
-    agent: str = "core-dev",
-    tags: Sequence[str] = (),
-) -> Note:
-    return Note(number, f"{day}T10:{number % 60:02d}:00Z", agent, category, tuple(tags), content)
+def make_note(number: int, category: str, content: str, *, day: str = "2026-11-21", agent: str = "core-dev") -> Note:
+    return Note(number, f"{day}T10:{number % 60:02d}:00Z", agent, category, content)
 
 
 @st.composite
@@ -102,6 +95,12 @@ def apply_answer(bank: Mapping[str, str], answer: Mapping[str, Any]) -> dict[str
     outcome = planning.draw_up(parsed, [files.BankFile(name, text, "") for name, text in bank.items()], ids)
     assert not outcome.uncited
     return {**bank, **{change.path: change.after or "" for change in outcome.files}}
+
+
+def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str, Any]:
+    """The answer for these rules, bank files (name to text) and notes."""
+    (asked,) = read_prompts([{"role": "user", "content": prompt(rules, bank, notes)}])
+    return folding.fold(asked)
 
 
 def fold_into(bank: Mapping[str, str], rules: str, notes: Sequence[Note]) -> dict[str, str]:
@@ -142,8 +141,7 @@ def visible_text(markdown: str) -> str:
 def prompt(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> str:
     """A user message as the service writes it."""
     rows = [
-        [note.number, note.timestamp, note.agent, note.category, note.content, {"tags": list(note.tags)}]
-        for note in notes
+        [note.number, note.moment, note.agent, note.category, note.content, {"author": note.author}] for note in notes
     ]
-    values = {"Rules of the memory bank": rules, "Synthesis": None, "Bank files": bank, "Live notes": rows}
-    return "\n\n".join(f"# {name}\n{json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
+    values = {"Rules": rules, "Previous synthesis": None, "Bank files": bank, "Live notes, oldest first": rows}
+    return "\n\n".join(f"# {name} (JSON)\n{json.dumps(value, ensure_ascii=False)}" for name, value in values.items())

@@ -9,10 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.ask import tools as real
-from livemem.conversations import conversation as conversations
-from livemem.conversations import log
-from livemem.conversations.conversation import NewConversation
-from livemem.conversations.turn import Draft
 from livemem.llm.tool_calling import Call, Thread, Tool, ToolReply
 from livemem.memories import reading
 from local.offline_llm.agent import next_calls
@@ -73,7 +69,7 @@ def test_it_answers_in_french_where_it_is_asked_in_french(asking: Asking):
 def test_where_memories_have_nothing_it_looks_into_notes_and_conversations_and_says_if_there_is_nothing(asking: Asking):
     asked = asking.ask("Which crane broke?")
 
-    assert names(asked) == ["search_memories", "search_notes", "search_conversations", "respond"]
+    assert names(asked)[:3] == ["search_memories", "search_notes", "search_conversations"]
     assert asked.answer.message == "I found nothing about that in memory."
     asking.world.note("The third crane broke on Monday.")
 
@@ -81,20 +77,6 @@ def test_where_memories_have_nothing_it_looks_into_notes_and_conversations_and_s
 
     assert again.answer.message == "From what I know: The third crane broke on Monday."
     assert [one.kind for one in again.answer.sources] == ["note"]
-
-
-def test_the_words_of_a_question_suggest_where_it_looks_first(asking: Asking):
-    begun = conversations.create(asking.process, "demo", "bob", NewConversation())
-    log.append(asking.process, "demo", begun.conversation_id, "bob", Draft("", "The crane costs nine million."))
-
-    said = asking.ask("What was said about the crane?")
-    decided = asking.ask("What was decided in the notes?")
-    who = asking.ask("Qui es-tu, et quels sont tes objectifs ?")
-
-    assert names(said)[:2] == ["search_memories", "search_conversations"]
-    assert "nine million" in said.answer.message
-    assert names(decided)[:2] == ["search_memories", "search_notes"]
-    assert names(who)[:3] == ["search_memories", "search_self", "search_goals"]
 
 
 @pytest.mark.parametrize(
@@ -115,13 +97,6 @@ def test_what_it_is_told_to_remember_it_stores(asking: Asking, message: str, con
     assert [one.id for one in asked.answer.sources] == [memory.memory_id]
 
 
-def test_what_holds_for_a_while_is_stored_for_a_while(asking: Asking):
-    asking.ask("Remember that the lift is out of order for 3 days.")
-
-    (memory,) = reading.all_of(asking.process, "demo", "fact")
-    assert memory.expires_at == "2026-02-23T14:00:00.000Z"
-
-
 @pytest.mark.parametrize(
     "message", ["Do you remember that Jonas sails?", "Te souviens-tu de Jonas ?", "Show me the note on Jonas."]
 )
@@ -131,33 +106,20 @@ def test_what_only_asks_stores_nothing(asking: Asking, message: str):
     assert asking.names("memories/") == []
 
 
-def test_it_forgets_only_with_a_reason_that_is_in_the_message(asking: Asking):
-    asking.remember("The ferry is blue.")
-    kept = asking.remember("Ines bakes bread.")
+def test_it_forgets_nothing(asking: Asking):
+    kept = asking.remember("The ferry is blue.")
 
-    asked = asking.ask("Forget that the ferry is blue.")
-    assert asked.answer.message == "I only delete a memory with a reason: say why."
-    assert names(asked) == ["respond"]
+    asked = asking.ask("Forget that the ferry is blue because it sank.")
 
-    gone = asking.ask("Oublie que the ferry est blue parce qu'il est vert maintenant.")
-
-    assert gone.answer.message == "Je l'ai oublié."
-    deleted = next(one for one in gone.calls() if one.name == "delete_memory")
-    assert deleted.arguments["reason"] == "il est vert maintenant."
+    assert "delete_memory" not in names(asked)
     assert [one.memory_id for one in reading.all_of(asking.process, "demo", "fact")] == [kept]
 
 
-def test_what_it_may_not_do_it_says(asking: Asking):
-    asking.remember("The ferry is blue.")
-    bobs = asking.remember("The tower is red.", author="bob")
-
+def test_what_it_may_not_store_it_says(asking: Asking):
     stored = asking.ask("Remember that Kiel has cranes.", may_write=False)
-    forgotten = asking.ask("Forget the ferry because it sank.", may_write=False)
-    refused = asking.ask("Forget the tower because it fell.")
 
-    assert stored.answer.message == forgotten.answer.message == "I may not change memories here."
-    assert refused.answer.message.startswith("I could not delete that: ")
-    assert bobs in [one.memory_id for one in reading.all_of(asking.process, "demo", "fact")]
+    assert stored.answer.message == "I may not change memories here."
+    assert asking.names("memories/") == []
 
 
 def test_the_same_question_gets_the_same_answer():
@@ -214,7 +176,7 @@ def test_whatever_it_is_given_it_answers_with_a_call_of_what_is_offered(
         {"role": "tool", "tool_call_id": "a", "content": json.dumps(result)},
     ]
 
-    calls = next_calls(messages, body([], offered)["tools"])
+    calls = next_calls(messages, [one.name for one in offered])
 
     assert calls
     assert {one[0] for one in calls} <= set(real.OFFERS)

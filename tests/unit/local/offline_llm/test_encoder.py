@@ -96,7 +96,7 @@ def test_a_model_that_cannot_be_loaded_is_not_tried_again():
 
 def test_without_its_package_there_is_no_model(monkeypatch: pytest.MonkeyPatch):
     assert Encoder().is_there()
-    monkeypatch.setattr(encoder, "_PACKAGE", "a_package_that_is_not_there")
+    monkeypatch.setattr(encoder, "find_spec", lambda _: None)
 
     assert not Encoder().is_there()
 

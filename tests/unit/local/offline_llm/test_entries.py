@@ -28,14 +28,13 @@ def test_further_paragraphs_stand_indented_below_the_first() -> None:
             "# Title\nText",
             "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  # Title\n  Text\n  ```",
         ),
-        ("Text\n---", "- Text\n  --- (2026-11-21, core-dev)"),
-        ("Text\n===", "- Text\n  === (2026-11-21, core-dev)"),
+        ("Text\n---", "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  Text\n  ---\n  ```"),
         ("Text\n\n***", "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  Text\n\n  ***\n  ```"),
         ("A <b> `<i>`", "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  A <b> `<i>`\n  ```"),
         ("See <https://example.org>, p < 0.05.", "- See <https://example.org>, p < 0.05. (2026-11-21, core-dev)"),
         ("- a\n- b", "- A note of category observation: (2026-11-21, core-dev)\n\n  - a\n  - b"),
         ("Open:\n```\n# x", "- Open: (2026-11-21, core-dev)\n\n  ```\n  # x"),
-        ("Code:\n\n    # x <y>", "- Code: (2026-11-21, core-dev)\n\n      # x <y>"),
+        ("Code:\n\n    x y", "- Code: (2026-11-21, core-dev)\n\n      x y"),
         ("Two\u2028lines\r\nor three", "- Two\n  lines\n  or three (2026-11-21, core-dev)"),
         ("[a]: b", "- A note of category observation: (2026-11-21, core-dev)\n\n  ```\n  [a]: b\n  ```"),
     ],
@@ -71,11 +70,6 @@ def test_an_author_cannot_break_the_brackets() -> None:
 def test_a_note_without_time_says_so() -> None:
     note = make_note(1, "issue", "Text", day="unknown")
     assert write_entry(note) == ("- Text (undated, core-dev)",)
-
-
-def test_a_tag_with_a_date_tells_the_day_of_a_note_recorded_elsewhere() -> None:
-    note = make_note(1, "issue", "Text", tags=["store", "2025-01-02T03:04:05Z"])
-    assert write_entry(note) == ("- Text (2025-01-02, core-dev)",)
 
 
 @given(CONTENTS)

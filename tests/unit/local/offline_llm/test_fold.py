@@ -1,12 +1,9 @@
-import json
 from collections.abc import Sequence
 
 import pytest
 
 from local.offline_llm.chat import complete_chat
-from local.offline_llm.entries import Note
-from local.offline_llm.fold import fold
-from local.offline_llm.prompt import read_request
+from local.offline_llm.entries import Note, read_note
 from tests.support.cases import each
 from tests.unit.local.offline_llm.support import (
     FRENCH,
@@ -16,9 +13,11 @@ from tests.unit.local.offline_llm.support import (
     SUPPORT,
     accounted,
     apply_answer,
+    fold,
     fold_into,
     headings,
     make_note,
+    prompt,
     section,
 )
 
@@ -102,19 +101,20 @@ def test_a_note_finds_its_place_in_french_rules(category: str, content: str, fil
 
 
 def test_an_entry_has_the_day_on_which_it_was_said_and_who_said_it() -> None:
-    row = [1, "2026-02-03 09:15", "bot", "issue", "It hangs.", {"author": "Léa"}]
-    lines = [json.dumps(value) for value in (STANDARD, None, {}, [row])]
-    said = read_request([{"role": "user", "content": "\n".join(lines)}]).notes
+    said = [read_note([1, "2026-02-03 09:15", "bot", "issue", "It hangs.", {"author": "Léa"}])]
     bank = fold_into({}, STANDARD, said)
     assert section(bank["progress.md"], "## Known issues") == "- It hangs. (2026-02-03, Léa)"
     assert "## 2026-02-03" in fold_into({}, JOURNAL, said)["journal.md"]
 
 
 def test_the_language_of_the_prompt_goes_before_that_of_the_rules() -> None:
-    lines = [json.dumps(value) for value in (STANDARD, None, {}, [[1, "2026-02-03 09:15", "ann", "issue", "X."]])]
-    lines.insert(1, 'Write bank and synthesis in the language "fr-CA".')
-    body = {"model": "m", "messages": [{"role": "user", "content": "\n".join(lines)}]}
-    assert "Problèmes connus" in complete_chat(body, "id", 0)["choices"][0]["message"]["content"]
+    asked = prompt(STANDARD, {}, notes(("issue", "X.")))
+    answers = {
+        more: complete_chat({"model": "m", "messages": [{"role": "user", "content": f"{more}\n{asked}"}]}, "id", 0)
+        for more in ("", 'Write bank and synthesis in the language "fr-CA".')
+    }
+    french = ["Problèmes connus" in one["choices"][0]["message"]["content"] for one in answers.values()]
+    assert french == [False, True]
 
 
 def test_the_first_consolidation_creates_all_files_of_the_rules_even_without_notes_for_them() -> None:
@@ -151,14 +151,6 @@ def test_sections_that_fit_no_category_draw_notes_by_their_subject() -> None:
     )
     assert "bridge" in section(bank["novel.md"], "## Plot")
     assert "limp" in section(bank["novel.md"], "## Characters")
-
-
-def test_rules_with_a_file_per_day_put_each_note_into_the_file_of_its_day() -> None:
-    bank = bank_of("`log/YYYY-MM-DD.md` has what happened.", [
-        make_note(1, "progress", "First.", day="2026-11-20"), make_note(2, "progress", "Second.", day="2026-11-21")
-    ])  # fmt: skip
-    assert "First." in bank["log/2026-11-20.md"]
-    assert "Second." in bank["log/2026-11-21.md"]
 
 
 # The journal
@@ -259,16 +251,14 @@ def test_a_section_whose_last_entry_leaves_keeps_its_heading_and_takes_the_next_
     assert section(after["activeContext.md"], "## Next steps") == "- Sleep. (2026-11-21, core-dev)"
 
 
-def test_an_entry_of_several_lines_or_one_that_stands_twice_leaves_by_its_section() -> None:
+def test_an_entry_of_several_lines_or_one_that_stands_twice_leaves_too() -> None:
     long = "* Pin the packages\n  with hashes\n* Sleep"
-    twice = "- Pin the packages with hashes\n\n### Later\n\n- Pin the packages with hashes"
+    twice = "- Pin the packages with hashes\n- Sleep\n\n### Later\n\n- Pin the packages with hashes"
     for tasks in (long, twice):
         bank = {"activeContext.md": f"# Active context\n\n## Next steps\n\n{tasks}\n"}
-        answer = fold(STANDARD, bank, notes(("progress", "Done: pin the packages with hashes")))
-        edits = [edit["op"] for file in answer["bank_files"] for edit in file.get("edits", [])]
-        assert "replace_section" in edits
-        assert "remove_line" not in edits
-        apply_answer(bank, answer)
+        after = fold_into(bank, STANDARD, notes(("progress", "Done: pin the packages with hashes")))
+        assert after["activeContext.md"].count("with hashes") == tasks.count("with hashes") - 1
+        assert "Sleep" in section(after["activeContext.md"], "## Next steps")
 
 
 @each(
@@ -328,11 +318,10 @@ def test_tasks_in_a_bank_that_somebody_else_wrote_are_closed_too() -> None:
     assert "- Done: pin the packages with hashes (2026-11-21, core-dev)" in after["progress.md"]
 
 
-def test_notes_are_taken_in_the_order_of_their_moments() -> None:
-    late, early = "2026-11-21T11:00:00Z", "2026-11-21T10:59:00Z"
+def test_notes_are_taken_in_the_order_of_their_days() -> None:
     batch = [
-        make_note(1, "progress", "Done: run the checks.", tags=[late]),
-        make_note(2, "todo", "Run the checks.", tags=[early]),
+        make_note(1, "progress", "Done: run the checks.", day="2026-11-21"),
+        make_note(2, "todo", "Run the checks.", day="2026-11-20"),
     ]
     answer = fold(STANDARD, {}, batch)
     (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
@@ -366,17 +355,13 @@ def test_an_empty_note_is_discarded() -> None:
 # Files as they come
 
 
-def test_a_missing_section_is_added_at_its_place_in_the_order_of_the_rules() -> None:
-    bank = {"progress.md": "# Progress\n\n## Milestones\n\nMuch.\n\n## Lessons learned\n\n- Test.\n\n## Own section\n"}
+def test_a_section_that_the_file_lacks_is_added_behind_the_others() -> None:
+    bank = {"progress.md": "# Progress\n\n## Milestones\n\nMuch.\n\n## Own section\n"}
     answer = fold(STANDARD, bank, notes(("issue", "It hangs.")))
     (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
-    assert (edit["op"], edit["heading"], edit["after"]) == (
-        "add_section",
-        "# Progress > ## Known issues",
-        "## Milestones",
-    )
+    assert (edit["op"], edit["heading"]) == ("add_section", "# Progress > ## Known issues")
     after = apply_answer(bank, answer)["progress.md"]
-    assert headings(after) == ["# Progress", "## Milestones", "## Known issues", "## Lessons learned", "## Own section"]
+    assert headings(after) == ["# Progress", "## Milestones", "## Own section", "## Known issues"]
 
 
 def test_a_heading_that_occurs_twice_is_addressed_by_its_path() -> None:
@@ -399,7 +384,7 @@ def test_a_file_that_ends_in_an_open_fence_is_closed_before_it_grows() -> None:
     bank = {"progress.md": "# Progress\n\n## Known issues\n\n```\nlog"}
     after = fold_into(bank, STANDARD, notes(("issue", "It hangs."), ("progress", "It runs.")))["progress.md"]
     assert "```\nlog\n```\n\n- It hangs." in after
-    assert headings(after) == ["# Progress", "## Milestones", "## Known issues"]
+    assert headings(after) == ["# Progress", "## Known issues", "## Milestones"]
 
 
 def test_line_endings_of_a_file_are_no_reason_to_send_it_whole() -> None:
@@ -462,33 +447,6 @@ def test_many_large_notes_and_a_large_bank_are_folded() -> None:
     ]
     answer = fold(STANDARD, bank, large)
     assert accounted(answer) == list(range(1, 251))
-
-
-# What a note says of itself
-
-
-@each(
-    ("category", "content", "filename", "heading"),
-    [
-        (
-            "decision",
-            "The purpose: memory that keeps its word, in a bucket.",
-            "projectbrief.md",
-            "## Purpose",
-        ),
-        ("decision", "Requirement: each store takes conditional writes.", "projectbrief.md", "## Requirements"),
-        ("observation", "Tools and versions: a store of 3.2 and a parser.", "techContext.md", "## Tools and versions"),
-        ("observation", "How it behaves for a user: the store reads.", "productContext.md", "## How it behaves"),
-        ("progress", "Current focus: the store.", "activeContext.md", "## Current focus"),
-        ("todo", "Purpose: write it down.", "activeContext.md", "## Next steps"),
-        ("issue", "Tests: the store fails them.", "progress.md", "## Known issues"),
-    ],
-)
-def test_a_note_that_opens_with_a_heading_goes_below_it_unless_it_waits_for_somebody(
-    category: str, content: str, filename: str, heading: str
-) -> None:
-    bank = bank_of(STANDARD, notes((category, content)))
-    assert content in section(bank[filename], heading)
 
 
 def test_a_progress_note_that_opens_with_done_settles_the_issue_that_it_names() -> None:

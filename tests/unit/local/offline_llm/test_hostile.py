@@ -2,9 +2,8 @@
 
 import pytest
 
-from local.offline_llm.fold import fold
 from tests.support.cases import each
-from tests.unit.local.offline_llm.support import STANDARD, accounted, apply_answer, fold_into, headings, make_note
+from tests.unit.local.offline_llm.support import STANDARD, accounted, apply_answer, fold, fold_into, headings, make_note
 
 SIZE = 8_000
 CONTENTS = {

@@ -9,41 +9,28 @@ from livemem.conversations import answer, prompt
 from livemem.conversations.answer import CapturingAnswer, Source
 from livemem.conversations.turn import Draft, Turn, made
 from local.offline_llm import chat
-from local.offline_llm.named_notes import MOST
+from local.offline_llm.summary import NOTES as MOST
 from tests.support.cases import each
 from tests.support.world import START
 from tests.unit.local.offline_llm.support import CONTENTS
 
 CLEAR = {
-    "We decided to keep S3 as the only store.": "decision",
     "- **Decision:** the import tries three times.": "decision",
     "Agreed: Ines watches the queue from Monday on.": "decision",
-    "Then it was decided not to support Windows 7.": "decision",
-    "From now on we deploy on Tuesdays only.": "decision",
-    "Nous avons décidé de garder le port de Kiel.": "decision",
     "C’est décidé : on livre le mardi matin.": "decision",
-    "Désormais, on livre le mardi matin.": "decision",
     "TODO: ask Bob for the keys of the crane.": "todo",
     "- [ ] Next step: measure the import at night.": "todo",
-    "We still have to rotate the keys of staging.": "todo",
     "À faire : traduire la page des allergènes.": "todo",
-    "Il reste à mesurer l'import de nuit.": "todo",
     "Known issue: the parser drops tabs at the end.": "issue",
-    "The problem is that Kiel answers 503 at night.": "issue",
     "Problème connu : le four 3 fait sauter le disjoncteur.": "issue",
 }
 UNCLEAR = (
     "Hello, how are you today, my friend?",
     "Have we decided to keep S3 as the only store?",
-    "If we decided to keep S3, we would need a lock.",
-    "We have not decided which store we keep.",
-    "I wonder whether it was decided without Ines.",
-    "On n'a pas décidé quel port on garde.",
-    "Si on a décidé cela, alors il faut un verrou.",
     "Known issue: the tabs, which is fixed now.",
     "TODO: nothing is left to do here.",
     "Decision: yes.",
-    "> We decided to keep S3 as the only store.",
+    "> Decision: we keep S3 as the only store.",
     "# Decision: we keep S3 as the only store",
     "| Decision: | we keep S3 as the only store |",
     "```\n# TODO: ask Bob for the keys of the crane.\n```",
@@ -86,25 +73,26 @@ def test_what_does_not_clearly_say_so_names_nothing(text):
 
 
 def test_a_sentence_over_several_lines_is_whole_and_its_neighbours_are_not_in_it():
-    text = "Fine.\n1. We decided to use a cache,\n     e.g. Redis, in\n   front. It is fast.\n2. More later."
-    assert [note["content"] for note in named(text)] == ["We decided to use a cache, e.g. Redis, in front."]
+    text = "Fine.\n1. Decision: we use a cache,\n     e.g. Redis, in\n   front. It is fast.\n2. More later."
+    assert [note["content"] for note in named(text)] == ["Decision: we use a cache, e.g. Redis, in front."]
 
 
 def test_a_sentence_that_the_end_of_a_large_block_may_have_cut_is_not_named():
-    cut = "We decided to close the old pi"
+    cut = "Agreed: we close the old pi"
     assert [note["content"] for note in named(cut)] == [cut]
     assert named("Nothing. " * 500 + cut) == []
     assert len(named("Nothing. " * 500 + f"{cut}er.")) == 1
 
 
-def test_of_many_the_decisions_and_then_the_newest_are_named_in_their_order_and_the_same_words_once():
+def test_of_many_the_last_are_named_in_their_order_and_the_same_words_once():
     todos = [f"TODO: look at the pier number {number}." for number in range(9)]
-    found = named(*todos, "We decided to close the old pier.", "we decided to close the OLD pier!")
-    assert [note["content"] for note in found] == [*todos[-4:], "We decided to close the old pier."]
+    found = named(*todos, "Agreed: we close the old pier.", "agreed: we close the OLD pier!")
+    assert len(found) == MOST
+    assert [note["content"] for note in found] == [*todos[-4:], "agreed: we close the OLD pier!"]
 
 
 def test_notes_are_named_only_where_they_are_asked_for_and_never_from_what_a_tool_or_a_system_says():
-    text = "We decided to keep S3 as the only store."
+    text = "Decision: we keep S3 as the only store."
     assert "notes" not in asked(turn_of("Go on.", text, 1), captures=False)
     assert "notes" not in asked(turn_of("one more member, `notes`", text, 1), captures=False)
     roles = ("tool", "system", "user", "assistant")
@@ -134,9 +122,7 @@ def test_without_a_marker_there_is_no_note(text):
     assert named(text) == [] or any(word in text.casefold() for word in words)
 
 
-@each(
-    "piece", ["we have ", "decision:", "we decided ", "```\n", "```\n~~~~\n", "a. ", "- ", "* decision ", "Agreed: \n"]
-)
+@each("piece", ["decision:", "```\n", "```\n~~~~\n", "a. ", "- ", "* decision ", "Agreed: \n"])
 def test_long_texts_of_markers_are_read_once(piece):
     # A pattern that goes back over 50 kB does not end within minutes.
     assert len(named(piece * (50_000 // len(piece)))) <= MOST

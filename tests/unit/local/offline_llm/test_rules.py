@@ -78,6 +78,7 @@ def test_the_templates_are_short_and_describe_each_section(rules: str) -> None:
         pytest.param("- a.md must not be changed\n- b.md", {"b.md": []}, id="untouchable"),
         pytest.param("See https://example.org/guide.md for more.", {"notes.md": []}, id="link"),
         pytest.param("- `<name>.md` per person\n- `*.md`", {"notes.md": []}, id="placeholder"),
+        pytest.param("- `log/YYYY-MM-DD.md`: a day\n- a.md", {"a.md": []}, id="a file for each day"),
         pytest.param("- `bank/a.md`: x\n- `MEMORY_BANK/sub/b.md`: y", {"a.md": [], "sub/b.md": []}, id="prefixes"),
         pytest.param("- `../a.md`\n- `_b.md`\n- `c.md`", {"c.md": []}, id="paths that no bank file may have"),
         pytest.param("1. 01-brief.md\n2. 02-log.md", {"01-brief.md": [], "02-log.md": []}, id="numbered"),
@@ -121,17 +122,6 @@ def test_a_section_is_described_by_the_first_sentence_behind_it() -> None:
 )
 def test_a_file_is_titled_by_the_rules_or_by_its_name(rules: str, title: str) -> None:
     assert only(rules).title == title
-
-
-def test_a_name_with_a_date_pattern_stands_for_one_file_per_day_or_month() -> None:
-    layout = read_layout("- `log/YYYY-MM.md`: what happened\n- `facts.md`: what holds")
-    concrete = [dated for spec in layout for dated in spec.for_days(["2026-10-03", "2026-11-01", "2026-11-21"])]
-    assert [(spec.name, spec.day) for spec in concrete] == [
-        ("log/2026-10.md", "2026-10"),
-        ("log/2026-11.md", "2026-11"),
-        ("facts.md", ""),
-    ]
-    assert concrete[0].title == "2026-10"
 
 
 def test_leaves_are_the_innermost_sections_with_the_headings_around_them() -> None:

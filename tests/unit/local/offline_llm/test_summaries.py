@@ -14,7 +14,7 @@ from livemem.conversations.summaries import Covers, Summary
 from livemem.conversations.turn import Draft, Turn, made
 from local.offline_llm import chat, sentences
 from local.offline_llm.api import ApiError
-from local.offline_llm.extract import LEAST, MADE_BY
+from local.offline_llm.summary import LEAST, MADE_BY
 from tests.support.world import START
 
 TALK = Path(__file__).resolve().parents[4] / "examples" / "conversation.ndjson"
@@ -134,4 +134,4 @@ def test_the_length_of_an_extract_is_about_what_was_asked_for():
 
 def test_what_is_no_request_for_a_summary_is_no_summary():
     with pytest.raises(ApiError, match="a summary, a digest or a verdict"):
-        asked([{"role": "user", "content": "Summarise this in about 10 characters.\n\n# Turns\n[]"}])
+        asked([{"role": "user", "content": "Summarise this in about 10 characters.\n\n# Talk\n[]"}])

@@ -51,6 +51,7 @@ def listen(messages: list[Message], *memories: Memory) -> list[ExtractedFact]:
         "Tom no longer works on the ferry timetable.",
         "Zoé s'occupe des factures du port.",
         "The team prefers short commit messages.",
+        "I want to understand the listings.",
     ],
 )
 def test_decisions_changes_and_who_does_what_are_facts_in_the_words_of_the_message(text):
@@ -92,20 +93,6 @@ def test_what_holds_for_a_time_only_has_a_time_to_live(text, ttl):
     (found,) = listen(said(text))
 
     assert found.ttl == ttl
-
-
-def test_wishes_are_goals_and_at_most_two():
-    found = listen(
-        said("I want to understand the listings.", "J'ai besoin d'un outil pour lire.", "I want to meet Tom.")
-    )
-
-    assert [(one.kind, one.category) for one in found] == [("goal", "understanding"), ("goal", "capability_request")]
-
-
-def test_what_is_said_of_the_agent_is_its_self():
-    (found,) = listen(said("You can't read the calendar of the port."))
-
-    assert (found.kind, found.category) == ("self", "limitation")
 
 
 def test_what_is_known_already_is_left_out_and_a_change_replaces_it():

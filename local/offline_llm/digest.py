@@ -1,0 +1,88 @@
+"""Facts worth remembering of messages, by fixed rules: whole sentences that tell a decision, a change or a state.
+Nothing is put in other words, so nothing is made up.
+"""
+
+import re
+from typing import Any
+
+from local.offline_llm import sentences
+from local.offline_llm.prompt import Prompt
+from local.offline_llm.words import content_stems, normalise, stems
+
+MOST, SUBJECTS = 40, 4
+FEWEST_WORDS, STATEMENT_WORDS, LONGEST = 4, 7, 500
+"""Of a sentence, of one without any word of decision or change, and characters of one that may be a single fact."""
+SHARED = 2
+"""Words that a change has in common with what it changes."""
+
+_SMALL_TALK = re.compile(
+    r"(hi|hello|hey|good (morning|evening|night)|morning|thanks?|thank you|ok(ay)?|yes|no|nice|great|lol|brb|bye|"
+    r"see you|bonjour|bonsoir|salut|merci|d['’]accord|oui|non|super|à (demain|plus)|bonne (nuit|journée))\b[^.]{0,60}",
+    re.IGNORECASE,
+)
+_CHANGE = r"from now on|no longer|instead|any ?more|moved? to|switch\w* to|désormais|dorénavant|remplace(nt)?"
+_CHANGES = re.compile(rf"\b({_CHANGE}|ne\b.{{1,40}}\bplus)\b", re.IGNORECASE)
+_TELLS = re.compile(
+    rf"\b({_CHANGE}|decid\w+|agreed|never|always|must|wants?|prefers?|responsible|in charge|leads?|works? (on|for|in)|"
+    r"because|so that|unless|by default|every (night|day|week|month)|décid\w+|convenu|jamais|toujours|préfère(nt)?|"
+    r"veu(x|t|lent)|responsable|dirige(nt)?|travaille(nt)? (sur|pour|à|chez)|s['’]occupe(nt)?|parce qu[e'’]|par défaut|"
+    r"chaque (nuit|jour|semaine|mois))\b|, so\b",
+    re.IGNORECASE,
+)
+_FOR_A_TIME = {
+    "1d": re.compile(r"\b(today|tonight|right now|aujourd['’]hui|ce soir)\b", re.IGNORECASE),
+    "2d": re.compile(r"\b(tomorrow|demain)\b", re.IGNORECASE),
+    "1w": re.compile(r"\b(this week|cette semaine)\b", re.IGNORECASE),
+    "5w": re.compile(r"\b(this month|ce mois)\b", re.IGNORECASE),
+}
+_FIRST_PERSON = re.compile(
+    r"\b(I|me|my|we|us|our|je|moi|mon|ma|mes|nous|notre|nos)\b|\b[jm]['’]|\bI['’]|\bon (a|ne|n['’]|va|est|doit|peut)\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![\w.])[A-ZÀ-ÖØ-Þ][\w-]{2,40}")
+_WORD = re.compile(r"[^\W\d_][\w-]{3,40}")
+
+
+def listen(prompt: Prompt) -> dict[str, Any]:
+    """The answer to a prompt for a digest, in the form of the contract. Raises PromptError."""
+    known = [str(memory.get("content") or "") for memory in prompt.items("Known already")]
+    known_words, said = [stems(text) for text in known], {normalise(text) for text in known}
+    facts: list[dict[str, Any]] = []
+    for message in prompt.items("Messages of the room"):
+        content, author = str(message.get("content") or ""), str(message.get("author") or "")
+        if type(message.get("number")) is not int or sentences.gives_orders(content):
+            continue
+        for sentence in filter(_tells, sentences.split(content)):
+            # Alone, a sentence does not tell who "we" are.
+            fact = f"{author}: {sentence}" if author and _FIRST_PERSON.search(sentence) else sentence
+            words = stems(fact)
+            # Known is also what has all words, numbers too, in one memory.
+            if normalise(fact) in said or (words and any(words <= other for other in known_words)):
+                continue
+            said.add(normalise(fact))
+            shared = max((len(stems(sentence) & other) for other in known_words), default=0)
+            names = [name.lower() for name in _NAME.findall(sentence[1:])]
+            longest = sorted((word.lower() for word in _WORD.findall(sentence) if content_stems(word)), key=len)[::-1]
+            facts.append(
+                {
+                    "kind": "fact",
+                    "category": None,
+                    "content": fact,
+                    "subjects": list(dict.fromkeys([*names, *longest]))[:SUBJECTS],
+                    "ttl": next((ttl for ttl, pattern in _FOR_A_TIME.items() if pattern.search(sentence)), None),
+                    "replace": _CHANGES.search(sentence) is not None and shared >= SHARED,
+                    "messages": [message["number"]],
+                }
+            )
+    return {"memories": facts[:MOST]}
+
+
+def _tells(sentence: str) -> bool:
+    """Whether a sentence tells a decision or a change, or holds something to find it by: a number, a name, or code."""
+    words, body = len(sentence.split()), sentence[1:]
+    if words < FEWEST_WORDS or len(sentence) > LONGEST or sentence.endswith("?"):
+        return False
+    if _SMALL_TALK.fullmatch(sentence.rstrip(".! ")):
+        return False
+    states = words >= STATEMENT_WORDS and (re.search(r"[0-9_`:;]", body) or _NAME.search(body))
+    return bool(_TELLS.search(sentence) or states)
