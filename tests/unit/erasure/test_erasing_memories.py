@@ -5,6 +5,7 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -407,13 +408,12 @@ def writes_of() -> list[int]:
 
 
 @pytest.mark.slow
-@each("repeated", [True, False], ids=["repeated", "sweep"])
 @each("fault", [KILLS[1], *ERRORS], ids=lambda fault: fault.name)
-def test_wherever_it_dies_or_fails_it_is_finished(fault, repeated):
+def test_wherever_it_dies_or_fails_it_is_finished(fault):
     prepared, memory_id = begun()
     points = writes_of()
     assert len(points) > 15
-    for point in points[::2] if fault is KILLS[1] else points[::4]:
+    for point, repeated in zip(points[::2] if fault is KILLS[1] else points[::4], cycle([True, False])):
         world = prepared.fork()
         world.new_process()
         fault.arm(world, point)
