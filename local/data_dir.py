@@ -4,12 +4,13 @@ import json
 import os
 import secrets
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from local.files import read_secret, write_file
+from local.files import patiently, read_secret, write_file
 from local.s3 import KEY_FILE
 
 LOCK = "runtime.lock"
@@ -134,4 +135,4 @@ class DataDir:
 
     def _clear(self) -> None:
         for file in (self._endpoints, self._stop):
-            file.unlink(missing_ok=True)
+            patiently(partial(file.unlink, missing_ok=True))
