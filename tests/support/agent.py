@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from livemem.ask.pace import Pace
+from livemem.ask.question_work import Pace
 from livemem.llm.client import LlmError
 from livemem.llm.tool_calling import Call, Thread, Tool, ToolReply
 from livemem.process import Process
@@ -16,7 +16,7 @@ USED = {"prompt_tokens": 100, "completion_tokens": 20}
 
 
 def asks_itself(process: Process) -> Process:
-    """The process as after a quick answer: its requests ask the model themselves (ask/pace.py)."""
+    """The process as after a quick answer: its requests ask the model themselves (ask/question_work.py, Pace)."""
     process.cache(Pace).add(0)
     return process
 

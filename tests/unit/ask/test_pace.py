@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from livemem.ask import question as questions
-from livemem.ask.pace import HEADROOM, KNOWN, Pace
+from livemem.ask.question_work import HEADROOM, KNOWN, Pace
 from livemem.jobs.lease import LIFE
 from livemem.llm.client import LlmError
 from livemem.store import due_keys, timing

@@ -4,9 +4,13 @@ Each answer of the model is stored before its calls are done, and their results 
 worker that resumes the question never repeats an answered model call. Calls that store something carry an id made of
 their place, so that they take effect once. A lease makes the questions of one user wait for each other: it keeps their
 order and saves money. A compare-and-swap on the question keeps two workers apart.
+
+A request asks the model itself only where the answer can be expected before the request's time is over (`Pace`). Else
+an invocation that has the time asks, and the request waits for it. So no call is cut off, and then paid for again.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -14,9 +18,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import limits
-from livemem.ask import question, sessions, starting_context, tools, turns
-from livemem.ask.pace import Pace
-from livemem.ask.question import AskRequest, Question
+from livemem.ask import prompt, question, sessions, tools
+from livemem.ask.arguments import MESSAGE_CHARACTERS
+from livemem.ask.question import EXPRESSIONS, Answer, AskedCall, AskRequest, Expression, Question, Step
 from livemem.errors import (
     Busy,
     InvalidRequest,
@@ -29,11 +33,14 @@ from livemem.errors import (
 )
 from livemem.jobs import budget, places, shares, worker
 from livemem.jobs import job as jobs
+from livemem.jobs.budget import Meter
 from livemem.jobs.lease import LeasePlace
 from livemem.jobs.shares import AT_ONCE, Share, Waited
 from livemem.jobs.worker import End, Kind, Wait, Work, Worked
-from livemem.llm.answering import OUT_OF_TIME, NoAnswer
-from livemem.process import Process
+from livemem.llm import contract
+from livemem.llm.answering import OUT_OF_TIME, NoAnswer, call_model
+from livemem.llm.tool_calling import ToolReply
+from livemem.process import Process, Timer
 from livemem.spaces import caps, due_index
 from livemem.spaces import head as heads
 from livemem.store import keys, timing
@@ -49,6 +56,30 @@ LATER = "Ask again on the next day, or as soon as more tokens are available."
 NO_ANSWER = "The LLM did not answer the question, although it had no other step left."
 NO_TIME = "The LLM did not answer in the time that an invocation has."
 SESSION_ENDED = "The session that the question continues has ended in the meantime. Ask again without `session`."
+KNOWN = 3
+"""Answers, the last ones, that count."""
+HEADROOM = 1.5
+"""The next answer may take so many times as long as the longest of these."""
+SHORTEST_ASK = 3.0
+"""Seconds below which asking is pointless."""
+EMPTY = "llm_empty"
+KEPT_CHARACTERS = 50_000
+"""Of a text, or of the arguments of a call. Nothing longer is valid, and all of it is sent again with each turn."""
+
+
+class Pace:
+    """Seconds that the last answers took in this process. Nothing fits where none is known."""
+
+    def __init__(self, _: Timer) -> None:
+        self._took = deque[float](maxlen=KNOWN)
+
+    def add(self, seconds: float) -> None:
+        """Count an answer, or how long none has come."""
+        self._took.append(seconds)
+
+    def fits(self, seconds: float) -> bool:
+        """Whether an answer can be expected within so many seconds."""
+        return bool(self._took) and seconds >= HEADROOM * max(self._took)
 
 
 def ask(
@@ -64,12 +95,12 @@ def ask(
     alone: bool = False,
 ) -> Worked[Question]:
     """Answer a question as far as the time until `until` allows. Another invocation does the rest, and the answer is
-    waited for until then. It does all of it where the model can't be expected to answer in that time (pace.py).
+    waited for until then. It does all of it where the model can't be expected to answer in that time (Pace).
     `alone`: there is no other invocation.
 
     In a process that knows the space 27 requests, of which 4 are LISTs, where the model answers at once; without
     `may_write` 17. In a session that goes on 1 GET more for each turn so far. With `session` 2 GETs more. `room` as in
-    `starting_context.opening`. Each further answer of the model 3 PUTs, and the requests of its tools. While it waits
+    `prompt.first_message`. Each further answer of the model 3 PUTs, and the requests of its tools. While it waits
     2 GETs a second.
 
     A repeat with the same key returns the state of the first question. A failed question resumes where it failed.
@@ -223,17 +254,17 @@ def _turn(work: Work[Question]) -> None:
         called, answer = tools.carry_out(process, job.space_id, job, work.deadline)
         work.save(steps=[*job.steps[:-1], last.model_copy(update={"called": called})], answer=answer)
     elif last and last.forced:
-        salvaged = turns.salvaged(job)
-        if not salvaged:
+        salvage = salvaged(job)
+        if not salvage:
             raise RunError("llm_no_answer", NO_ANSWER)
-        work.save(answer=salvaged)
+        work.save(answer=salvage)
     else:
         if work.brief and not _fits(process, work.deadline):
             raise OutOfTime("Another invocation has the time in which the model answers.")
         begun = process.timer()
         with budget.metered(process, job.space_id, LATER) as meter:
             try:
-                step = turns.ask(process, meter, job, work.deadline)
+                step = next_step(process, meter, job, work.deadline)
             except NoAnswer as error:
                 if error.code == OUT_OF_TIME:
                     process.cache(Pace).add(process.timer() - begun)
@@ -244,6 +275,58 @@ def _turn(work: Work[Question]) -> None:
             process.cache(Pace).add(took)
             slowest = max(job.slowest, took)
             work.save(steps=[*job.steps, step], usage=job.usage + meter.used, slowest=slowest)
+
+
+def must_respond(question: Question) -> bool:
+    """Whether the model must respond now: it has had its turns, or its last answer called no tool."""
+    steps = question.steps
+    return len(steps) >= prompt.TURNS or bool(steps and not steps[-1].calls)
+
+
+def next_step(process: Process, meter: Meter, question: Question, until: datetime) -> Step:
+    """The model's next answer: 1 call. Raises RunError."""
+    forced = must_respond(question)
+    messages = prompt.thread(question, process.settings.llmaas_context_tokens, forced=forced)
+    offered = tools.offered(may_write=question.may_write, only_respond=forced, expression=question.expression)
+
+    def send(limit: int | None, timeout: float) -> ToolReply:
+        return process.converse(messages, offered, limit, timeout, required=forced)
+
+    try:
+        reply = call_model(process, meter, prompt.size(messages), send, until, shortest=SHORTEST_ASK)
+    except NoAnswer as error:
+        if error.code == EMPTY:
+            # The model may still respond when it is forced to.
+            return Step(forced=forced, called=[])
+        raise
+    return _step(reply, forced=forced)
+
+
+def _step(reply: ToolReply, *, forced: bool) -> Step:
+    calls = [AskedCall(id=call.id, name=call.name, arguments=call.arguments[:KEPT_CHARACTERS]) for call in reply.calls]
+    return Step(text=reply.text[:KEPT_CHARACTERS], calls=calls, forced=forced, called=None if calls else [])
+
+
+def salvaged(question: Question) -> Answer | None:
+    """The answer of a model that was forced to respond and did not: the message of an invalid `respond` call, or the
+    last plain text of the model. None where it said nothing.
+    """
+    wrong = [call.arguments for call in question.steps[-1].calls if call.name == tools.RESPOND]
+    for arguments in (contract.json_object(text) for text in wrong):
+        message = arguments.get("message")
+        if isinstance(message, str) and message.strip():
+            return _plain(question, message, arguments.get("expression"))
+    texts = [contract.without_thinking(step.text) for step in reversed(question.steps)]
+    message = next((text for text in texts if text), None)
+    return _plain(question, message, None) if message else None
+
+
+def _plain(question: Question, message: str, expression: object) -> Answer:
+    faces: dict[object, Expression] = {name: name for name in EXPRESSIONS}
+    message = message.strip()
+    cut = message if len(message) <= MESSAGE_CHARACTERS else message[: MESSAGE_CHARACTERS - 1] + "…"
+    face = faces.get(expression, "neutral") if isinstance(expression, str) else "neutral"
+    return Answer(expression=face if question.expression else None, message=cut)
 
 
 class _Questions(Kind[Question]):
@@ -277,12 +360,12 @@ class _Questions(Kind[Question]):
         if job.opening is not None:
             return {}
         if not job.may_write:
-            return starting_context.opening(process, job.space_id, job, [])
+            return prompt.first_message(process, job.space_id, job, [])
         current, former = sessions.of(process, job.space_id, job.user)
         if job.session is not None and job.session != current:
             raise RunError("session_ended", SESSION_ENDED)
         exchanges = sessions.so_far(process, job.space_id, current) if current else []
-        opening = starting_context.opening(process, job.space_id, job, exchanges)
+        opening = prompt.first_message(process, job.space_id, job, exchanges)
         return {"conversation_id": current or process.new_id(), "former": former, **opening}
 
     def step(self, work: Work[Question]) -> End:
