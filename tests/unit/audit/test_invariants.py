@@ -5,8 +5,7 @@ from collections import Counter
 import pytest
 
 from livemem.audit import invariants
-from livemem.audit.invariant_checks import Invariant
-from livemem.audit.invariants import InvariantsPage
+from livemem.audit.invariants import Invariant, InvariantsPage
 from livemem.bank import corrections
 from livemem.changes import records, rules_change
 from livemem.changes.rules_change import NewRules

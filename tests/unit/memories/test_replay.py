@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from livemem.audit import invariants
-from livemem.audit.invariant_checks import Invariant
+from livemem.audit.invariants import Invariant
 from livemem.erasure import erasure
 from livemem.memories import correcting, forgetting, log, replay, storing
 from livemem.memories import state as states

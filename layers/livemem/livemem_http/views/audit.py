@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated, get_args
 
-from livemem.audit.invariant_checks import Invariant, Name
-from livemem.audit.invariants import InvariantsPage
+from livemem.audit.invariants import Invariant, InvariantsPage, Name
 from livemem_http.views.fields import Page, View, described
 
 
