@@ -15,7 +15,7 @@ from livemem.access import registry
 from livemem.copies import archive, catalog, export, taking
 from livemem.copies import manifest as manifests
 from livemem.copies.export import KIND, ExportJob, ExportResult
-from livemem.erasure import former_versions
+from livemem.erasure import steps
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound, PreconditionLost
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
@@ -201,7 +201,7 @@ def slow(world: World, seconds: float) -> None:
 def test_what_does_not_fit_into_the_time_is_made_by_the_next_invocation(world, monkeypatch):
     backup_id = world.back_up().job_id
     whole = download(world, export_backup(world, backup_id))
-    former_versions.clear_archives(world.process, "demo")
+    steps.clear_archives(world.process, "demo")
     monkeypatch.setattr(archive, "WINDOW_OBJECTS", 2)
     slow(world, 4)
     first = export_backup(world, backup_id, 48)
@@ -261,7 +261,7 @@ def test_a_request_meanwhile_is_answered_with_the_job_and_does_nothing(world):
 def test_two_deliveries_of_one_invocation_make_the_same_archive(world):
     backup_id = world.back_up().job_id
     whole = download(world, export_backup(world, backup_id))
-    former_versions.clear_archives(world.process, "demo")
+    steps.clear_archives(world.process, "demo")
     queued(world, backup_id)
     payload = KIND.payload("demo", backup_id)
     process = world.process
@@ -290,7 +290,7 @@ def test_an_archive_that_is_made_while_an_erasure_clears_them_goes_too(world, mo
 
     def meanwhile(*arguments):
         packed = pack(*arguments)
-        former_versions.clear_archives(world.process, "demo")
+        steps.clear_archives(world.process, "demo")
         return packed
 
     monkeypatch.setattr(archive, "pack", meanwhile)
@@ -307,7 +307,7 @@ def test_an_archive_of_before_an_erasure_does_not_replace_that_of_a_new_job(worl
     def meanwhile(*arguments):
         packed = pack(*arguments)
         monkeypatch.setattr(archive, "pack", pack)
-        former_versions.clear_archives(world.process, "demo")
+        steps.clear_archives(world.process, "demo")
         world.clock.move(1)
         export_backup(world, backup_id)
         packed.body = b"erased words"
@@ -333,7 +333,7 @@ def test_the_archive_of_a_new_job_stays_though_the_worker_of_before_removes_its_
     def then_a_new_job(store, key, body, **how):
         etag = put(store, key, body, **how)
         if body == b"erased words":
-            former_versions.clear_archives(world.process, "demo")
+            steps.clear_archives(world.process, "demo")
             world.clock.move(1)
             assert export_backup(world, backup_id).value.status == "done"
         return etag
@@ -362,7 +362,7 @@ def test_an_export_of_the_version_before_is_made_anew(world):
     backup_id = world.back_up().job_id
     whole = download(world, export_backup(world, backup_id))
     for status in ("running", "done"):
-        former_versions.clear_archives(world.process, "demo")
+        steps.clear_archives(world.process, "demo")
         former = {"job_id": backup_id, "space_id": "demo", "kind": "export", "asked": "export", "status": status}
         former |= {"created_at": "2026-02-20T13:00:00.000Z", "subject": backup_id, "upload_id": "u", "etags": ["1"]}
         former |= {"digests": ["x"], "bytes": 5, "objects": 1, "delivered": True}

@@ -13,7 +13,7 @@ import pytest
 
 from livemem import limits
 from livemem.copies import archive, inspection, unpacking
-from livemem.erasure import former_versions
+from livemem.erasure import steps
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.store import keys
 from tests.support.archives import (
@@ -509,7 +509,7 @@ def test_archives_of_two_exports_of_one_backup_in_other_groups_are_refused(monke
     world = lived_in()
     first = numbered(world, monkeypatch, 6)
     # As a service with other bounds makes them of the same backup.
-    former_versions.clear_archives(world.process, "demo")
+    steps.clear_archives(world.process, "demo")
     second = numbered(world, monkeypatch, 7)
     assert (len(first), len(second)) == (2, 2)
     assert not {"demo/bank/log.md"} & {*unpack(first[0]), *unpack(second[1])}
