@@ -1,4 +1,9 @@
-"""The LLM behind any OpenAI-compatible API: one question, one reply."""
+"""The LLM behind any OpenAI-compatible API: one question, one reply.
+
+The chat templates of Gemma and of older Mistral models refuse the system role, and so do some providers. Then its text
+goes before the first message of the user. A refusal has no code: it is known by words of its message, those of these
+templates (behind vLLM, llama.cpp, SGLang, TGI), Google, OpenAI, Anthropic, Bedrock and Mistral.
+"""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -6,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from livemem.llm import advice, habits, system_role
+from livemem.llm import advice, habits
 from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of, provider_message
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
@@ -26,6 +31,27 @@ MOST_ANSWER_TOKENS = 1_000_000
 LETTERS = re.compile(r"\w+")
 NOT_STRICT = {"allOf", "default", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
 """Words of JSON Schema that OpenAI's strict schemas may not have."""
+_NO_SYSTEM_ROLE = re.compile(
+    r"""
+    system['"`]?\ (?:role|message|prompt|instruction)s?\b.{0,40}
+      (?:not\ (?:be\ )?(?:support|allow|enable|accept)|unsupported|disabled)
+    | \bsystem['"`]?\ is\ (?:invalid|unsupported
+      |not\ (?:support|allow|accept|(?:an?\ )?(?:valid|known|allowed|supported)))
+    | \b(?:not|n't)\ have\ an?\ system\ role | \bno\ system\ role
+    | (?:not|n't)\ (?:support|allow|accept)\b.{0,40}\bsystem\b
+    | (?:unsupported|invalid|unknown|unrecognized|unexpected)\b.{0,30}\brole\b.{0,20}\bsystem\b
+    | \bonly\b.{0,50}\broles?\ (?:are|is)\ (?:supported|allowed)
+    | roles\ must\ alternate
+    | developer\ instruction\ is\ not\ enabled
+    | first\ message\ (?:must|should)\ be\b.{0,20}\buser
+    | should\ be\ ['"`]user['"`](?:,|\ or)\ ['"`]assistant
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_REFUSALS = (400, 422, 500)
+"""llama.cpp answers 500 where a template raises an error."""
+REFUSAL_CHARACTERS = 20_000
+"""Of an error's body that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +148,12 @@ def completions(settings: Settings) -> Callable[["openai.OpenAI", Sequence[dict[
             send: Callable[..., object] = client.chat.completions.create
             return send(model=settings.llmaas_model, messages=thread, extra_body=settings.llmaas_extra, **optional)
 
-        moved = system_role.moved(messages)
+        moved = without_system_role(messages)
         if takes_system:
             try:
                 return create(messages)
             except openai.APIStatusError as error:
-                if moved == messages or not system_role.is_refused(error.status_code, error.body):
+                if moved == messages or not refuses_system_role(error.status_code, error.body):
                     raise
         answer = create(moved)
         takes_system = False
@@ -267,3 +293,26 @@ def _usage(completion: Any, messages: Messages) -> dict[str, int]:
         for name, count in counted.items()
         if isinstance(count, int) and not isinstance(count, bool) and count >= 0
     }
+
+
+def refuses_system_role(status: int, body: object) -> bool:
+    """Whether an error of the API, its status and body, says that the model takes no message of the system."""
+    return status in _REFUSALS and bool(_NO_SYSTEM_ROLE.search(str(body)[:REFUSAL_CHARACTERS]))
+
+
+def without_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same messages without a system role: its texts stand before the first message of the user.
+
+    Neighbours of the user become one message, for templates that want user and assistant by turns.
+    """
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    rest = [message for message in messages if message["role"] != "system"]
+    first = next((place for place, message in enumerate(rest) if message["role"] == "user"), 0)
+    merged = [*rest[:first], *({"role": "user", "content": text} for text in system), *rest[first:]]
+    joined: list[dict[str, Any]] = []
+    for message in merged:
+        if joined and message["role"] == joined[-1]["role"] == "user":
+            joined[-1] = message | {"content": f"{joined[-1]['content']}\n\n{message['content']}"}
+        else:
+            joined.append(message)
+    return joined

@@ -41,7 +41,7 @@ HABITS = {
     "one_for_list": "one value where the contract has a list of such values (llm/contract.py)",
     "bare_list": "the list alone, where the contract has one member with a list (llm/contract.py)",
     "null_for_default": "null for a member that can be left out (llm/contract.py)",
-    "no_system_role": "a model that refuses the system role: its text goes to the user (llm/system_role.py)",
+    "no_system_role": "a model that refuses the system role: its text goes to the user (llm/client.py)",
     "written_calls": "calls of tools written as text: <tool_call>, [TOOL_CALLS], a lone object",
 }
 """Each habit, and what it is. Tests prove that each is read, and that its ambiguous neighbours are refused."""
