@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from livemem.errors import FieldError
-from livemem.markdown import joints
-from livemem.markdown import lines as named_lines
+from livemem.markdown import joints, sections
 from livemem.markdown.blocks import (
     Effort,
     Heading,
@@ -157,7 +156,7 @@ def _apply(document: _Document, edit: Edit) -> _Document:
 
 
 def _edit_line(document: _Document, section: Section, edit: Edit) -> _Document:
-    at = named_lines.find(document.lines, section.body, section.end, edit.line)
+    at = sections.find_line(document.lines, section.body, section.end, edit.line)
     if any(section.start <= other.start <= at < other.body for other in document.sections):
         raise SectionError(f"{shown(document.lines[at])} is a heading: use the edits of sections")
     block = _block_at(document, at)
@@ -184,7 +183,7 @@ def _new_lines(document: _Document, edit: Edit, old: str, *, is_code: bool) -> l
         raise SectionError("the content is empty: use remove_line to take a line out")
     if not is_code and headings_of(_closed_blocks(lines, document.effort)):
         raise SectionError("the content holds a heading: use the edits of sections for it")
-    return [line + document.line_ending for line in named_lines.formed(old, lines)]
+    return [line + document.line_ending for line in sections.formed(old, lines)]
 
 
 def _block_at(document: _Document, at: int) -> MarkdownBlock | None:
