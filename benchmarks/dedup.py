@@ -2,7 +2,7 @@
 
 First the candidates: of the pairs that are one fact, or have a new value, the place of the older text among all older
 texts of its language, and the least likeness. From both follow how many candidates a memory needs, and from which
-likeness on (`memories/nearest.py`, `memories/thresholds.py`). Over dedup_pairs.jsonl and fact_pairs.jsonl (200 pairs:
+likeness on (`memories/nearest.py`). Over dedup_pairs.jsonl and fact_pairs.jsonl (200 pairs:
 different facts in nearly the same words, new values, the same in other words).
 
 Then precision and recall of merging by likeness, which is what MEMORY_MERGE=similarity does.

@@ -5,16 +5,16 @@ Vectors and letters choose the memories about which the LLM is asked. They decid
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from cachetools import LRUCache
 
-from livemem.memories import thresholds
+from livemem.llm.embeddings import is_same_model
 from livemem.memories.memory import Memory
 from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import By
-from livemem.memories.thresholds import Thresholds
 from livemem.process import Process, Timer
 from livemem.store.keys import MemoryKind
 from livemem.text import similarity, text_tokens, wording
@@ -31,6 +31,43 @@ LINKS = 5
 """Links of a memory to the nearest ones that have no verdict, at most."""
 MOST_PREPARED = 50_000
 """Texts whose n-grams a process caches: some 4 kB each."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """From `asked_from` on an LLM is asked, if there is one. From `linked_from` on two without a verdict are linked.
+
+    Only with MEMORY_MERGE=similarity: from `same` on a draft is merged, from `ambiguous_from` on an LLM is asked.
+    """
+
+    same: float
+    ambiguous_from: float
+    asked_from: float
+    linked_from: float
+
+
+USUAL = Thresholds(0.85, 0.70, 0.20, 0.50)
+"""For text-embedding-3-small, designed and not measured, and for models that are not listed here."""
+LEXICAL = Thresholds(0.50, 0.37, 0.10, 0.25)
+"""For `similarity.lexical`, without an embedding model."""
+_MINILM = Thresholds(0.78, 0.65, 0.20, 0.45)
+# The E5 models have all cosines close together. For the larger ones this is known, and not measured here.
+_E5 = Thresholds(0.93, 0.92, 0.78, 0.86)
+_BY_MODEL: Mapping[str, Thresholds] = {
+    "text-embedding-3-small": USUAL,
+    "offline-fuse": Thresholds(0.63, 0.51, 0.20, 0.40),
+    "all-minilm-l6-v2": _MINILM,
+    "all-minilm:l6-v2": _MINILM,
+    "all-minilm": _MINILM,
+    "multilingual-e5-small": _E5,
+    "multilingual-e5-base": _E5,
+    "multilingual-e5-large": _E5,
+}
+
+
+def of(kind: MemoryKind, model: str) -> Thresholds:  # noqa: ARG001 - the kinds were measured to be alike
+    """The thresholds of a model, by its name in the settings."""
+    return next((threshold for name, threshold in _BY_MODEL.items() if is_same_model(name, model)), USUAL)
 
 
 class _Bags:
@@ -126,7 +163,7 @@ def _in_the_same_words(process: Process, alive: Sequence[Memory], content: str) 
 
 def bounds_of(process: Process, kind: MemoryKind, by: By) -> Thresholds:
     """The thresholds for a score of this origin."""
-    return thresholds.of(kind, process.settings.embeddings_model) if by == "vector" else thresholds.LEXICAL
+    return of(kind, process.settings.embeddings_model) if by == "vector" else LEXICAL
 
 
 def to_ask(process: Process, candidate: Candidate, nears: Sequence[Near]) -> list[Near]:
