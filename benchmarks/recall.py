@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 
-from livemem.search import passages, ranking, whitening, words
+from livemem.search import passages, ranking, words
+from livemem.search import vectors as whitened
 from livemem.search.traits import traits
 
 FIRST = (5, 10, 25, 50)
@@ -96,7 +97,7 @@ class View:
     postings: Mapping[str, ranking.Instances]
     authors: Sequence[str]
     vectors: Floats
-    lens: whitening.Lens
+    lens: whitened.Lens
     lengths: Floats
 
 
@@ -195,8 +196,8 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
     )
     held = {term: (np.array(a, np.int32), np.array(b, np.int32)) for term, (a, b) in postings.items()}
     fitted = fit(vectors, owner, owners)
-    lens = whitening.fit(fitted)
-    return View(corpus, held, conversation.authors, fitted, lens, whitening.lengths(lens, fitted))
+    lens = whitened.fit(fitted)
+    return View(corpus, held, conversation.authors, fitted, lens, whitened.lengths(lens, fitted))
 
 
 def fit(vectors: Floats, given: NDArray[np.int64], own: NDArray[np.int32]) -> Floats:
@@ -241,7 +242,7 @@ def rank(
     query = words.parse(question.replace('"', " "))
     instances = [held.postings.get(term, NOWHERE) for term in (*query.words, *query.prefixes)]
     by = {name: words.names(query, name) for name in set(held.authors)}
-    cosines = None if vector is None else whitening.cosines(held.lens, held.vectors, held.lengths, vector)
+    cosines = None if vector is None else whitened.cosines(held.lens, held.vectors, held.lengths, vector)
     named = np.array([by[name] for name in held.authors])
     return ranking.rank(held.corpus, query, instances, cosines, by_author=named, weights=weights)
 

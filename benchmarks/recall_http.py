@@ -7,7 +7,7 @@ for the same questions stands in the first row.
 
 With given vectors a small server answers in the place of an embedding model. It knows the vectors of the data set's
 texts. To another text, such as a summary, it gives the mean of those that it holds, or that hold one of its sentences:
-a space's vectors are looked at through a lens that all of them make (whitening.py).
+a space's vectors are looked at through a lens that all of them make (search/vectors.py).
 """
 
 import contextlib

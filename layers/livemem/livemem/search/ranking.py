@@ -211,7 +211,7 @@ def rank(
     """The scores of all documents for a query.
 
     `instances` are those of `query.words` and then of `query.prefixes`, in their order. `cosines`: one per passage, NaN
-    where it has no vector (`whitening.cosines`); None ranks by words alone. `candidates`: the documents that may be
+    where it has no vector (`vectors.cosines`); None ranks by words alone. `candidates`: the documents that may be
     found, None for all. Neighbours are taken from all. `compared`: the candidates over which parts are scaled, None for
     all of them. `by_author`: the documents whose author the query names (`words.names`).
     `recency`: the weight of a document's time, 0 for none.
