@@ -15,7 +15,6 @@ from livemem.errors import LiveMemoryError, Unauthenticated
 from livemem.process import Process
 from livemem.signin import connections, consent, exchange, grant_expiry, wrong_tokens
 from livemem.signin import person as people
-from livemem.signin import registration as clients
 from livemem.signin.exchange import Issued
 from livemem.signin.refusal import Refused
 from livemem.store.bucket import GRANT, OAUTH, TOKENS
@@ -29,7 +28,7 @@ from tests.support.world import EVERYONE, World
 PERSON = "lm_" + "p" * 43
 CODE, TICKET, NONCE = "c" * 43, "t" * 43, "n" * 43
 RESOURCE = f"{ISSUER}/mcp"
-CLIENT = clients.register({"client_name": "Claude", "redirect_uris": [CALLBACK]})
+CLIENT = consent.register({"client_name": "Claude", "redirect_uris": [CALLBACK]})
 REQUEST = consent.AuthorizationRequest(CLIENT.client_id, CALLBACK, "s", ("read", "write"), RESOURCE, CHALLENGE)
 EMAIL = "ann@example.org"
 CLAIMS = {"sub": "1", "email": EMAIL, "email_verified": True}
@@ -178,7 +177,7 @@ def name_by_provider(scene: SignInScene, process: Process, until: datetime) -> N
 
 
 def known(scene: SignInScene, process: Process, url: str) -> None:
-    client = clients.find(process, url)
+    client = consent.find(process, url)
     if (client.client_id, client.redirect_uris) != (url, (f"{url.removesuffix('client.json')}back",)):
         scene.taken.append(f"{client.name} for {url}")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from livemem.errors import StoreUnavailable
-from livemem.signin import consent, registration
+from livemem.signin import consent
 from livemem.signin.client_metadata import redirect_host
 from livemem.signin.refusal import Refused
 from livemem.store.bucket import CLIENT_DOCUMENT
@@ -71,7 +71,7 @@ def said(**changes: Any) -> Any:
 
 
 def find(world: World, url: str = URL) -> Any:
-    return registration.find(world.process, url)
+    return consent.find(world.process, url)
 
 
 def test_the_document_says_who_the_client_is():

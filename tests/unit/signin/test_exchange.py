@@ -13,7 +13,6 @@ from livemem.access.grant import Grant
 from livemem.access.registry import Registry, Token
 from livemem.errors import Forbidden, Unauthenticated
 from livemem.signin import consent, exchange
-from livemem.signin import registration as clients
 from livemem.signin.refusal import Refused
 from livemem.store.bucket import GRANT, OAUTH, TOKENS
 from tests.support.counting import Killed
@@ -26,7 +25,7 @@ SECRET = "lm_" + "x" * 43
 VERIFIER = "v" * 60
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
 CALLBACK = "https://claude.ai/api/mcp/auth_callback"
-CLIENT = clients.register({"client_name": "Claude", "redirect_uris": [CALLBACK]})
+CLIENT = consent.register({"client_name": "Claude", "redirect_uris": [CALLBACK]})
 
 
 def world_with(*tokens: Token, **settings: Any) -> World:
@@ -172,7 +171,7 @@ def test_a_code_that_comes_twice_makes_no_second_grant_and_ends_the_first():
 @pytest.mark.parametrize(
     ("_case", "changes"),
     [
-        ("another client", {"client_id": clients.register({"redirect_uris": [CALLBACK, CALLBACK]}).client_id}),
+        ("another client", {"client_id": consent.register({"redirect_uris": [CALLBACK, CALLBACK]}).client_id}),
         ("another redirect", {"redirect_uri": CALLBACK + "/"}),
         ("another verifier", {"verifier": "w" * 60}),
         ("the challenge instead", {"verifier": CHALLENGE}),
@@ -482,11 +481,11 @@ def test_nobody_is_redirected_to(_case, uri):
 )
 def test_no_client_registers(_case, uri):
     with pytest.raises(Refused):
-        clients.register({"redirect_uris": [uri]})
+        consent.register({"redirect_uris": [uri]})
 
 
 def test_of_a_loopback_address_any_port_will_do():
-    client = clients.register({"redirect_uris": ["http://127.0.0.1:33418/", "cursor://anysphere.cursor-mcp/oauth"]})
+    client = consent.register({"redirect_uris": ["http://127.0.0.1:33418/", "cursor://anysphere.cursor-mcp/oauth"]})
 
     assert client.may_redirect("http://127.0.0.1:5/")
     assert client.may_redirect("cursor://anysphere.cursor-mcp/oauth")
@@ -532,18 +531,18 @@ def test_of_a_loopback_address_any_port_will_do():
     ],
 )
 def test_the_addresses_of_known_clients_are_theirs(_client, registered, used):
-    client = clients.register({"client_name": _client, "redirect_uris": registered})
+    client = consent.register({"client_name": _client, "redirect_uris": registered})
 
-    assert clients.find(world_with().process, client.client_id).may_redirect(used)
+    assert consent.find(world_with().process, client.client_id).may_redirect(used)
 
 
 def test_a_registration_is_its_own_id_and_is_nowhere_stored():
     world = world_with()
     world.client.reset()
-    assert clients.find(world.process, CLIENT.client_id) == CLIENT
+    assert consent.find(world.process, CLIENT.client_id) == CLIENT
     for other in ("", "lmc_", "lmc_!!!", CLIENT.client_id + "=", CLIENT.client_id[:-1], "http://x.example/c.json"):
         with pytest.raises(Refused):
-            clients.find(world.process, other)
+            consent.find(world.process, other)
     assert world.client.requests == []
 
 

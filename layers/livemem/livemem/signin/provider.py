@@ -1,8 +1,9 @@
 """The outside provider (OpenID Connect), as a client of it: what it publishes, where a person goes, whom it names.
 
-What it publishes is read when it is first needed and kept for an hour. The operator has
-chosen the provider. It is trusted to say who a person is, and with nothing else: its answers are bounded in time and
-size, its addresses must be https, and no redirect is followed. Source: OpenID Connect Core 1.0, Discovery 1.0.
+What it publishes is read when it is first needed and kept for an hour. The operator has chosen the provider. It is
+trusted to say who a person is, and with nothing else: its answers are bounded in time and size, its addresses must be
+https, and no redirect is followed. Its token counts only with a signature by a pair of keys, of those alone that it
+publishes. Source: OpenID Connect Core 1.0 (3.1.3.7 for the token), Discovery 1.0.
 """
 
 import base64
@@ -25,7 +26,6 @@ from livemem.outbound.http_client import TooMuch, http_client
 from livemem.outbound.secret_parameter import SecretUnreadable
 from livemem.process import Process, Timer
 from livemem.settings import LOOPBACK, Settings
-from livemem.signin import id_token
 from livemem.store.cache import TimedCache
 
 SECONDS = 5.0
@@ -33,6 +33,10 @@ SECONDS = 5.0
 MOST_BYTES = 256 * 1024
 KEPT_SECONDS = 3_600
 CONFIGURATION = "/.well-known/openid-configuration"
+ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+LEEWAY = 60
+"""Seconds by which the provider's clock may be off."""
+MOST_CHARACTERS = 32_000
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ def _provider(process: Process) -> Provider:
         _endpoint(issuer, metadata, "token_endpoint"),
         _endpoint(issuer, metadata, "jwks_uri"),
         _endpoint(issuer, metadata, "userinfo_endpoint") if metadata.get("userinfo_endpoint") else None,
-        id_token.accepted(metadata.get("id_token_signing_alg_values_supported")),
+        accepted(metadata.get("id_token_signing_alg_values_supported")),
         # Without the list only the header is certain (Discovery 1.0, 3).
         "client_secret_basic" in (metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]),
         metadata.get("authorization_response_iss_parameter_supported") is True,
@@ -215,12 +219,12 @@ def _validated(process: Process, provider: Provider, token: str, login: Login) -
     """The claims of the token. The keys are read again where the token's own is not among them."""
     cache = process.cache(_Cache)
     keys = cache.keys.get(provider.jwks_uri)
-    if keys is None or (id_token.key_of(token, keys) is None and cache.looks.allowed()):
+    if keys is None or (key_of(token, keys) is None and cache.looks.allowed()):
         keys = _json(_request("GET", provider.jwks_uri)).get("keys")
         keys = [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
         cache.keys.put(provider.jwks_uri, keys)
     try:
-        return id_token.validated(
+        return validated(
             token,
             keys,
             algorithms=provider.algorithms,
@@ -228,7 +232,7 @@ def _validated(process: Process, provider: Provider, token: str, login: Login) -
             client_id=process.settings.oidc_client_id,
             nonce=login.nonce,
         )
-    except id_token.IdTokenInvalid as error:
+    except IdTokenInvalid as error:
         raise ProviderFailed(f"The sign-in provider's token is not valid: {error}.") from error
 
 
@@ -264,3 +268,71 @@ def _json(answer: httpx2.Response) -> dict[str, Any]:
 
 def _text(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+class IdTokenInvalid(Exception):
+    """The token is not valid. The text says why, as the end of a sentence."""
+
+
+def accepted(published: object) -> tuple[str, ...]:
+    """The algorithms that are taken of those that the provider publishes. RS256 if it publishes none."""
+    published = ["RS256"] if published is None else published
+    return tuple(algorithm for algorithm in ASYMMETRIC if isinstance(published, list) and algorithm in published)
+
+
+def key_of(token: str, keys: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The key that the token names, or the only one for signatures if it names none."""
+    import jwt  # noqa: PLC0415 - nobody signs in with a provider in most services
+
+    try:
+        key_id = jwt.get_unverified_header(token).get("kid")
+    except jwt.PyJWTError:
+        return None
+    usable = [key for key in keys if key.get("use", "sig") == "sig" and key.get("kty") != "oct"]
+    if key_id is None:
+        return usable[0] if len(usable) == 1 else None
+    return next((key for key in usable if key.get("kid") == key_id), None)
+
+
+def validated(
+    token: str,
+    keys: Sequence[Mapping[str, Any]],
+    *,
+    algorithms: Sequence[str],
+    issuer: str,
+    client_id: str,
+    nonce: str,
+) -> dict[str, Any]:
+    """The claims of a valid token. Raises IdTokenInvalid."""
+    import jwt  # noqa: PLC0415
+
+    if len(token) > MOST_CHARACTERS:
+        raise IdTokenInvalid("it is too long")
+    key = key_of(token, keys)
+    if key is None:
+        raise IdTokenInvalid("none of the provider's keys has signed it")
+    try:
+        algorithm = jwt.get_unverified_header(token).get("alg")
+        if algorithm not in algorithms or key.get("alg", algorithm) != algorithm:
+            raise IdTokenInvalid("it is not signed as the provider says that it signs")
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            jwt.PyJWK(dict(key), algorithm),
+            algorithms=[algorithm],
+            audience=client_id,
+            issuer=issuer,
+            leeway=LEEWAY,
+            options={"require": ["iss", "sub", "aud", "exp", "iat", "nonce"], "enforce_minimum_key_length": True},
+        )
+    except jwt.ExpiredSignatureError as error:
+        raise IdTokenInvalid("it has expired") from error
+    except (jwt.InvalidAudienceError, jwt.InvalidIssuerError) as error:
+        raise IdTokenInvalid("it is of another issuer, or for another client") from error
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+        raise IdTokenInvalid("its signature or its content is not valid") from error
+    several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+    if claims.get("azp", None if several else client_id) != client_id:
+        raise IdTokenInvalid("it is of another issuer, or for another client")
+    if not same(str(claims["nonce"]), nonce):
+        raise IdTokenInvalid("it is not of this sign-in")
+    return claims

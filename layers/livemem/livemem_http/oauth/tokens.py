@@ -4,7 +4,6 @@ from http import HTTPStatus
 
 from livemem.process import Process
 from livemem.signin import consent, exchange
-from livemem.signin import registration as clients
 from livemem.signin.exchange import Issued
 from livemem.signin.refusal import Refused
 from livemem_http.oauth import metadata
@@ -34,7 +33,7 @@ def revoke(process: Process, _: str, request: Request) -> Answer:
 
 def register(_: Process, __: str, request: Request) -> Answer:
     """A client registers itself (RFC 7591). Nothing is stored: its registration is its id."""
-    client = clients.register(request.json())
+    client = consent.register(request.json())
     told = {
         "client_id": client.client_id,
         **({"client_name": client.name} if client.name else {}),
