@@ -7,7 +7,7 @@ from typing import Any
 from livemem.changes import archive_notes
 from livemem.process import Process
 from livemem.upkeep import garbage
-from livemem.upkeep.garbage_report import GarbageRequest
+from livemem.upkeep.garbage import GarbageRequest
 from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import COLUMNS, DELETE, ORDERED_RUN, POST, REPEATED, RUN, STALL, SWEEP, UNDO, BankScene
 from tests.simulation.pairs import Pair, cut, echoed, late, lost

@@ -24,7 +24,7 @@ from livemem.store import keys
 from livemem.store.bucket import EXPORT, HEAD, NOTE, RUN, UPLOAD
 from livemem.store.stored import Stored
 from livemem.upkeep import garbage
-from livemem.upkeep.garbage_report import CollectedGarbage, GarbageFailure, GarbageOfSpace, GarbageRequest
+from livemem.upkeep.garbage import CollectedGarbage, GarbageFailure, GarbageOfSpace, GarbageRequest
 from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.counting import WRITES, Killed

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from livemem.upkeep import garbage_report
+from livemem.upkeep import garbage
 from livemem_http.views.fields import Body, SpaceId, View, described
 
 
@@ -24,9 +24,7 @@ class RemovedBackup(View):
 class GarbageWanted(Body):
     """The garbage to remove. Without a body it is only reported."""
 
-    max_age_days: Annotated[int, described("The age in days from which a live note is old.", 30)] = (
-        garbage_report.AGE_DEFAULT
-    )
+    max_age_days: Annotated[int, described("The age in days from which a live note is old.", 30)] = garbage.AGE_DEFAULT
     dry_run: Annotated[bool, described("True: only reports what would be done.", True)] = True
     delete_only: Annotated[
         bool,
@@ -48,9 +46,9 @@ class GarbageWanted(Body):
     ] = []
     after: Annotated[SpaceId | None, described("Continue after this space: `after` of the last answer.")] = None
 
-    def wanted(self) -> garbage_report.GarbageRequest:
+    def wanted(self) -> garbage.GarbageRequest:
         """The request for the domain."""
-        return garbage_report.GarbageRequest(
+        return garbage.GarbageRequest(
             self.max_age_days,
             self.dry_run,
             self.delete_only,
@@ -110,7 +108,7 @@ class GarbageReport(View):
     after: Annotated[str | None, described("The last space that was checked.")] = None
 
     @classmethod
-    def of(cls, report: garbage_report.CollectedGarbage) -> "GarbageReport":
+    def of(cls, report: garbage.CollectedGarbage) -> "GarbageReport":
         names = set(cls.model_fields)
         known = {name: getattr(report, name) for name in names if hasattr(report, name)}
         spaces = [asdict(found) for found in report.spaces]
