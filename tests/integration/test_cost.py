@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from livemem.store.request_counts import RequestCounts
+from livemem.store.clients import RequestCounts
 from tests.support.functions import request
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY

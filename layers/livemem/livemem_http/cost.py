@@ -7,7 +7,7 @@ The form is that of the W3C (https://www.w3.org/TR/server-timing/), which browse
 import time
 from dataclasses import dataclass
 
-from livemem.store.request_counts import SENT, RequestCounts
+from livemem.store.clients import SENT, RequestCounts
 
 HEADER = "Server-Timing"
 

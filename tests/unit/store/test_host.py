@@ -12,8 +12,7 @@ from livemem.recall import fan_out
 from livemem.recall.fan_out import FanOutTask
 from livemem.settings import Settings
 from livemem.store.clients import HOST, Host, s3_client
-from livemem.store.objects import open_store
-from livemem.store.thread_pool import ThreadPool
+from livemem.store.objects import ThreadPool, open_store
 from tests.support.world import World
 
 ELSEWHERE = Settings(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.settings import Settings
-from livemem.store import clients, list_parser
+from livemem.store import clients
 from tests.support.cases import each
 
 MODEL: Any = botocore.session.get_session().get_service_model("s3").operation_model("ListObjectsV2").output_shape
@@ -58,7 +58,7 @@ def parse(body: bytes, *, ours: bool, status: int = 200) -> dict[str, Any]:
     response = {"status_code": status, "headers": {}, "body": body}
     custom: dict[str, Any] = {}
     if ours:
-        list_parser.read_objects(response, custom)
+        clients.read_objects(response, custom)
     return {**create_parser("rest-xml").parse(response, MODEL), **custom}
 
 
@@ -79,7 +79,7 @@ def test_it_is_read_as_the_client_reads_it(objects: list[tuple[str, datetime, st
 def test_what_is_no_listing_is_left_to_the_client(body: bytes):
     response, custom = {"status_code": 200, "headers": {}, "body": body}, {}
 
-    list_parser.read_objects(response, custom)
+    clients.read_objects(response, custom)
 
     assert (response["body"], custom) == (body, {})
 
@@ -90,7 +90,7 @@ def test_objects_that_are_not_as_s3_tells_them_are_left_to_the_client(missing: s
     body = body.replace(f"</{missing}>".encode(), f"</x{missing}>".encode())
     response, custom = {"status_code": 200, "headers": {}, "body": body}, {}
 
-    list_parser.read_objects(response, custom)
+    clients.read_objects(response, custom)
 
     assert (response["body"], custom) == (body, {})
 
@@ -98,7 +98,7 @@ def test_objects_that_are_not_as_s3_tells_them_are_left_to_the_client(missing: s
 def test_an_error_is_left_to_the_client():
     response, custom = {"status_code": 503, "headers": {}, "body": answer([ONE])}, {}
 
-    list_parser.read_objects(response, custom)
+    clients.read_objects(response, custom)
 
     assert custom == {}
 

@@ -8,21 +8,23 @@ Only the store's own clock gives the age of an object (`age`): the clocks of two
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from livemem.background import in_context
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.store import clients, failures
-from livemem.store.request_counts import CountingS3
-from livemem.store.thread_pool import ThreadPool
+from livemem.store.clients import CountingS3
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -30,22 +32,65 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
 T = TypeVar("T")
-
-
 R = TypeVar("R")
 
-
 MARKDOWN = "text/markdown; charset=utf-8"
-
-
 DELETE_BATCH = 1_000
 """Keys of one DeleteObjects request, S3's limit."""
-
-
 CONFLICT_TRIES = 5
 """Tries after 409 ConditionalRequestConflict, which S3 answers while another conditional write is under way."""
+
+
+class ThreadPool:
+    """Up to `threads` threads that work at once, one of them the caller's own. They are started when first needed."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="store")
+
+    def map(self, function: Callable[[T], R], todo: Sequence[T]) -> list[R]:
+        """`function` of each item, in order of the items. The first error is raised."""
+        if self._threads == 1 or len(todo) < 2:
+            return [function(item) for item in todo]
+        work = _Work(function, todo)
+        helpers = [self._pool.submit(in_context(work.do)) for _ in range(min(self._threads, len(todo)) - 1)]
+        work.do()
+        for helper in helpers:
+            # A helper that has not begun would find no items.
+            if not helper.cancel():
+                helper.result()
+        return work.results()
+
+
+class _Work(Generic[T, R]):
+    """A list that several threads work off, each taking the next item."""
+
+    def __init__(self, function: Callable[[T], R], todo: Sequence[T]) -> None:
+        self._function = function
+        self._todo = todo
+        self._next = iter(range(len(todo)))
+        self._lock = threading.Lock()
+        self._done: dict[int, R] = {}
+        self._failed: dict[int, BaseException] = {}
+
+    def do(self) -> None:
+        """Take items until none is left, or one has failed."""
+        while True:
+            with self._lock:
+                index = None if self._failed else next(self._next, None)
+            if index is None:
+                return
+            try:
+                self._done[index] = self._function(self._todo[index])
+            except BaseException as error:  # noqa: BLE001 - it is raised by `results`
+                self._failed[index] = error
+
+    def results(self) -> list[R]:
+        """The results in the order of the items. Raises the error of the first that failed."""
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return [self._done[index] for index in range(len(self._todo))]
 
 
 @dataclass(frozen=True, kw_only=True)
