@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.search import ADMIN, BUCKET, Slow, Words, embed, settings_of, unheard
 from livemem import clock
 from livemem.conversations import conversation as conversations
-from livemem.conversations import forecast, log, reading, summaries, turn_import, update
+from livemem.conversations import log, orders, reading, summaries, turn_import, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.summaries_job import SummariesJob
@@ -221,7 +221,7 @@ def cost(one: Bench, name: str, profile: Profile, todo: Sequence[Draft]) -> Cost
     turn_import.take_in(process, SPACE, conversation_id, "bench", todo)
     log.close(process, SPACE, conversation_id)
     _, at = reading.standing(process, SPACE, conversation_id)
-    foreseen = forecast.forecast(process, at).calls
+    foreseen = orders.forecast(process, at).calls
     del one.calls[:]
     outcome = update_all(one, conversation_id)
     assert outcome.outcome == "done", outcome

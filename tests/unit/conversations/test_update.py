@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from livemem.conversations import (
     due,
-    forecast,
     log,
     maintenance,
     making,
@@ -694,7 +693,7 @@ def test_a_forecast_is_what_is_then_done_where_summaries_have_the_length_that_is
     talk.world.pass_time(pause)
     asked = len(talk.llm.asked)
     talk.world.client.reset()
-    told = forecast.forecast(talk.process, at(talk))
+    told = orders.forecast(talk.process, at(talk))
     assert set(talk.world.client.counts) <= {"GET", "LIST"}
     before = sealed(talk)
     talk.update()
@@ -709,7 +708,7 @@ def test_a_forecast_of_prompt_tokens_is_right_for_many_short_turns_too():
     for number in range(120):
         talk.say(f"Ann: Who fed the cat on day {number}, and with what? ", "Bob: I did. " * 8, message_id=f"m{number}")
     talk.world.pass_time(3_600)
-    told = forecast.forecast(talk.process, at(talk))
+    told = orders.forecast(talk.process, at(talk))
     talk.update()
     sent = sum(len(message["content"]) for messages in talk.llm.asked for message in messages) // 4
     assert told.calls == len(talk.llm.asked) > 2

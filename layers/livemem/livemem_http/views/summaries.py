@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from livemem.conversations import orders, reading, summaries_job
-from livemem.conversations.forecast import Forecast, Plan
+from livemem.conversations.orders import Forecast, Plan
 from livemem.conversations.parameters import Profile
 from livemem.conversations.summaries import ENTITIES, Summary
 from livemem.jobs.describable import job_id
