@@ -18,7 +18,6 @@ from livemem.changes.section_sources import own_texts
 from livemem.errors import (
     Conflict,
     FieldError,
-    Forbidden,
     InvalidRequest,
     LiveMemoryError,
     NotFound,
@@ -30,7 +29,7 @@ from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.head import Head, Meta
+from livemem.spaces.head import Head
 from livemem.text.redaction import when
 
 REPEAT_LOOKS = 10
@@ -95,7 +94,7 @@ def edit_sections(
     meta = heads.load(process, space_id).meta
     confirms = [edit.op == "confirm_section" for edit in edits]
     if not (all(confirms) and "write" in principal.permissions):
-        check_may_correct(principal, meta)
+        files.check_may_correct(principal, meta)
     if all(confirms) and (standing := _confirmed_today(process, space_id, path, edits)):
         return standing
 
@@ -164,15 +163,6 @@ def _confirmed_today(process: Process, space_id: str, path: str, edits: Sequence
         if text.strip() and any(section[: len(path)] == path for path in addressed)
     ]
     return file if all(days.get(section) == today for section in below) else None
-
-
-def check_may_correct(principal: Principal, meta: Meta) -> None:
-    """Raise Forbidden for a token that may write notes, but not in this space's bank."""
-    if meta.corrections not in principal.permissions:
-        raise Forbidden(
-            "Correcting sections of this bank needs the permission 'admin'. An admin can allow it for 'write' with "
-            "the space's `corrections`."
-        )
 
 
 def _check_edits(edits: Sequence[Edit]) -> None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from livemem import clock, limits
+from livemem.access.principal import Principal
 from livemem.bank import paths
 from livemem.changes import records
-from livemem.errors import InvalidName, NotFound
+from livemem.errors import Forbidden, InvalidName, NotFound
 from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
 from livemem.store.bucket import BANK_FILE
 from livemem.store.objects import Entry, Object
 
@@ -158,3 +160,12 @@ def _with_content(item: Object) -> File:
 def _number(item: Object) -> int | None:
     text = item.metadata.get("consolidation", "")
     return int(text) if text.isdecimal() else None
+
+
+def check_may_correct(principal: Principal, meta: Meta) -> None:
+    """Raise Forbidden for a token that may write notes, but not in this space's bank."""
+    if meta.corrections not in principal.permissions:
+        raise Forbidden(
+            "Correcting sections of this bank needs the permission 'admin'. An admin can allow it for 'write' with "
+            "the space's `corrections`."
+        )

@@ -6,7 +6,7 @@ nothing that the plan rests on has changed since. Else the plan is given up, and
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
-from livemem.bank import corrections, history
+from livemem.bank import files, history
 from livemem.bank.history import RecordDetail
 from livemem.changes import direct, proposals, reviews, run_progress
 from livemem.changes.records import Record
@@ -83,7 +83,7 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
 def _ask(process: Process, principal: Principal, space_id: str, run_id: str) -> Run:
     """The run, if the caller may decide on its plan."""
     keys.check_run_id(run_id)
-    corrections.check_may_correct(principal, heads.load(process, space_id).meta)
+    files.check_may_correct(principal, heads.load(process, space_id).meta)
     return run_progress.view(process, space_id, run_id)
 
 
