@@ -9,10 +9,10 @@ Each change has an id, and is made once. A repeat finds its id among the last on
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from pydantic import Field
 
@@ -262,3 +262,8 @@ def opened(totals: Totals, call_id: str, call: Reservation, now: datetime) -> To
 def closed(totals: Totals, call_id: str) -> Totals | None:
     """The document without a call that was not made. None: the call is not under way."""
     return totals.model_copy(update={"open": _without(totals.open, call_id)}) if call_id in totals.open else None
+
+
+def together(parts: Iterable[Sums]) -> Sums:
+    """The sum of some."""
+    return reduce(Sums.plus, parts, Sums())

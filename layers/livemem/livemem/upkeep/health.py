@@ -9,6 +9,7 @@ from typing import Literal
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreFull, StoreUnavailable
+from livemem.jobs import budget
 from livemem.jobs.package import HealthProblem, Package, Space, look_at_space
 from livemem.llm import client as llm
 from livemem.llm import embeddings, last_call
@@ -19,7 +20,7 @@ from livemem.settings import Settings
 from livemem.spaces import directory, unreadable
 from livemem.store.bucket import HEAD
 from livemem.store.capability_check import has_conditional_writes, is_full
-from livemem.upkeep import packages, usage_report
+from livemem.upkeep import packages
 
 logger = logging.getLogger(__name__)
 
@@ -167,10 +168,10 @@ def _look_at_budget(process: Process) -> Checks:
     if not process.settings.llm_daily_token_budget:
         return {}
     try:
-        budget = usage_report.service_budget(process)
+        today = budget.service_budget(process)
     except LiveMemoryError:
         return {"llm_budget": "unknown"}
-    return {"llm_budget": "exhausted" if budget.exhausted else "ok"}
+    return {"llm_budget": "exhausted" if today.exhausted else "ok"}
 
 
 def _worst(checks: Checks) -> Status:

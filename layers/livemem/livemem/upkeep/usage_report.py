@@ -1,13 +1,13 @@
 """What the LLM was used for, by day: of a space, or of all that the caller may see."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import reduce
 
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import InvalidRequest
+from livemem.jobs.budget import Budget
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import totals, usage_counts
@@ -17,19 +17,6 @@ from livemem.store import keys
 DAYS_DEFAULT = 7
 SHOWN_SPACES = 100
 """Spaces that a report names: those that used most."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What may be used on a day (UTC), None where there is no limit, and what was used of it today."""
-
-    tokens_per_day: int | None
-    used_today: int
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no further call is made today."""
-        return self.tokens_per_day is not None and self.used_today >= self.tokens_per_day
 
 
 @dataclass(frozen=True)
@@ -73,18 +60,11 @@ def read(process: Process, caller: Principal, space_id: str | None, *, days: int
             by_space[name] = by_space.get(name, Sums()).plus(sums)
     most = sorted(by_space, key=lambda name: (-by_space[name].usage.tokens, name))[:SHOWN_SPACES]
     return UsageOfDays(
-        days={day: _together(by_day[day].values()) for day in wanted},
-        total=_together(by_space.values()),
+        days={day: totals.together(by_day[day].values()) for day in wanted},
+        total=totals.together(by_space.values()),
         spaces={name: by_space[name] for name in most},
-        budget=Budget(budget or None, _together(by_day[today].values()).usage.tokens),
+        budget=Budget(budget or None, totals.together(by_day[today].values()).usage.tokens),
     )
-
-
-def service_budget(process: Process) -> Budget:
-    """What of the service's budget is used today: 1 LIST, and at most 16 GETs."""
-    result = totals.of_day(process, process.clock().date())
-    used = _together(sums for item in result for sums in item.by_space().values())
-    return Budget(process.settings.llm_daily_token_budget or None, used.usage.tokens)
 
 
 def _days(days: int, until: date) -> list[date]:
@@ -95,7 +75,3 @@ def _days(days: int, until: date) -> list[date]:
         return [until - timedelta(days=back) for back in reversed(range(days))]
     except OverflowError:
         raise InvalidRequest.of("until", "is too early: `days` would begin before the year 1") from None
-
-
-def _together(parts: Iterable[Sums]) -> Sums:
-    return reduce(Sums.plus, parts, Sums())
