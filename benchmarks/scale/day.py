@@ -30,7 +30,7 @@ from livemem.process import Function, Process
 from livemem.recall import indexing, search, start
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
-from livemem.rooms import due_digests, posting
+from livemem.rooms import digest_work, posting
 from livemem.rooms.message import MessageDraft
 from livemem.store.bucket import HEAD, TURN
 from livemem.upkeep import sweep
@@ -276,8 +276,8 @@ class Play:
         return lambda process, until: sweep.sweep(process, deadline=until, everything=everything)
 
     def _start_digests(self, process: Process, until: datetime) -> None:
-        due_digests.start_due(process, until)
-        due_digests.longest_wait(process, until)
+        digest_work.start_due(process, until)
+        digest_work.longest_wait(process, until)
 
     # What came of it
 

@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
 from livemem.jobs.worker import Worked
-from livemem.rooms import digest_work, due_digests
+from livemem.rooms import digest_work
 from livemem.rooms.current_digest import CurrentDigest
 from livemem.rooms.digest_work import DigestOrder
 from livemem_http import metrics
@@ -33,8 +33,8 @@ def _told(worked: Worked[CurrentDigest]) -> dict[str, Any]:
 
 def start_due(deadline: datetime) -> dict[str, Any]:
     """Queue the due digests, and report for how long messages wait."""
-    queued = due_digests.start_due(process(), deadline)
-    hours = due_digests.longest_wait(process(), deadline)
+    queued = digest_work.start_due(process(), deadline)
+    hours = digest_work.longest_wait(process(), deadline)
     metrics.report_waiting("digest", hours)
     logger.info("digests queued", extra={"spaces": len(queued), "hours_since_digest": hours})
     return {"queued": queued, "hours_since_digest": hours}

@@ -28,7 +28,6 @@ from livemem.memories.memory import MemoryDraft
 from livemem.notes import appending
 from livemem.process import Process
 from livemem.rooms import chunks
-from livemem.rooms import prompt as digest_prompt
 from livemem.rooms.message import Message
 from livemem.settings import Settings
 from livemem.spaces import lifecycle, rules
@@ -227,7 +226,7 @@ class Trial:
             for number, one in enumerate(case.messages, 1)
         ]
         window = self._settings.llmaas_context_tokens
-        messages = digest_prompt.build(case.room, said, [], ZoneInfo("Europe/Paris"), now, window)
+        messages = chunks.prompt_of(case.room, said, [], ZoneInfo("Europe/Paris"), now, window)
         outcome.cited = (0, len(case.expect.memories)) if case.expect.memories else None
         expect = Expected(
             has=[*case.expect.has, *(one.has for one in case.expect.memories)],

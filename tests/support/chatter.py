@@ -12,7 +12,7 @@ from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.usage import Usage
 from livemem.memories import log
-from livemem.rooms import current_digest, digest_progress, digest_work, posting, reading
+from livemem.rooms import current_digest, digest_progress, digest_times, digest_work, posting, reading
 from livemem.rooms.current_digest import CurrentDigest
 from livemem.rooms.digest_documents import DigestDone
 from livemem.rooms.digest_work import DigestOrder
@@ -175,7 +175,7 @@ class Chatter:
     def slot(self) -> str:
         from livemem.spaces import head as heads
 
-        return digest_work.latest_slot(self.process, heads.load(self.process, "demo").meta)
+        return digest_times.latest_slot(self.process, heads.load(self.process, "demo").meta)
 
     def done(self, slot: str) -> DigestDone | None:
         return digest_progress.find_done(self.process, "demo", slot)

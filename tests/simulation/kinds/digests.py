@@ -15,7 +15,7 @@ from greenlet import getcurrent
 
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
-from livemem.rooms import digest_input, due_digests, posting
+from livemem.rooms import digest_input, digest_work, posting
 from livemem.rooms.digest_work import DigestOrder
 from livemem.rooms.message import MessageDraft
 from livemem.store import due_keys
@@ -163,7 +163,7 @@ class RoomScene(Scene):
         for one in posting.post_all(process, SPACE, where, drafts):
             assert isinstance(one, posting.Posted), one
             self.told.append(one.message.content)
-        due_digests.catch_up(process, SPACE)
+        digest_work.catch_up(process, SPACE)
 
     def say(self, *named: bool, where: str = ROOMS[0], poisonous: bool = False) -> None:
         drafts = [self.draft(named=one, poisonous=poisonous) for one in named]
@@ -180,7 +180,7 @@ class RoomScene(Scene):
         """Somebody tries anew what was given up."""
         slots = {found[1] for key in self.bucket.objects if (found := IN_DIGEST.parse(key)) and "/dead/" in key}
         for slot in sorted(slots):
-            due_digests.retry(process, SPACE, slot)
+            digest_work.retry(process, SPACE, slot)
 
     # The oracle
 
@@ -209,7 +209,7 @@ class RoomScene(Scene):
             self.world.new_process()
             self.world.settle()
             self.world.pass_time(3_600)
-            due_digests.start_due(self.world.new_process(), self.world.clock() + INVOCATION)
+            digest_work.start_due(self.world.new_process(), self.world.clock() + INVOCATION)
         self.world.settle()
 
     def check(self, *, all_digested: bool = False) -> list[str]:
@@ -321,9 +321,9 @@ DIGEST = _action("digest", lambda scene, process, until: scene.digest(process, u
 HAND_OVER = _action("digest that is handed over", lambda scene, process, until: scene.hand_over(process))
 RETRY = _action("retry of what was given up", lambda scene, process, until: scene.retry(process), _given_up)
 HOURLY = _action(
-    "hourly look", lambda scene, process, until: due_digests.start_due(process, until), _due, SWEEP_SECONDS
+    "hourly look", lambda scene, process, until: digest_work.start_due(process, until), _due, SWEEP_SECONDS
 )
-START = _action("start by hand", lambda scene, process, until: due_digests.start(process, SPACE))
+START = _action("start by hand", lambda scene, process, until: digest_work.start(process, SPACE))
 ACTIONS = (
     POST,
     DIGEST,
@@ -384,7 +384,7 @@ class RoomHistory(History):
             self.spawn("repeat", lambda process, until: self.scene.post(process, where, [draft]))
 
     def start(self) -> None:
-        self.spawn("start", lambda process, until: due_digests.start(process, SPACE))
+        self.spawn("start", lambda process, until: digest_work.start(process, SPACE))
 
     def retry(self) -> None:
         self.spawn("retry", lambda process, until: self.scene.retry(process))
@@ -397,7 +397,7 @@ class RoomHistory(History):
         self.world.enqueue("digest", DigestOrder(forced=True).payload(SPACE))
 
     def clock_strikes(self) -> None:
-        self.spawn("hourly", due_digests.start_due, SWEEP_SECONDS)
+        self.spawn("hourly", digest_work.start_due, SWEEP_SECONDS)
 
     def look(self) -> None:
         self.spawn("daily look", lambda process, until: sweep_all(self.scene, process, until), SWEEP_SECONDS)

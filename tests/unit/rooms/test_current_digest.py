@@ -7,7 +7,7 @@ import pytest
 from livemem.errors import NotFound
 from livemem.jobs.package import look_at_space
 from livemem.llm.client import LlmError
-from livemem.rooms import current_digest, digest_reading, digest_work, due_digests, maintenance
+from livemem.rooms import current_digest, digest_reading, digest_work, maintenance
 from livemem.rooms.digest_work import KIND, DigestOrder
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CURRENT_DIGEST
@@ -63,7 +63,7 @@ def test_an_order_while_the_model_fails_is_kept_and_the_digest_waits_with_its_er
     asked = []
 
     def ask_and_fail(messages):
-        asked.append(due_digests.start(chatter.process, "demo"))
+        asked.append(digest_work.start(chatter.process, "demo"))
         return failing(messages)
 
     chatter.say(fact(1))
@@ -177,7 +177,7 @@ def test_an_open_digest_is_gone_on_with_though_its_document_says_nothing_of_use(
 
 
 def test_an_order_is_the_first_document_where_no_digest_was_ever_begun(chatter):
-    slot = due_digests.start(chatter.process, "demo")
+    slot = digest_work.start(chatter.process, "demo")
     found = current_digest.find(chatter.process, "demo").value
 
     assert (found.job_id, found.open_slot, found.ordered) == ("", None, slot)

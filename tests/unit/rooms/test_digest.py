@@ -7,7 +7,7 @@ import pytest
 
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
-from livemem.rooms import digest_input, digest_progress, digest_reading, prompt
+from livemem.rooms import chunks, digest_input, digest_progress, digest_reading
 from livemem.rooms.digest_work import KIND, DigestOrder
 from livemem.rooms.digested import Input
 from livemem.store.bucket import DIGEST_INPUT
@@ -331,7 +331,7 @@ def test_the_prompt_fits_a_small_window_and_large_known_memories_are_left_out():
 
 
 def test_the_system_prompt_is_the_same_for_all():
-    assert "$" not in prompt.system()
+    assert "$" not in chunks.instructions()
 
 
 def test_chunks_that_are_asked_side_by_side_by_threads_store_each_memory_once():

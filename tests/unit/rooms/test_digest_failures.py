@@ -8,7 +8,7 @@ from pydantic.errors import PydanticUserError
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.jobs.package import look_at_space
 from livemem.llm.client import LlmError
-from livemem.rooms import digest_progress, digest_reading, due_digests, maintenance
+from livemem.rooms import digest_progress, digest_reading, digest_work, maintenance
 from livemem.rooms.digest_documents import DeadLetter, Try
 from livemem.store import timing
 from livemem.store.bucket import DEAD_LETTER, FAILED_TRY
@@ -251,16 +251,16 @@ def test_what_was_given_up_goes_back_and_is_digested_next_time(chatter):
     slot = chatter.digested().slot
     assert [one.room for one in digest_reading.load(chatter.process, "demo", slot).given_up] == ["room-1"]
     chatter.llm.default = notes_facts
-    chatter.world.clock.move(due_digests.WAIT.total_seconds() + 40)
+    chatter.world.clock.move(digest_work.WAIT.total_seconds() + 40)
 
-    assert due_digests.retry(chatter.process, "demo", slot) == 2
+    assert digest_work.retry(chatter.process, "demo", slot) == 2
 
     assert [one.content for one in chatter.said("room-1")] == [fact(1), POISON]
     assert digest_reading.load(chatter.process, "demo", slot).given_up == []
     assert chatter.digested().messages == 2
     assert chatter.memories() == [fact(0), fact(1), fact(2), POISON]
     assert chatter.said("room-1") == []
-    assert due_digests.retry(chatter.process, "demo", slot) == 0
+    assert digest_work.retry(chatter.process, "demo", slot) == 0
 
 
 def test_what_was_given_up_goes_back_only_when_nobody_can_remove_it_any_more(chatter):
@@ -269,8 +269,8 @@ def test_what_was_given_up_goes_back_only_when_nobody_can_remove_it_any_more(cha
     chatter.world.clock.move(60)
 
     with pytest.raises(Conflict) as refused:
-        due_digests.retry(chatter.process, "demo", slot)
-    assert -160 <= (refused.value.retry_after or 0) - due_digests.WAIT.total_seconds() <= 0
+        digest_work.retry(chatter.process, "demo", slot)
+    assert -160 <= (refused.value.retry_after or 0) - digest_work.WAIT.total_seconds() <= 0
     assert len(digest_reading.load(chatter.process, "demo", slot).given_up) == 1
 
 
@@ -279,13 +279,13 @@ def test_a_retry_that_died_after_its_messages_were_digested_digests_none_twice(c
     slot = chatter.digested().slot
     dead = {k: v for k, v in chatter.world.inner.objects.items() if "/dead/" in k}
     chatter.llm.default = notes_facts
-    chatter.world.clock.move(due_digests.WAIT.total_seconds() + 40)
-    due_digests.retry(chatter.process, "demo", slot)
+    chatter.world.clock.move(digest_work.WAIT.total_seconds() + 40)
+    digest_work.retry(chatter.process, "demo", slot)
     chatter.world.inner.objects.update(dead)
     chatter.digested()
-    chatter.world.clock.move(due_digests.WAIT.total_seconds() + 40)
+    chatter.world.clock.move(digest_work.WAIT.total_seconds() + 40)
 
-    assert due_digests.retry(chatter.process, "demo", slot) == 0
+    assert digest_work.retry(chatter.process, "demo", slot) == 0
     assert chatter.said("room-1") == []
 
 
@@ -301,12 +301,12 @@ def test_a_repeat_of_a_message_that_was_given_up_is_known(chatter):
 
 def test_a_digest_that_is_not_there_or_not_over_is_not_tried_anew(chatter):
     with pytest.raises(NotFound):
-        due_digests.retry(chatter.process, "demo", "20260220T140000")
+        digest_work.retry(chatter.process, "demo", "20260220T140000")
     chatter.say(fact(1))
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     slot = chatter.digest()[0].slot
     with pytest.raises(Conflict):
-        due_digests.retry(chatter.process, "demo", slot)
+        digest_work.retry(chatter.process, "demo", slot)
 
 
 def test_a_digest_that_waits_is_a_problem_of_the_space_until_it_is_done(chatter):
@@ -364,8 +364,8 @@ def test_queued_work_survives_a_function_service_that_is_out(chatter):
         raise StoreUnavailable("Out.")
 
     chatter.world.process = chatter.world.with_parts(enqueue=refuse)
-    due_digests.catch_up(chatter.process, "demo")
-    assert due_digests.start_due(chatter.process, chatter.world.clock() + INVOCATION) == {}
+    digest_work.catch_up(chatter.process, "demo")
+    assert digest_work.start_due(chatter.process, chatter.world.clock() + INVOCATION) == {}
 
 
 def test_answers_are_asked_for_with_a_schema_that_providers_take_as_strict():

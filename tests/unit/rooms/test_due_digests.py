@@ -6,7 +6,7 @@ import pytest
 
 from livemem.errors import InvalidName, NotFound
 from livemem.llm.client import LlmError
-from livemem.rooms import digest_reading, digest_work, due_digests
+from livemem.rooms import digest_reading, digest_times, digest_work
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CURRENT_DIGEST
@@ -24,22 +24,22 @@ def chatter() -> Chatter:
 
 def hour(chatter: Chatter) -> dict[str, str]:
     """The schedule's look."""
-    return due_digests.start_due(chatter.process, chatter.world.clock() + INVOCATION)
+    return digest_work.start_due(chatter.process, chatter.world.clock() + INVOCATION)
 
 
 def test_the_slots_are_those_of_the_space(chatter):
     meta = heads.load(chatter.process, "demo").meta
-    assert digest_work.latest_slot(chatter.process, meta) == "20260220T130000"
+    assert digest_times.latest_slot(chatter.process, meta) == "20260220T130000"
 
     elsewhere = heads.patch(chatter.process, "demo", timezone="Asia/Kolkata")
-    assert digest_work.latest_slot(chatter.process, elsewhere) == "20260220T123000"
+    assert digest_times.latest_slot(chatter.process, elsewhere) == "20260220T123000"
     other = Chatter(digest_hours="0", default_timezone="UTC")
     assert other.slot() == "20260220T000000"
 
 
 def test_a_zone_that_somebody_broke_in_the_bucket_is_that_of_the_service(chatter):
     meta = heads.load(chatter.process, "demo").meta.model_copy(update={"timezone": "Mars/Base"})
-    assert digest_work.latest_slot(chatter.process, meta) == "20260220T130000"
+    assert digest_times.latest_slot(chatter.process, meta) == "20260220T130000"
 
 
 def test_what_waits_is_digested_when_its_slot_has_come(chatter):
@@ -158,26 +158,26 @@ def test_the_first_message_after_a_missed_slot_sets_it_off_once_per_process_and_
     chatter.say(fact(2))
     chatter.world.client.reset()
 
-    due_digests.catch_up(chatter.process, "demo")
-    due_digests.catch_up(chatter.process, "demo")
+    digest_work.catch_up(chatter.process, "demo")
+    digest_work.catch_up(chatter.process, "demo")
 
     assert chatter.world.client.counts == Counter(GET=1)
     assert len(chatter.world.queued) == 1
     chatter.world.settle()
     assert chatter.memories() == [fact(1), fact(2)]
     chatter.world.clock.move(4 * 3_600)
-    due_digests.catch_up(chatter.process, "demo")
+    digest_work.catch_up(chatter.process, "demo")
     assert len(chatter.world.queued) == 1
 
 
 def test_by_hand_a_digest_is_asked_for_and_can_be_polled(chatter):
     chatter.say(fact(1))
 
-    slot = due_digests.start(chatter.process, "demo")
+    slot = digest_work.start(chatter.process, "demo")
 
     assert slot == "20260220T140001"
     assert digest_reading.load(chatter.process, "demo", slot).status == "queued"
-    assert due_digests.start(chatter.process, "demo") == slot
+    assert digest_work.start(chatter.process, "demo") == slot
     chatter.world.settle()
     found = digest_reading.load(chatter.process, "demo", slot)
     assert (found.status, found.done.messages) == ("done", 1)
@@ -190,7 +190,7 @@ def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behin
 
     def ask_for_more(messages):
         chatter.say(fact(2))
-        asked.append(due_digests.start(chatter.process, "demo"))
+        asked.append(digest_work.start(chatter.process, "demo"))
         assert digest_reading.load(chatter.process, "demo", asked[0]).status == "queued"
         return notes_facts(messages)
 
@@ -205,11 +205,11 @@ def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behin
 
 def test_two_digests_that_are_asked_for_in_one_second_take_what_was_posted_between_them(chatter):
     chatter.say(fact(1))
-    first = due_digests.start(chatter.process, "demo")
+    first = digest_work.start(chatter.process, "demo")
     chatter.world.settle()
     chatter.say(fact(2), after=0)
 
-    second = due_digests.start(chatter.process, "demo")
+    second = digest_work.start(chatter.process, "demo")
 
     assert (first, second) == ("20260220T140001", "20260220T140002")
     assert digest_reading.load(chatter.process, "demo", second).status == "queued"
@@ -217,16 +217,16 @@ def test_two_digests_that_are_asked_for_in_one_second_take_what_was_posted_betwe
     assert chatter.done(second).messages == 1
     assert chatter.said() == []
     # And a third one, whose own second is taken too.
-    assert due_digests.start(chatter.process, "demo") == "20260220T140003"
+    assert digest_work.start(chatter.process, "demo") == "20260220T140003"
 
 
 def test_what_is_posted_when_the_digest_of_this_second_has_looked_into_the_rooms_is_taken_by_the_next(chatter):
     chatter.say(fact(1))
-    first, asked = due_digests.start(chatter.process, "demo"), []
+    first, asked = digest_work.start(chatter.process, "demo"), []
 
     def ask_in_the_same_second(messages):
         chatter.say(fact(2), after=0)
-        asked.append(due_digests.start(chatter.process, "demo"))
+        asked.append(digest_work.start(chatter.process, "demo"))
         return notes_facts(messages)
 
     chatter.llm.queue.append(ask_in_the_same_second)
@@ -239,7 +239,7 @@ def test_what_is_posted_when_the_digest_of_this_second_has_looked_into_the_rooms
 
 def test_an_order_whose_invocation_was_lost_is_found_by_the_next_hour(chatter):
     chatter.say(fact(1))
-    slot = due_digests.start(chatter.process, "demo")
+    slot = digest_work.start(chatter.process, "demo")
     chatter.world.queued.clear()
     chatter.world.clock.move(3_600)
 
@@ -250,7 +250,7 @@ def test_an_order_whose_invocation_was_lost_is_found_by_the_next_hour(chatter):
 
 def test_a_digest_is_only_asked_for_in_a_space_that_there_is(chatter):
     with pytest.raises(NotFound):
-        due_digests.start(chatter.process, "nowhere")
+        digest_work.start(chatter.process, "nowhere")
     with pytest.raises(NotFound):
         digest_reading.load(chatter.process, "demo", "20260220T140000")
     with pytest.raises(InvalidName):

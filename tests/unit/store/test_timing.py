@@ -11,7 +11,7 @@ from livemem.conversations import removal
 from livemem.copies import catalog
 from livemem.jobs import job as jobs
 from livemem.jobs import lease
-from livemem.rooms import due_digests
+from livemem.rooms import digest_work
 from livemem.spaces import caps, due_index, lifecycle
 from livemem.store import due_keys, timing
 
@@ -28,7 +28,7 @@ def test_nothing_of_a_worker_acts_when_its_watch_is_over(began, repeated, one, o
     """The watch begins at 0, while a worker is at work; it sends its last request at `began`."""
     acts = began + repeated
 
-    assert acts <= timing.LAST_WRITE <= due_digests.WAIT
+    assert acts <= timing.LAST_WRITE <= digest_work.WAIT
     assert acts <= removal.REMAINS_AFTER
     # Told by the clock of who writes, and read by another.
     assert acts <= late_write_repair.WATCHED_FOR + one - other

@@ -14,7 +14,7 @@ from livemem import clock
 from livemem.copies import nightly
 from livemem.jobs.package import Package
 from livemem.notes.appending import NoteDraft, append
-from livemem.rooms import due_digests
+from livemem.rooms import digest_work
 from livemem.spaces import due_index
 from livemem.store import keys
 from livemem.upkeep import health, packages
@@ -94,8 +94,8 @@ def _upkeep(world: World) -> SweepReport:
     """All that a schedule does."""
     swept = world.sweep_all()
     until = world.clock() + INVOCATION
-    due_digests.start_due(world.process, until)
-    due_digests.longest_wait(world.process, until)
+    digest_work.start_due(world.process, until)
+    digest_work.longest_wait(world.process, until)
     health.deep(world.process, EVERYONE)
     nightly.fan_out(world.process, deadline=until)
     world.clock.move(_DAY)

@@ -13,7 +13,7 @@ from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
 from livemem.jobs.describable import KIND_NAMES, Description, job_id
 from livemem.llm.client import LlmError
 from livemem.rooms import digest_reading as digests
-from livemem.rooms import due_digests
+from livemem.rooms import digest_work
 from livemem.spaces import lifecycle
 from livemem.store import presigned
 from livemem.upkeep import job_lookup, packages
@@ -246,7 +246,7 @@ def test_jobs_that_make_summaries_are_listed_by_their_conversation():
 def test_a_digest_waits_in_the_queue_after_a_failure_and_says_so():
     chatter = Chatter()
     chatter.say("Ines looks after the ferry.")
-    slot = due_digests.start(chatter.process, "demo")
+    slot = digest_work.start(chatter.process, "demo")
     assert found(chatter.world, "demo", "digest", slot).status == "queued"
     chatter.llm.queue.append(LlmError("llm_unreachable", "No connection."))
     chatter.world.work()

@@ -1,19 +1,26 @@
-"""The chunks of a digest. The LLM answers each once, its memories are stored. After three failures it is given up."""
+"""The chunks of a digest. The LLM answers each once, its memories are stored. After three failures it is given up.
+
+In the prompt messages and memories are JSON on one line each, so that no text can forge its structure.
+"""
 
 import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
+from string import Template
 from zoneinfo import ZoneInfo
 
 from livemem import clock
 from livemem.errors import InvalidRequest, LiveMemoryError, TooLarge
 from livemem.jobs import budget
 from livemem.jobs.worker import Work
-from livemem.llm import contract
+from livemem.llm import contract, templates, window
 from livemem.llm.answering import OF_THE_QUESTION, Contract, NoAnswer, ask_model
+from livemem.llm.client import Messages
 from livemem.llm.contract import ContractError, Part
+from livemem.llm.templates import json_line
 from livemem.llm.usage import Usage
 from livemem.memories import memory as memory_fields
 from livemem.memories import reading as memories
@@ -22,7 +29,7 @@ from livemem.memories import ttl as ttls
 from livemem.memories.memory import Memory
 from livemem.memories.storing import Failed
 from livemem.process import Process
-from livemem.rooms import digest_progress, prompt
+from livemem.rooms import digest_progress
 from livemem.rooms import message as messages
 from livemem.rooms.current_digest import CurrentDigest
 from livemem.rooms.digest_documents import DeadLetter, DeadMessage, Extract, ExtractedFact, GivenUp, StoredFacts, Try
@@ -59,6 +66,12 @@ MOST = 40
 """Memories of one chunk, at most."""
 ANSWER_TOKENS = 500
 """Tokens of the model's window that are reserved for an answer."""
+KNOWN_CHARACTERS = 400
+"""Characters of a known memory: enough for the model to recognise it."""
+KNOWN_TOKENS = 3_000
+KNOWN_SHARE = 8
+"""Known memories take at most an eighth of the model's window."""
+_text = partial(templates.text, "rooms")
 
 
 @dataclass
@@ -199,7 +212,7 @@ def _ask(task: DigestTask, chunk: Chunk, number: int, progress: ChunkProgress) -
         if messages:
             memories = _known(task, messages)
             most = process.settings.llmaas_context_tokens
-            question = prompt.build(chunk.room, messages, memories, task.zone, process.clock(), most)
+            question = prompt_of(chunk.room, messages, memories, task.zone, process.clock(), most)
             wanted = contract_of(messages, process.clock())
             answer_facts = ask_model(process, meter, question, wanted, task.work.deadline - MARGIN).value
         facts, left_out = task.admit(answer_facts, progress)
@@ -295,6 +308,49 @@ def _keep_apart(task: DigestTask, chunk: Chunk, number: int, why: GivenUp) -> No
         "a chunk of messages was given up",
         extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": why.code},
     )
+
+
+def instructions() -> str:
+    """The system message, the same for all spaces."""
+    return _text("system")
+
+
+def prompt_of(
+    room: str, messages: Sequence[Message], memories: Sequence[Memory], zone: ZoneInfo, now: datetime, most: int
+) -> Messages:
+    """The messages about a chunk. Times are in `zone`; `most` is the model's window in tokens."""
+    fields = [
+        {
+            "number": number,
+            "at": _local(message.timestamp, zone),
+            "author": message.author,
+            "content": message.content,
+        }
+        for number, message in enumerate(messages, 1)
+    ]
+    user = Template(_text("user")).substitute(
+        room=json_line(room),
+        first=fields[0]["at"] if fields else "-",
+        last=fields[-1]["at"] if fields else "-",
+        zone=zone.key,
+        now=f"{now.astimezone(zone):%A %Y-%m-%d %H:%M}",
+        known=json_line(_fitting(memories, min(KNOWN_TOKENS, most // KNOWN_SHARE))),
+        messages=json_line(fields),
+    )
+    return [{"role": "system", "content": instructions()}, {"role": "user", "content": user}]
+
+
+def _local(timestamp: str, zone: ZoneInfo) -> str:
+    try:
+        return f"{clock.parse(timestamp).astimezone(zone):%Y-%m-%d %H:%M}"
+    except OverflowError:
+        # On the first and the last day of the calendar some zones have no such time.
+        return timestamp[:16]
+
+
+def _fitting(memories: Sequence[Memory], room: int) -> Sequence[dict[str, str]]:
+    items = [{"kind": memory.kind, "content": memory.content[:KNOWN_CHARACTERS]} for memory in memories]
+    return window.fitting(items, room, lambda item: window.tokens(json_line(item)))
 
 
 class ExtractedMemory(Part):

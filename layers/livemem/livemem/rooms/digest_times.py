@@ -1,4 +1,4 @@
-"""Digest times, which name digests (slots): the moments at which they are due. Pure.
+"""Digest times, which name digests (slots): the moments at which they are due.
 
 Hours are those of a space's time zone. So on the days on which clocks change an interval is longer or shorter. A
 missing hour is computed as if clocks had not changed yet. An hour that occurs twice gives one slot.
@@ -7,6 +7,11 @@ missing hour is computed as if clocks had not changed yet. An hour that occurs t
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
+
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
+from livemem.store import keys
 
 DAY = timedelta(days=1)
 AROUND = range(-2, 3)
@@ -39,3 +44,14 @@ def following(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
     """The slot that is due next, after `now`."""
     today = now.astimezone(UTC).date()
     return min(slot for days in AROUND for slot in of_day(today + days * DAY, zone, hours) if slot > now)
+
+
+def latest_slot(process: Process, meta: Meta) -> str:
+    """The slot of the space that was due last."""
+    zone = heads.zone_of(process, meta)
+    return keys.compact_time(latest(process.clock(), zone, hours(process.settings.digest_hours)))
+
+
+def next_due(process: Process, meta: Meta) -> datetime:
+    """When the next digest of the space is due."""
+    return following(process.clock(), heads.zone_of(process, meta), hours(process.settings.digest_hours))

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 
 from livemem.access import decision
 from livemem.jobs.describable import job_id
-from livemem.rooms import due_digests, posting, reading
+from livemem.rooms import digest_work, posting, reading
 from livemem.store import cursors
 from livemem_http import remembered
 from livemem_http.api import Api
@@ -56,12 +56,12 @@ def post_message(
     if isinstance(body, NewRoomMessages):
         api.count_batch(space_id, len(body.items))
         done = posting.post_all(process(), space_id, room, [message.draft() for message in body.items])
-        due_digests.catch_up(process(), space_id)
+        digest_work.catch_up(process(), space_id)
         results = zip(done, body.items, strict=True)
         items = [MessagePosted.of(result, message.message_id) for result, message in results]
         return api.json(HTTPStatus.OK, MessagesPosted(items=items))
     posted = posting.post(process(), space_id, room, body.draft())
-    due_digests.catch_up(process(), space_id)
+    digest_work.catch_up(process(), space_id)
     return api.json(HTTPStatus.CREATED if posted.fresh else HTTPStatus.OK, MessagePosted.of(posted))
 
 
@@ -71,7 +71,7 @@ def list_rooms(space_id: str) -> RoomList:
     due.
     """
     found = reading.rooms(process(), space_id)
-    return RoomList.of(found, due_digests.next_at(process(), space_id))
+    return RoomList.of(found, digest_work.next_at(process(), space_id))
 
 
 @api.route("GET", MESSAGES, needs="read", tag="rooms", markdown=remembered.messages, summary="List messages")
@@ -93,6 +93,6 @@ def start_digest(space_id: str, body: NewDigest | None = None) -> Response[Diges
     messages = None
     if body and body.slot:
         decision.check_permission(api.principal(), "admin")
-        messages = due_digests.retry(process(), space_id, body.slot)
-    slot = due_digests.start(process(), space_id)
+        messages = digest_work.retry(process(), space_id, body.slot)
+    slot = digest_work.start(process(), space_id)
     return api.accepted(DigestQueued(job=job_id(space_id, "digest", slot), messages=messages))

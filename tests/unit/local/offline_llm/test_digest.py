@@ -5,7 +5,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from livemem.memories.memory import Memory, Provenance
-from livemem.rooms import chunks, prompt
+from livemem.rooms import chunks
 from livemem.rooms.digest_documents import ExtractedFact
 from livemem.rooms.message import Message
 from local.offline_llm.chat import complete_chat
@@ -36,7 +36,7 @@ def known(content: str) -> Memory:
 
 def listen(messages: list[Message], *memories: Memory) -> list[ExtractedFact]:
     """What the service takes from the offline model's answer to its own prompt."""
-    question = prompt.build("general", messages, memories, ZoneInfo("Europe/Paris"), START, 100_000)
+    question = chunks.prompt_of("general", messages, memories, ZoneInfo("Europe/Paris"), START, 100_000)
     completion = complete_chat({"model": "x", "messages": question}, "id", 0)
     return chunks.parse(completion["choices"][0]["message"]["content"], messages, START)
 
