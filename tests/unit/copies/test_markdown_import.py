@@ -6,7 +6,7 @@ import pytest
 
 from livemem import limits
 from livemem.bank import citations, files, history, time_travel
-from livemem.copies import importing, inspection, markdown_import, new_space, provisioning
+from livemem.copies import importing, inspection, new_space, provisioning
 from livemem.copies.new_space import SpaceCopy
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.spaces import rules
@@ -154,7 +154,7 @@ def test_what_can_not_be_a_bank_is_refused_by_name(world, members, reason):
 
 def test_a_bank_has_its_limits(world, monkeypatch):
     assert isinstance(refusal(world, {"a.md": b"x" * (limits.BANK_FILE_BYTES + 1)}), TooLarge)
-    monkeypatch.setattr(markdown_import, "FILES", 2)
+    monkeypatch.setattr(importing, "FILES", 2)
     assert isinstance(refusal(world, CLINE), TooLarge)
     monkeypatch.setattr(inspection, "TEXT_BYTES", 30)
     assert isinstance(refusal(world, dict(list(CLINE.items())[:2])), TooLarge)

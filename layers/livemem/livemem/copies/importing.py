@@ -2,6 +2,9 @@
 
 The worker reads it twice. First it checks all of it and writes nothing. Then it writes the objects of exactly that
 version of the upload to a space that nobody sees yet (new_space.py).
+
+The space that a folder makes depends on the job in its head and on the files alone. So a worker that continues the
+import writes the same bytes.
 """
 
 import logging
@@ -14,10 +17,16 @@ from hashlib import md5
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
-from livemem.copies import export, inspection, markdown_import, new_space, restore, unpacking
+from livemem.bank import files as bank_files
+from livemem.bank import paths
+from livemem.changes import provenance
+from livemem.changes.bank_warnings import BankWarning
+from livemem.changes.records import FileChange, Record
+from livemem.copies import export, inspection, new_space, restore, unpacking
 from livemem.copies.inspection import ArchivedSpace, Contents
 from livemem.copies.new_space import Provisioned, SpaceCopy
 from livemem.copies.relabel import Names, follows, relabel
+from livemem.copies.unpacking import refused
 from livemem.errors import (
     FieldError,
     InvalidArchive,
@@ -28,16 +37,29 @@ from livemem.errors import (
     StoreUnavailable,
     TooLarge,
 )
+from livemem.markdown import front_matter
 from livemem.memories import state as states
 from livemem.memories.operation import Operation
 from livemem.memories.replay import Replay
 from livemem.memories.state import State
 from livemem.process import Process
 from livemem.spaces import caps, rules
-from livemem.spaces.head import Head
+from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import copying, keys, large, presigned
-from livemem.store.bucket import IN_SPACE, MEMORY_SNAPSHOT, OPERATION, UPLOAD, USER_SIGNALS, OperationKey
+from livemem.store.bucket import (
+    BANK_FILE,
+    BANK_KEEP,
+    IN_SPACE,
+    LIVE_KEEP,
+    MEMORY_SNAPSHOT,
+    OPERATION,
+    RECORD,
+    RULES,
+    UPLOAD,
+    USER_SIGNALS,
+    OperationKey,
+)
 from livemem.store.keys import MemoryKind
 from livemem.store.large import Stream
 from livemem.store.objects import Entry
@@ -53,6 +75,17 @@ TOO_LARGE_TO_SEND = "Upload a larger archive to the URL of an upload: `livemem i
 WINDOW_BYTES = 8 << 20
 WINDOW_OBJECTS = 500
 """Objects that are written in parallel."""
+FILES = 1_000
+REASON = "Imported."
+_IGNORED = (".DS_Store", "Thumbs.db", ".keep", ".gitkeep")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The bank that the files make, by path, and warnings about changed texts and names, in sentences."""
+
+    texts: Mapping[str, str]
+    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -151,7 +184,7 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     assert provisioning
     checked = _checked(_inspect(process, provisioning.uploads(), deadline), provisioning.options)
     if not isinstance(checked, ArchivedSpace):
-        return markdown_import.provision(process, head, checked)
+        return _provision_folder(process, head, checked)
     _provision_space(process, head, checked, deadline)
     return _provisioned(head, provisioning, checked)
 
@@ -194,9 +227,9 @@ def _inspect(process: Process, uploads: Mapping[str, str | None], deadline: date
     return contents
 
 
-def _checked(contents: Contents, options: Mapping[str, str]) -> ArchivedSpace | markdown_import.Folder:
+def _checked(contents: Contents, options: Mapping[str, str]) -> ArchivedSpace | Folder:
     if not contents.is_space():
-        return markdown_import.check_folder(contents)
+        return check_folder(contents)
     space = inspection.check_space(contents)
     for name in ("rules", "rules_template"):
         if name in options:
@@ -290,3 +323,128 @@ def _up_to(run_id: str | None, moment: str) -> str | None:
     """The id of the run, None for one that is of a later time."""
     latest = keys.run_moment(int(clock.parse(moment).timestamp() * 1_000))
     return run_id if run_id and run_id <= latest else None
+
+
+def check_folder(contents: Contents) -> Folder:
+    """The bank that an archive of Markdown files makes. Raises InvalidArchive, TooLarge, which name the member."""
+    paths = [path for path in contents.files if not _is_ignored(path)]
+    if not any(path.endswith(".md") for path in paths):
+        raise InvalidArchive(inspection.NONE)
+    for path in paths:
+        if not path.endswith(".md"):
+            raise refused(path, "is not a Markdown file (.md): remove it from the archive")
+    if len(paths) > FILES:
+        raise TooLarge.of("archive", len(paths), FILES, "Markdown files")
+    if contents.text_bytes > inspection.TEXT_BYTES:
+        raise TooLarge.of("archive", contents.text_bytes, inspection.TEXT_BYTES)
+    tops = {path.partition("/")[0] for path in paths}
+    top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in path for path in paths) else ""
+    texts: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    warnings: list[str] = []
+    for path in sorted(paths):
+        name = _name(path, path.removeprefix(top))
+        if name in sources:
+            raise refused(path, f"would have the same name in the bank as {unpacking.shown(sources[name])}")
+        sources[name] = path
+        text = _text(path, name, contents, warnings)
+        if text.strip():
+            texts[name] = text
+        else:
+            warnings.append(f"{name} was left out: it is empty.")
+    if not texts:
+        raise InvalidArchive("All Markdown files of the archive are empty.")
+    return Folder(texts, warnings)
+
+
+def _is_ignored(path: str) -> bool:
+    """Whether it is a file that an operating system leaves in folders."""
+    parts = path.split("/")
+    return "__MACOSX" in parts or parts[-1] in _IGNORED or parts[-1].startswith("._")
+
+
+def _name(path: str, proposed: str) -> str:
+    try:
+        return paths.normalise_bank_path(proposed)
+    except paths.BankPathError as error:
+        raise refused(path, f"can't be a bank file: {error.detail}") from None
+
+
+def _text(path: str, name: str, contents: Contents, warnings: list[str]) -> str:
+    size, _ = contents.files[path]
+    if size > limits.BANK_FILE_BYTES:
+        raise inspection.too_large(path, size, limits.BANK_FILE_BYTES)
+    try:
+        text = contents.texts[path].decode()
+    except UnicodeDecodeError:
+        raise refused(path, "is not UTF-8") from None
+    if text.lstrip("\ufeff").startswith("---"):
+        try:
+            _, text = front_matter.read(text.removeprefix("\ufeff"))
+            warnings.append(f"The front matter of {name} was left out: bank files are plain Markdown.")
+        except ValueError:
+            # Then it begins with a line, or the next check refuses it.
+            pass
+    problem = bank_files.content_problem(text)
+    if problem:
+        raise refused(path, f"can't be a bank file: it {problem}")
+    return text
+
+
+def _provision_folder(process: Process, head: Head, folder: Folder) -> Provisioned:
+    """Write the space that the files make: rules, bank, and one record of a change by hand. 1 PUT each."""
+    provisioning = head.meta.provisioning
+    assert provisioning
+    space_id = head.meta.space_id
+    record = _record(process, head, provisioning, folder)
+    objects: dict[str, tuple[bytes, Mapping[str, str] | None]] = {
+        RULES.key(space_id): (_rules(provisioning).encode(), None),
+        LIVE_KEEP.key(space_id): (b"", None),
+        BANK_KEEP.key(space_id): (b"", None),
+        RECORD.key(space_id, record.name()): (record.to_bytes(), None),
+    }
+    for path, text in folder.texts.items():
+        objects[BANK_FILE.key(space_id, path)] = (text.encode(), record.metadata())
+    bank_chars, length = process.settings.bank_chars, sum(map(len, folder.texts.values()))
+    process.store.map(lambda item: restore.write(process, item[0], *item[1]), list(objects.items()))
+    meta = Meta(
+        space_id=space_id,
+        description=provisioning.options.get("description", ""),
+        owner=None,
+        created_at=provisioning.started_at,
+        uid=head.meta.uid,
+        consolidation_threshold=process.settings.consolidation_threshold,
+        # A longer bank is somebody's work. It is not shortened unless somebody asks for that.
+        bank_chars=bank_chars if length <= bank_chars else 0,
+        bank_length=length,
+        changes=record.number,
+        last_run=record.run_id,
+        folded_until="",
+        undone=[],
+    )
+    return Provisioned(meta, len(objects) + 1)
+
+
+def _rules(provisioning: ProvisioningState) -> str:
+    chosen = rules.chosen(provisioning.options.get("rules"), provisioning.options.get("rules_template"))
+    return rules.template(rules.DEFAULT_TEMPLATE) if chosen is None else chosen
+
+
+def _record(process: Process, head: Head, provisioning: ProvisioningState, folder: Folder) -> Record:
+    changes = [
+        FileChange(path=path, action="created", before=None, after=text, reason=REASON)
+        for path, text in folder.texts.items()
+    ]
+    record = Record(
+        number=1,
+        run_id=provisioning.provisioning_id,
+        uid=head.meta.uid,
+        kind="manual",
+        trigger="api",
+        started_at=provisioning.started_at,
+        committed_at=provisioning.started_at,
+        author=provisioning.requested_by,
+        files=changes,
+        warnings=[BankWarning(kind="import", text=text) for text in folder.warnings],
+    )
+    return provenance.with_sources(process, head.meta.space_id, record)
