@@ -154,7 +154,7 @@ def _page(process: Any, _: datetime) -> str:
 
 
 def _summary(process: Any, _: datetime) -> str:
-    from livemem.recall import summary  # noqa: PLC0415
+    from livemem.bank import summary  # noqa: PLC0415
 
     return type(summary.summary(process, SPACE, with_rules=True)).__name__
 

@@ -10,10 +10,9 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 
-from livemem.bank import history
+from livemem.bank import history, summary
 from livemem.bank.files import from_entry
 from livemem.errors import InvalidRequest, NotFound
-from livemem.recall import summary
 from livemem.spaces import directory, rules
 from livemem.store import cursors
 from livemem_http import markdown

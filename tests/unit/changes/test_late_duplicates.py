@@ -1,10 +1,10 @@
 """A note that is live and in a record: it is shown as what it is, and removed through a commit alone."""
 
+from livemem.bank import summary
 from livemem.changes import late_duplicates, maintenance
 from livemem.jobs import lease, places
 from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
-from livemem.recall import summary
 from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store.bucket import NOTE

@@ -4,10 +4,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from livemem.bank import corrections, history, plans
+from livemem.bank import corrections, history, plans, summary
 from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
-from livemem.recall import summary
 from livemem_http import job_markdown, markdown, views
 from livemem_http.views.jobs import JobView
 from tests.support.world import EVERYONE, World

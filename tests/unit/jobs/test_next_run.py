@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.bank import summary
 from livemem.jobs import lease as leases
 from livemem.jobs import next_run, places
 from livemem.jobs.next_run import NextRun, Waiting, Why
 from livemem.llm.client import LlmError
-from livemem.recall import summary
 from livemem.spaces import head as heads
 from tests.support.world import World
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from livemem.bank import corrections
 from livemem.bank.files import File
+from livemem.bank.summary import summary
 from livemem.bank.synthesis import Synthesis
 from livemem.changes.rules_change import NewRules, change
 from livemem.errors import InvalidRequest, NotFound, StoreUnavailable
@@ -19,7 +20,6 @@ from livemem.notes.note import Note
 from livemem.recall import bank_sections, start, start_material
 from livemem.recall.start import Start, StartRequest
 from livemem.recall.start_material import StartMaterial
-from livemem.recall.summary import summary
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store.keys import MemoryKind

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from livemem import clock
-from livemem.bank import time_travel
+from livemem.bank import summary, time_travel
 from livemem.errors import InvalidRequest, NotFound
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
-from livemem.recall import start, summary
+from livemem.recall import start
 from livemem.recall.start import Start, StartRequest
 from tests.support.world import World
 

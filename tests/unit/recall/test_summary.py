@@ -6,13 +6,12 @@ from datetime import timedelta
 import pytest
 
 from livemem import clock
-from livemem.bank import corrections
+from livemem.bank import corrections, summary
 from livemem.bank.files import File
+from livemem.bank.summary import in_order_of
 from livemem.changes.rules_change import NewRules, change
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
-from livemem.recall import summary
-from livemem.recall.summary import in_order_of
 from livemem.store import keys
 from livemem.store.bucket import NOTE, RULES
 from livemem_http.views import SpaceSummary

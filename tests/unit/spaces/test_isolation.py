@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.bank import corrections
+from livemem.bank import corrections, summary
 from livemem.errors import Conflict, Forbidden, SpaceBroken
 from livemem.jobs import queue
 from livemem.jobs.queue import RunOrder
 from livemem.notes.appending import NoteDraft, append
-from livemem.recall import summary
 from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.lifecycle import SpaceRequest

@@ -10,9 +10,9 @@ from hashlib import sha256
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.bank import summary
 from livemem.copies import catalog, fork, nightly
 from livemem.errors import InvalidRequest, LiveMemoryError, SpaceTooNew
-from livemem.recall import summary
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.spaces.head import LAYOUT

@@ -8,9 +8,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from livemem.access.principal import Principal
+from livemem.bank import summary
 from livemem.errors import Busy, Conflict, InvalidRequest, NotFound, SpaceBroken, TooLarge
 from livemem.notes import pages
-from livemem.recall import summary
 from livemem.spaces import directory, lifecycle, rules
 from livemem.spaces import head as heads
 from livemem.store import due_keys

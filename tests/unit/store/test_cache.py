@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.bank import corrections, files, history
+from livemem.bank import corrections, files, history, summary
 from livemem.changes import records
 from livemem.erasure import erasure
 from livemem.errors import NotFound
 from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
 from livemem.process import Process
-from livemem.recall import summary
 from livemem.store.bucket import BANK_FILE, NOTE, RECORD
 from livemem.store.cache import ENTRY_BYTES, MB, ReadCache
 from tests.support.world import EVERYONE, INVOCATION, World, several_files

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livemem.bank import summary
 from livemem.process import Process
-from livemem.recall import summary
 from livemem.spaces import contents
 from livemem.store import keys, timeline
 from livemem.store.bucket import NOTE

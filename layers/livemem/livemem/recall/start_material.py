@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Literal, TypeVar
 
+from livemem.bank import summary
+from livemem.bank.summary import WholeSpace
 from livemem.bank.synthesis import Synthesis
 from livemem.bank.time_travel import RecordedMoment
 from livemem.conversations import user_signals
@@ -18,10 +20,9 @@ from livemem.memories import state as states
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import fan_out, summary
+from livemem.recall import fan_out
 from livemem.recall.bank_sections import StartSection, rest_on, sections_of
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.summary import WholeSpace
 from livemem.search.documents import BANK, CONVERSATION_KINDS, LIVE, MEMORY, SUMMARY, TURN
 from livemem.spaces import contents
 from livemem.spaces.contents import Newest

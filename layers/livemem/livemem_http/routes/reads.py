@@ -9,13 +9,12 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.bank import folded_notes, history
+from livemem.bank import folded_notes, history, summary
 from livemem.bank.folded_notes import FoldedAfter
 from livemem.conversations import conversation as conversations
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
 from livemem.notes.note import CapturedFrom, Note
-from livemem.recall import summary
 from livemem.spaces import rules
 from livemem.spaces import usage_counts as usages
 from livemem.store import cursors

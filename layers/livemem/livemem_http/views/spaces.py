@@ -45,12 +45,12 @@ from livemem_http.views.notes import NoteView
 
 # Only admin makes and changes spaces; the views are also those of readers, whose cold start would wait for it.
 if TYPE_CHECKING:
+    from livemem.bank.summary import Info, WholeSpace
     from livemem.bank.time_travel import RecordedMoment
     from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import SpaceUpdate
     from livemem.copies import new_space
     from livemem.jobs.next_run import Waiting
-    from livemem.recall.summary import Info, WholeSpace
     from livemem.spaces import lifecycle
 
 MOST_ARCHIVES = 100
