@@ -33,7 +33,8 @@ from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store.bucket import EXPORT, HEAD, IN_SPACE, UPLOAD
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from livemem.upkeep import backup_work
 from tests.support.object_stores import EMBEDDED, Target, running
 

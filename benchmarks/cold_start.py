@@ -28,7 +28,7 @@ from livemem.access.principal import PERMISSIONS, Principal
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import lifecycle
-from livemem.store.objects import open_store
+from livemem.store.clients import open_store
 
 EVENTS = {
     "ingest": "ingest-note",

@@ -28,7 +28,8 @@ from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.capability_check import has_conditional_writes
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from local.children.child import Child
 from local.s3 import ACCESS_KEY, KEY_FILE
 from tests.support.counting import CountingClient

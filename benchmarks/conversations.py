@@ -36,7 +36,8 @@ from livemem.process import Process
 from livemem.recall import context, indexing
 from livemem.settings import Settings
 from livemem.spaces import lifecycle
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from local.offline_llm.chat import complete_chat
 from tests.support.object_stores import EMBEDDED, running
 

@@ -44,7 +44,8 @@ from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.bucket import HEAD, NOTE, RECORD, SEGMENT
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from tests.support.object_stores import EMBEDDED, Target, running
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,7 +20,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from livemem.errors import StoreUnavailable
 from livemem.store.capability_check import has_conditional_writes
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from tests.support.object_stores import Target
 
 OTHER_ETAG = '"00000000000000000000000000000000"'

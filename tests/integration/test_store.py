@@ -18,7 +18,8 @@ from livemem.settings import Settings
 from livemem.spaces import directory
 from livemem.store import capability_check, copying
 from livemem.store.bucket import CAPABILITY_CHECK
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from tests.support.bucket import FakeS3
 from tests.support.world import World
 

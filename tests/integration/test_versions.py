@@ -10,7 +10,8 @@ from livemem.erasure import erasure
 from livemem.errors import StoreUnavailable, VersionsUnreachable
 from livemem.settings import Settings
 from livemem.store import versions
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from livemem.store.versions import Version
 from tests.support.bucket import error
 from tests.support.world import EVERYONE, INVOCATION, World

@@ -9,7 +9,7 @@ from livemem.llm import client as llm
 from livemem.llm import tool_calling
 from livemem.process import Process
 from livemem.settings import Settings
-from livemem.store.objects import open_store
+from livemem.store.clients import open_store
 from local.s3 import ACCESS_KEY
 
 

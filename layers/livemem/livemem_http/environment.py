@@ -13,7 +13,7 @@ from livemem.llm.last_call import Watch
 from livemem.process import Function, Process
 from livemem.settings import Settings, settings
 from livemem.store import clients
-from livemem.store.objects import open_store
+from livemem.store.clients import open_store
 from livemem_http import tracing, waiting
 
 __all__ = ["process", "settings"]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from livemem.store.objects import Store, open_store
+from livemem.store.clients import open_store
+from livemem.store.objects import Store
 from local.store.client import FileStore
 from tests.support.object_stores import KINDS, Target, running
 

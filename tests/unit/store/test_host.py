@@ -11,8 +11,8 @@ from livemem.errors import OutOfTime
 from livemem.recall import fan_out
 from livemem.recall.fan_out import FanOutTask
 from livemem.settings import Settings
-from livemem.store.clients import HOST, Host, s3_client
-from livemem.store.objects import ThreadPool, open_store
+from livemem.store.clients import HOST, Host, open_store, s3_client
+from livemem.store.objects import ThreadPool
 from tests.support.world import World
 
 ELSEWHERE = Settings(

@@ -1,4 +1,4 @@
-"""The clients of this process: one S3 client (two where the store wants old signatures) and one Lambda client.
+"""The store of this process and its clients: one S3 client (two where the store wants old signatures), one Lambda client.
 
 botocore itself makes them. boto3 adds features that the service does not use, and takes longer to load than the
 service. A program that runs the functions within itself (`Host`) is asked instead.
@@ -33,6 +33,7 @@ from botocore.utils import parse_timestamp
 from livemem import __version__
 from livemem.errors import StoreUnavailable
 from livemem.settings import Settings
+from livemem.store.objects import Store
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -172,6 +173,16 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
         # The client sends a request again by itself.
         client.meta.events.register("before-send.s3", lambda **_: host.check())
     return client
+
+
+def open_store(settings: Settings) -> Store:
+    """The store of the settings, with clients of its own."""
+    v4: Any = CountingS3(s3_client(settings))
+    # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
+    plain: Any = CountingS3(s3_client(settings, signature="s3")) if settings.s3_signature == "hybrid" else v4
+    store = Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None)
+    host = HOST.get()
+    return store.checked(host.check) if host else store
 
 
 @lru_cache(maxsize=2)

@@ -22,9 +22,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from livemem.background import in_context
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
-from livemem.settings import Settings
-from livemem.store import clients, failures
-from livemem.store.clients import CountingS3
+from livemem.store import failures
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -336,16 +334,6 @@ class Store:
     def concurrently(self, *calls: Callable[[], Any]) -> list[Any]:
         """The results of some calls, in their order, as `map` does it."""
         return self.map(lambda call: call(), calls)
-
-
-def open_store(settings: Settings) -> Store:
-    """The store of the settings, with clients of its own."""
-    v4: Any = CountingS3(clients.s3_client(settings))
-    # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
-    plain: Any = CountingS3(clients.s3_client(settings, signature="s3")) if settings.s3_signature == "hybrid" else v4
-    store = Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None)
-    host = clients.HOST.get()
-    return store.checked(host.check) if host else store
 
 
 def _object(key: str, answer: Mapping[str, Any]) -> Object:

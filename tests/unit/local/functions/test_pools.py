@@ -64,7 +64,7 @@ from contextlib import suppress
 from livemem.background import every
 from livemem.errors import OutOfTime
 from livemem.settings import Settings
-from livemem.store.objects import open_store
+from livemem.store.clients import open_store
 
 def attempt(store, key):
     with suppress(OutOfTime):
