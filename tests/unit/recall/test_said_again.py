@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.recall.copies import Saying
 from livemem.search import words
 from livemem.search.documents import Document
+from livemem.search.sayings import Saying
 
 LINE = "Code freeze before a release: four hours."
 
@@ -15,10 +15,12 @@ def document(kind, text, *, title="", author="", tags=()):
     return Document("x", kind, text, "group", "1", title=title, author=author, tags=tags)
 
 
+def saying(kind, text, **fields):
+    return Saying(document(kind, text, **fields), lists=kind == "bank")
+
+
 def holds(section, note, *, title="deploy.md > Release", tags=()):
-    return Saying(document("bank", section, title=title)).holds(
-        Saying(document("archive", note, author="ann", tags=tags))
-    )
+    return saying("bank", section, title=title).holds(saying("archive", note, author="ann", tags=tags))
 
 
 @pytest.mark.parametrize(
@@ -55,11 +57,9 @@ def test_another_value_a_denial_another_order_and_a_question_say_something_of_th
 def test_the_same_words_of_two_environments_say_two_things():
     assert holds("- The port is 8081.", "The port is 8081.", title="deploy.md > Staging", tags=("staging",))
     assert not holds("- The port is 8081.", "The port is 8081.", title="deploy.md > Staging", tags=("production",))
-    one, other = (Saying(document("memory", "The port is 8081.", tags=(name,))) for name in ("staging", "production"))
+    one, other = (saying("memory", "The port is 8081.", tags=(name,)) for name in ("staging", "production"))
     assert not one.holds(other)
-    one, other = (
-        Saying(document("note", "The port is 8081.", author=name)) for name in ("staging-agent", "production-agent")
-    )
+    one, other = (saying("note", "The port is 8081.", author=name) for name in ("staging-agent", "production-agent"))
     assert not one.holds(other)
 
 
@@ -69,6 +69,6 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 
 @given(TEXTS, TEXTS)
 def test_what_is_said_again_has_no_word_of_its_own(one, other):
-    if Saying(document("bank", one)).holds(Saying(document("note", other))):
+    if saying("bank", one).holds(saying("note", other)):
         assert set(words.terms(other)) - words.stop_terms() <= set(words.terms(one))
         assert ("not" in one.split()) or ("not" not in other.split())

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidRequest
 from livemem.recall import search
-from livemem.recall.copies import Above
 from livemem.recall.document_sources import SECTIONS
-from livemem.recall.hit_list import current_first
+from livemem.recall.hit_list import Above, current_first
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
 from livemem.search import words
 from livemem.search.documents import Document

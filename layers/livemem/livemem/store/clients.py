@@ -1,4 +1,4 @@
-"""The store of this process and its clients: one S3 client (two where the store wants old signatures), one Lambda client.
+"""The store of this process, and its clients: an S3 client (two where the store wants old signatures), a Lambda client.
 
 botocore itself makes them. boto3 adds features that the service does not use, and takes longer to load than the
 service. A program that runs the functions within itself (`Host`) is asked instead.
