@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from livemem import clock
 from livemem.recall import render_context
 from livemem.recall.document_sources import reading_id
-from livemem.recall.message_context import DAY, KnownItem
-from livemem.recall.render_context import ShownSummary, ShownTurn, TalkForm
+from livemem.recall.message_context import DAY
+from livemem.recall.render_context import KnownItem, ShownSummary, ShownTurn, TalkForm
 from livemem.recall.short_ids import short_id, tells_day
 from livemem.search.documents import ARCHIVE, BANK, MESSAGE, TURN, Document
 from livemem_http.views.search import HitView

@@ -14,7 +14,7 @@ from livemem.memories.correcting import Correction
 from livemem.memories.memory import MemoryDraft
 from livemem.memories.memory_vectors import Rows
 from livemem.memories.storing_outcome import StoredMemory
-from livemem.recall import memory_context
+from livemem.recall import message_context
 from tests.support.searching import Embedder, find, run_indexer, searching_world, texts
 from tests.support.world import World
 
@@ -79,7 +79,7 @@ def test_a_search_of_memories_goes_by_letters_where_the_vectors_changed_their_le
 
         assert found.found[0].memory.content == FACTS[1]
         assert found.by == "vector" or "vectors of" in (found.degraded or "")
-        context = memory_context.context(world.process, "demo", "The harbour crane?", room="quay")
+        context = message_context.context_of_room(world.process, "demo", "The harbour crane?", room="quay")
         assert FACTS[1] in context.markdown
         assert context.degraded == ()
 

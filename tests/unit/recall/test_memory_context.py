@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.memories import forgetting
-from livemem.recall import memory_context
-from livemem.recall.message_context import Context, KnownItem
+from livemem.recall import message_context, render_context
+from livemem.recall.message_context import Context
+from livemem.recall.render_context import KnownItem
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
@@ -39,7 +40,7 @@ def say(world, content, *, room="salon", author="Ann", after=60, **more):
 
 
 def load(process, query=None, room="salon", **asked) -> Context:
-    return memory_context.context(process, "demo", query, room=room, **asked)
+    return message_context.context_of_room(process, "demo", query, room=room, **asked)
 
 
 def texts(found: Context, kind: str) -> list[str]:
@@ -55,7 +56,7 @@ def fact(content: str) -> KnownItem:
 
 
 def shown(*said, facts=(), lang="fr", room="salon"):
-    return memory_context.markdown(said, facts, lang, UTC, room)
+    return render_context.room_markdown(said, facts, lang, UTC, room)
 
 
 def test_the_blocks_are_exactly_these(world):
@@ -204,7 +205,7 @@ def test_a_long_message_shows_the_part_that_fits_and_a_long_fact_its_beginning(w
     assert len(said) < 400
     assert known.startswith("• The oven needs gas")
     assert known.endswith((" gas …", " needs …"))
-    assert len(known) <= memory_context.FACT_CHARACTERS + 4
+    assert len(known) <= render_context.FACT_CHARACTERS + 4
 
 
 FORGED = [
@@ -247,7 +248,7 @@ def test_each_message_and_each_fact_is_one_line(said, known):
 
     assert len(text.splitlines()) == len(text.split("\n")) - 1 == len(said) + 4
     assert text.count("•") == len(said) + 1
-    assert all(len(line) < memory_context.FACT_CHARACTERS + 50 for line in text.splitlines())
+    assert all(len(line) < render_context.FACT_CHARACTERS + 50 for line in text.splitlines())
 
 
 def test_a_warm_context_costs_a_listing_of_the_room_and_one_of_the_facts(world):
@@ -299,7 +300,7 @@ def test_a_source_that_is_late_is_named_and_nobody_waits_for_it(world, monkeypat
     say(world, "The oven is on.")
     store(world.process, "The oven needs gas.")
     go_on = threading.Event()
-    monkeypatch.setitem(memory_context.SECONDS, "facts", 0.05)
+    monkeypatch.setitem(message_context.ROOM_SECONDS, "facts", 0.05)
     monkeypatch.setattr("livemem.memories.reading.ask", lambda *_, **__: go_on.wait(10))
     threaded = World(world.inner, threads=4)
     threaded.clock.moment = world.clock()
@@ -339,7 +340,7 @@ def test_what_can_not_be_asked_is_refused_by_name(world):
             load(world.process, "oven", **asked)
         assert [one.field for one in caught.value.fields] == [field]
     with pytest.raises(NotFound):
-        memory_context.context(world.process, "nowhere", "oven", room="salon")
+        message_context.context_of_room(world.process, "nowhere", "oven", room="salon")
 
 
 def test_small_talk_is_given_nothing_and_a_fact_that_shares_nothing_with_a_message_neither(world):

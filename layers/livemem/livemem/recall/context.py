@@ -18,20 +18,21 @@ from livemem.conversations.summary_versions import FIRST, At, Standing
 from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
-from livemem.recall import (
-    conversation_documents,
-    fan_out,
-    memory_context,
-    message_context,
-    render_context,
-    search,
-)
+from livemem.recall import conversation_documents, fan_out, message_context, render_context, search
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.message_context import Context, KnownItem
+from livemem.recall.message_context import Context
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn, TalkForm
+from livemem.recall.render_context import (
+    FoundSummary,
+    FoundTurn,
+    KnownItem,
+    Sections,
+    ShownSummary,
+    ShownTurn,
+    TalkForm,
+)
 from livemem.recall.search_request import OF_CONVERSATION, RESULTS_DEFAULT, RESULTS_MOST, SearchRequest, message_text
 from livemem.search import words
 from livemem.search.engine import Hit
@@ -106,7 +107,7 @@ def context(
         return Context(items, of_talk.markdown, None, of_talk.unread, of_talk.degraded)
     if request.room is not None:
         values = {"lang": lang} | request.values("room", "lang", "limit")
-        return memory_context.context(process, space_id, request.q, **values)
+        return message_context.context_of_room(process, space_id, request.q, **values)
     values = request.values("kinds", "max_chars")
     if request.q is None:
         raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")

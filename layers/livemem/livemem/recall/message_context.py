@@ -3,6 +3,8 @@ this service that answers a question they come with an outline of the bank.
 
 One search. Hits below the relevance floor are left out (relevance.py). No item comes twice, and each gives its time and
 its author.
+
+The context of a room has messages there on the same subject, and the nearest facts.
 """
 
 from collections import defaultdict
@@ -13,21 +15,28 @@ from typing import Literal, get_args
 
 from livemem import clock
 from livemem.conversations.turn import Turn
-from livemem.errors import InvalidRequest
+from livemem.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
 from livemem.markdown.sections import split_address
+from livemem.memories import reading as memories
+from livemem.memories.memory import Memory
 from livemem.process import Process
-from livemem.recall import bank_sections, conversation_documents, search
+from livemem.recall import bank_sections, conversation_documents, fan_out, search
 from livemem.recall.document_sources import reading_id
 from livemem.recall.exchanges import exchange_of, passes
+from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor, text_of
-from livemem.recall.render_context import line
+from livemem.recall.render_context import KnownItem, line, room_markdown, shown_fact, shown_message
 from livemem.recall.search_request import ALL, OF_ROOMS, SearchRequest, message_text
+from livemem.rooms import reading as rooms
 from livemem.search import words
-from livemem.search.documents import ARCHIVE, BANK, LIVE, MESSAGE, SUMMARY, TURN
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, MESSAGE, SUMMARY, TURN
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
+from livemem.store import keys
 from livemem.text.items import names
+from livemem.text.language import LANGUAGES, Lang, language_of
 from livemem.text.speakers import said_by
 
 KnownKind = Literal["note", "archive", "bank", "turn", "summary", "memory", "message"]
@@ -43,31 +52,11 @@ HEAD_CHARACTERS = 200
 """Of the head before a text: its title and its author."""
 MORE = "…"
 DAY = len("2026-02-20")
-
-
-@dataclass(frozen=True)
-class KnownItem:
-    """A known item. `id` is the value that `read` takes, and of a message the route of its room. `time` is the moment
-    of saying or writing in ISO 8601, `by` the author, empty if there is none. Of a summary it is what others wrote
-    (Document.said_by). `text` has a line for each side of an exchange.
-    """
-
-    kind: str
-    id: str
-    time: str
-    by: str
-    title: str
-    text: str
-    relevance: float | None
-    captured_from: str | None = None
-    """Only of a note that nobody wrote: the conversation from which it was captured."""
-    from_space: str | None = None
-    """Only of a note that was passed on: the space of its source."""
-    written_by: str | None = None
-    """The token that wrote it, where its author is another one."""
-    room: str | None = None
-    message_id: str | None = None
-    """Only of a message: its room, and its id there."""
+MESSAGES, FACTS = "messages", "facts"
+"""The sources, as `degraded` names them."""
+ROOM_SECONDS = {MESSAGES: 4.0, FACTS: 4.0}
+"""How long the context waits for each."""
+LIMIT_DEFAULT, LIMIT_MOST = 10, 50
 
 
 @dataclass(frozen=True)
@@ -83,6 +72,117 @@ class Context:
     degraded: tuple[str, ...] = ()
 
 
+def context_of_room(
+    process: Process,
+    space_id: str,
+    query: str | None = None,
+    *,
+    room: str,
+    lang: Lang | None = None,
+    limit: int = LIMIT_DEFAULT,
+) -> Context:
+    """Up to `limit` messages of a room, in the order of time, and as many facts, about the subject of `query`. If that
+    holds no word to look for, they are the newest ones. For small talk there are none. Results below the relevance
+    floor are left out (relevance.py). `lang` None is the language of the space, else English.
+
+    As `search.search` and `memories.reading.ask`, side by side. A source that fails is left out. Raises NotFound,
+    InvalidName, InvalidRequest. If both fail, raises the first one's error.
+    """
+    keys.check_room(room)
+    if lang is not None and lang not in LANGUAGES:
+        raise InvalidRequest.of("lang", f"must be one of {', '.join(LANGUAGES)}")
+    if not 1 <= limit <= LIMIT_MOST:
+        raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
+    meta = heads.load_recent(process, space_id).meta
+    text = message_text(query or "")
+    request = SearchRequest.of(text, room=room, limit=limit) if words.parse(text).words else None
+    floor = RelevanceFloor.of(text)
+    if request and floor.small_talk:
+        return Context([], "")
+    tasks = {
+        MESSAGES: FanOutTask(lambda: _messages(process, meta, request, floor, room, limit), ROOM_SECONDS[MESSAGES]),
+        FACTS: FanOutTask(lambda: _facts(process, space_id, request, floor, limit), ROOM_SECONDS[FACTS]),
+    }
+    results, failures = fan_out.done(process, tasks)
+    if not results:
+        raise _room_failure(failures[MESSAGES])
+    messages, unread = results.get(MESSAGES, ([], 0))
+    facts: list[KnownItem] = results.get(FACTS, [])
+    text = room_markdown(messages, facts, lang or language_of(meta.language), heads.zone_of(process, meta), room)
+    return Context([*messages, *facts], text, None, unread, tuple(name for name in ROOM_SECONDS if name in failures))
+
+
+def _room_failure(error: Exception) -> LiveMemoryError:
+    if isinstance(error, LiveMemoryError):
+        return error
+    return StoreUnavailable("The context could not be read in time. Try again.")
+
+
+def _messages(
+    process: Process, meta: Meta, request: SearchRequest | None, floor: RelevanceFloor, room: str, limit: int
+) -> tuple[list[KnownItem], int]:
+    """The messages in the order of time, and how many new objects were left unread. The newest ones are a LIST."""
+    if request is None:
+        newest = sorted(
+            rooms.newest(process, meta.space_id, room, limit),
+            key=lambda item: (clock.parse(item.timestamp), item.message_id),
+        )
+        items = [
+            _message(room, item.message_id, item.timestamp, item.author, shown_message(item.content)) for item in newest
+        ]
+        return items, 0
+    until = process.clock() + timedelta(seconds=ROOM_SECONDS[MESSAGES])
+    answer = search.search(process, meta.space_id, request, until)
+    floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
+    by_time = sorted(answer.hits, key=_order)
+    items = [
+        _message(
+            room,
+            hit.document.source["message_id"],
+            hit.document.more["timestamp"],
+            hit.document.author,
+            shown_message(hit.document.text, hit.snippet),
+            hit.relevance,
+        )
+        for hit in by_time
+        if floor.admits_hit(hit)
+    ]
+    return items, answer.unread
+
+
+def _order(hit: Hit) -> tuple[object, ...]:
+    return clock.parse(hit.document.more["timestamp"]), hit.document.source["message_id"]
+
+
+def _message(
+    room: str, message_id: str, time: str, author: str, text: str, relevance: float | None = None
+) -> KnownItem:
+    route = f"rooms/{room}/messages"
+    return KnownItem(MESSAGE, route, time, author, "", text, relevance, room=room, message_id=message_id)
+
+
+def _facts(
+    process: Process, space_id: str, request: SearchRequest | None, floor: RelevanceFloor, limit: int
+) -> list[KnownItem]:
+    """The nearest facts, or the newest without a request."""
+    if request is None:
+        return [_fact(item) for item in memories.recent(process, space_id, kind="fact", limit=limit)]
+    answer = memories.ask(process, space_id, request.text, kind="fact", limit=limit)
+    result = []
+    floor = floor.forgiving(f"{item.memory.content} {' '.join(item.memory.subjects)}" for item in answer.found)
+    for hit in answer.found:
+        # The similarity of letters is no cosine.
+        relevance = hit.score if answer.by == "vector" else None
+        if floor.admits(f"{hit.memory.content} {' '.join(hit.memory.subjects)}", relevance):
+            result.append(_fact(hit.memory, hit.score))
+    return result
+
+
+def _fact(memory: Memory, score: float | None = None) -> KnownItem:
+    text = shown_fact(memory.content)
+    return KnownItem(MEMORY, f"memories/{memory.memory_id}", memory.updated_at, "", "", text, score)
+
+
 def context(
     process: Process,
     space_id: str,
@@ -90,7 +190,7 @@ def context(
     *,
     kinds: str | None = None,
     max_chars: int = CHARS_DEFAULT,
-    form: Callable[["KnownItem"], str] | None = None,
+    form: Callable[[KnownItem], str] | None = None,
 ) -> Context:
     """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
     those of `search.search`, for small talk only that of the space.
@@ -241,7 +341,7 @@ def _told(item: KnownItem) -> str:
 
 READING_FOR_QUESTION = timedelta(seconds=4)
 """For how long it reads objects that the process does not know yet. The tools wait longer."""
-HITS, MESSAGES = 8, 10
+HITS, ROOM_HITS = 8, 10
 OTHERS = tuple(kind for kind in KINDS if kind != MESSAGE)
 
 Outline = dict[str, list[str]]
@@ -273,7 +373,7 @@ def context_of_question(process: Process, space_id: str, question: str, *, room:
     request = replace(SearchRequest.of(text, limit=HITS).of_kinds(OTHERS), present=True)
     # The reader judges the other hits. Rooms are chatter, so each message has to pass.
     in_rooms = replace(
-        SearchRequest.of(text, scope=OF_ROOMS, room=room, limit=MESSAGES),
+        SearchRequest.of(text, scope=OF_ROOMS, room=room, limit=ROOM_HITS),
         floor=None,
         least=process.settings.room_min_relevance,
     )

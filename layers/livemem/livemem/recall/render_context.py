@@ -1,16 +1,21 @@
-"""The turns and summaries that an agent gets before its next call, none of them twice, as Markdown.
+"""The turns and summaries that an agent gets before its next call, none of them twice, as Markdown. And the messages
+and facts that it gets before it answers in a room.
 
-Pure functions. They choose in this order: first the raw turns, then the found ones, then the latest summaries.
+Pure functions. Of turns and summaries they choose in this order: first the raw turns, then the found ones, then the
+latest summaries.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 
 from livemem import clock
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.text.invisible import visible
 from livemem.text.labels import escaped
+from livemem.text.language import Lang
 from livemem.text.speakers import said_by
 
 RAW = "## Recent Conversation (Raw)"
@@ -20,11 +25,52 @@ WAITING = "## Recent Level 1 Summaries (Not Yet Summarized to Level 2)"
 TURN_CHARACTERS = 2_000
 """Of a turn that was found. A longer one is cut in its middle."""
 TOOLS = 20
+"""Names of a turn's tools that are shown."""
 SPEAKER_CHARACTERS = 60
 """Of a speaker's name."""
-"""Names of a turn's tools that are shown."""
 LEFT_OUT = "[... {} characters left out ...]"
 _SIDES = {None: "User", "user": "User", "assistant": "User", "system": "System", "tool": "Tool"}
+TEXT_CHARACTERS = 500
+"""Of a message that are shown. Of a longer one the part that fits the question is shown, or its beginning."""
+FACT_CHARACTERS = 1_000
+MORE = "…"
+_LIVE = {
+    "fr": "[Contexte live - extraits pertinents {}, pas une conversation complète]",
+    "en": "[Live context - relevant excerpts from {}, not a complete conversation]",
+}
+_FACTS = {"fr": "[Mémoire - faits que tu connais]", "en": "[Memory - facts that you know]"}
+# French puts a blank before a colon.
+_COLON = {"fr": " :", "en": ":"}
+_JOINERS = "\u200c\u200d"
+_HEADING = re.compile(
+    rf"\[(?=[\s{_JOINERS}]*(?:contexte\s+live|live\s+context|m(?:é|e\u0301?)moire\s*-|memory\s*-))", re.IGNORECASE
+)
+_OF_AUTHORS = re.compile(r"[()\[\]:]")
+
+
+@dataclass(frozen=True)
+class KnownItem:
+    """A known item. `id` is the value that `read` takes, and of a message the route of its room. `time` is the moment
+    of saying or writing in ISO 8601, `by` the author, empty if there is none. Of a summary it is what others wrote
+    (Document.said_by). `text` has a line for each side of an exchange.
+    """
+
+    kind: str
+    id: str
+    time: str
+    by: str
+    title: str
+    text: str
+    relevance: float | None
+    captured_from: str | None = None
+    """Only of a note that nobody wrote: the conversation from which it was captured."""
+    from_space: str | None = None
+    """Only of a note that was passed on: the space of its source."""
+    written_by: str | None = None
+    """The token that wrote it, where its author is another one."""
+    room: str | None = None
+    message_id: str | None = None
+    """Only of a message: its room, and its id there."""
 
 
 @dataclass(frozen=True)
@@ -336,3 +382,54 @@ def _names(names: Sequence[str]) -> str:
 def line(text: str) -> str:
     """The text on one line, with its invisible characters shown."""
     return visible(" ".join(text.split()))
+
+
+def room_markdown(
+    messages: Sequence[KnownItem], facts: Sequence[KnownItem], lang: Lang, zone: tzinfo, room: str
+) -> str:
+    """The blocks of a room's context that have entries; empty if none has."""
+    blocks = []
+    if messages:
+        name = f"{'du ' if lang == 'fr' else ''}{room[:1].upper()}{room[1:]}"
+        lines = (
+            f"• {_author_of(item.by)} ({clock.parse(item.time).astimezone(zone):%d/%m %H:%M}){_COLON[lang]} "
+            f"{one_line(item.text)}"
+            for item in messages
+        )
+        blocks.append("\n".join([_LIVE[lang].format(name), *lines]))
+    if facts:
+        blocks.append("\n".join([_FACTS[lang], *(f"• {one_line(item.text)}" for item in facts)]))
+    return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, in which nothing looks like a line or a heading of the blocks."""
+    return _HEADING.sub("(", line(text).replace("•", "·")).strip()
+
+
+def shown_fact(content: str) -> str:
+    """A fact on one line."""
+    return _beginning(one_line(content), FACT_CHARACTERS)
+
+
+def _author_of(name: str) -> str:
+    return " ".join(_OF_AUTHORS.sub(" ", one_line(name)).split()) or "?"
+
+
+def shown_message(content: str, part: tuple[int, int] | None = None) -> str:
+    """A message of a room on one line. `part`: the characters of a long one that fit the question best."""
+    whole = one_line(content)
+    if len(whole) <= TEXT_CHARACTERS or part is None:
+        return _beginning(whole, TEXT_CHARACTERS)
+    start, end = part
+    before = f"{MORE} " if content[:start].strip() else ""
+    after = f" {MORE}" if content[end:].strip() else ""
+    return f"{before}{_beginning(one_line(content[start:end]), TEXT_CHARACTERS)}{after}"
+
+
+def _beginning(text: str, most: int) -> str:
+    """The beginning of the text, up to a blank if there is one nearby."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(" ", most // 2, most)
+    return f"{text[: end if end > 0 else most].rstrip()} {MORE}"

@@ -6,7 +6,7 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem.access import decision
-from livemem.recall import by_id, context, memory_context, message_context, search, search_request, stale, start
+from livemem.recall import by_id, context, message_context, search, search_request, stale, start
 from livemem.recall.by_id import ReadRequest
 from livemem.recall.context import ContextRequest
 from livemem.recall.search_request import SearchRequest
@@ -144,7 +144,7 @@ ContextItems = Annotated[
         le=search_request.RESULTS_MOST,
         description="With `conversation_id`: maximum number of turns and summaries that match. With `room`: maximum "
         f"number of messages, and of facts. Default: {search_request.RESULTS_DEFAULT}, of a room "
-        f"{memory_context.LIMIT_DEFAULT}.",
+        f"{message_context.LIMIT_DEFAULT}.",
         examples=[search_request.RESULTS_DEFAULT],
     ),
 ]

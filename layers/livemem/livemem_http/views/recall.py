@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from livemem.recall.message_context import Context, KnownItem
+from livemem.recall.message_context import Context
+from livemem.recall.render_context import KnownItem
 from livemem_http.views import search
 from livemem_http.views.fields import Moment, Unread, View, WrittenBy, described
 
