@@ -7,7 +7,7 @@ import pytest
 
 from livemem.bank import corrections, history, time_travel
 from livemem.changes import records
-from livemem.consolidation import dry_run_order
+from livemem.consolidation import dry_run
 from livemem.erasure import erasure
 from livemem.errors import Conflict, InvalidRequest, NotFound, TooLarge
 from livemem.jobs.queue import RunOrder
@@ -40,7 +40,7 @@ def world() -> World:
 
 
 def order(world: World, **wanted: Any) -> Run:
-    return dry_run_order.order(world.process, EVERYONE, "demo", RunOrder("api", **wanted))
+    return dry_run.order(world.process, EVERYONE, "demo", RunOrder("api", **wanted))
 
 
 def dry(world: World, **wanted: Any) -> Run:

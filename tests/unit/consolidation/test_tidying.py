@@ -9,7 +9,7 @@ from livemem.bank import history, review
 from livemem.changes import records
 from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import Record
-from livemem.consolidation import dry_run_order
+from livemem.consolidation import dry_run
 from livemem.errors import InvalidRequest
 from livemem.jobs.queue import RunOrder
 from livemem.llm.client import LlmError, Reply
@@ -149,7 +149,7 @@ def test_a_tidy_run_takes_no_order_about_notes(more: dict[str, Any]):
     world = long_space()
 
     with pytest.raises(InvalidRequest):
-        dry_run_order.order(world.process, EVERYONE, "demo", RunOrder(trigger="api", tidy=True, **more))
+        dry_run.order(world.process, EVERYONE, "demo", RunOrder(trigger="api", tidy=True, **more))
 
 
 def answers(content: Any, **more: Any) -> str:

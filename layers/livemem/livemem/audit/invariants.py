@@ -1,16 +1,19 @@
 """Whether the invariants of a space hold, looked at in the bucket when somebody asks. Nothing is stored or repaired.
 The rules are pure: they say what is wrong with what was read. Why they hold: docs/reliability.md.
+
+Records are compared without their texts: there are many, and each may hold a whole bank.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Literal
 
-from livemem.audit import recorded
-from livemem.audit.recorded import RecordedChange
 from livemem.bank import files
 from livemem.changes import orphans, records
+from livemem.changes.records import Before, Record
+from livemem.errors import ObjectUnreadable
 from livemem.memories import replay
 from livemem.process import Process
 from livemem.spaces import contents, unreadable
@@ -44,6 +47,53 @@ Name = Literal[
     "nothing_orphaned",
     "all_readable",
 ]
+
+
+@dataclass(frozen=True)
+class RecordedFile:
+    """A file of a change: digests of the text before and after it, None where there was none."""
+
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class RecordedChange:
+    """A record, read or not. `lost`: it cannot be read."""
+
+    number: int
+    kind: str = "unreadable"
+    undoes: int | None = None
+    notes: tuple[str, ...] = ()
+    files: dict[str, RecordedFile] = field(default_factory=dict)
+    lost: bool = True
+
+
+def digest(text: str | None) -> str | None:
+    """A short digest of a text."""
+    return None if text is None else sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def recorded(process: Process, space_id: str, names: Sequence[RecordName]) -> list[RecordedChange]:
+    """The records of these names, some at once: 1 GET for each that this process has not read."""
+    result = []
+    for start in range(0, len(names), records.AT_ONCE):
+        batch = names[start : start + records.AT_ONCE]
+        for name, record in zip(batch, records.read_each(process, space_id, batch), strict=True):
+            result.append(RecordedChange(name.number) if isinstance(record, ObjectUnreadable) else _of(record))
+    return result
+
+
+def _of(record: Record) -> RecordedChange:
+    files = {change.path: _file(change.before, change.after) for change in record.changed()}
+    if record.synthesis:
+        files[keys.SYNTHESIS] = _file(record.synthesis.before, record.synthesis.after)
+    notes = tuple(source.note_id for source in record.notes)
+    return RecordedChange(record.number, record.kind, record.undoes, notes, files, lost=False)
+
+
+def _file(before: Before | None, after: str | None) -> RecordedFile:
+    return RecordedFile(digest(before.content) if before else None, digest(after))
 
 
 @dataclass(frozen=True)
@@ -265,7 +315,7 @@ def _look(process: Process, space_id: str, limit: int, before: int | None) -> _S
     names = records.names(process, space_id)
     within = [name for name in names if before is None or name.number < before][-limit:]
     newest = before is None
-    read = recorded.read(process, space_id, within)
+    read = recorded(process, space_id, within)
     whole = newest and len(within) == len(names) and not any(change.lost for change in read)
     # The oldest records may be gone (a lifecycle rule).
     whole = whole and (not names or names[0].number == 1)
@@ -306,11 +356,11 @@ def _judge(process: Process, current: _Seen) -> list[Invariant]:
 def _bank(process: Process, space_id: str) -> _Bank:
     bank_files = contents.bank_files(process, space_id)
     result = files.with_content(process, bank_files[:MOST_FILES])
-    texts = {file.path: recorded.digest(file.content or "") for file in result}
+    texts = {file.path: digest(file.content or "") for file in result}
     for path in (keys.SYNTHESIS, keys.RULES_PATH):
         item = process.store.get(bucket.recorded(space_id, path))
         if item:
-            texts[path] = recorded.digest(item.body.decode(errors="replace"))
+            texts[path] = digest(item.body.decode(errors="replace"))
     by_record: dict[str, list[str]] = {}
     for file in result:
         if file.record:

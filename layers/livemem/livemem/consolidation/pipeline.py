@@ -3,9 +3,6 @@ shortens the bank in the same steps.
 
 The steps are those of the design: lease, recover, collect, budget, ask, plan and commit, apply, release. Before the
 commit only the run's own documents are written. After the commit nothing is asked or decided.
-
-A dry run shows what a consolidation or a tidy run would do now, also by other rules, or with the notes of an earlier
-change.
 """
 
 import logging
@@ -17,18 +14,14 @@ from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.bank import synthesis as syntheses
-from livemem.changes import commit, diffs, late_duplicates, late_write_repair, maintenance, proposals, recovery, reviews
+from livemem.changes import commit, late_duplicates, late_write_repair, maintenance, proposals, recovery, reviews
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
-from livemem.consolidation import announcing, collecting, mending, outcome, tidying
+from livemem.consolidation import announcing, collecting, dry_run, mending, outcome, tidying
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import (
     Busy,
-    Conflict,
-    LiveMemoryError,
     NotFound,
-    ObjectUnreadable,
     PreconditionLost,
     RunError,
     StillAtWork,
@@ -36,7 +29,6 @@ from livemem.errors import (
 )
 from livemem.jobs import budget, counter, lease, places
 from livemem.jobs import run as runs
-from livemem.jobs.budget import Meter
 from livemem.jobs.job import Failure, Status
 from livemem.jobs.lease import Hold, LeaseTaken
 from livemem.jobs.run import Run, RunCode
@@ -74,7 +66,7 @@ def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datet
         return None
     worker = process.new_id()
     if saved.value.dry_run:
-        return _rehearse(process, head, saved, deadline)
+        return dry_run.rehearse(process, head, saved, deadline)
     try:
         by_hand = saved.value.by_hand()
         hold = lease.acquire(
@@ -310,83 +302,3 @@ def _remember_oversized(process: Process, head: Head, collected: Collected) -> N
     if remembered != head.meta.oversized_notes:
         with suppress(PreconditionLost):
             heads.swap(process, head, oversized_notes=remembered)
-
-
-def _rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetime) -> Run:
-    """Ask the LLM, write only the plan into the run's own document, and return the run as it ended.
-
-    Raises StillAtWork if another delivery of it is at work.
-    """
-    if head.meta.committed_run:
-        # The notes of the committed run may still be live. The plan would show them a second time.
-        problem = Failure(code="busy", detail="A change of this space is being applied. Try again.")
-        return runs.finish(process, saved, "failed", "busy", error=problem)
-    work = _Rehearsal(process, head, saved, deadline)
-    try:
-        record = work.tidied() if saved.value.tidy else work.folded()
-    except NothingToDo as reason:
-        return runs.finish(process, work.saved, "done", "nothing_to_do", message=str(reason), metrics=reason.metrics)
-    except (RunError, NotFound, Conflict, ObjectUnreadable) as error:
-        # The last three: the change whose notes are wanted, or one after it, was lost or damaged since the order.
-        problem = Failure(code=error.code, detail=error.detail)
-        return runs.finish(process, work.saved, "failed", error=problem, metrics=_metrics(error))
-    synthesis = record.synthesis and record.synthesis.after
-    plan = {
-        "changes": diffs.changes(record),
-        "synthesis": syntheses.parse_synthesis(synthesis).content if synthesis else "",
-        "discarded": record.discarded,
-        "uncited": record.uncited,
-        "left_out": record.left_out,
-        "warnings": [warning.model_dump(exclude_none=True) for warning in record.warnings],
-        "removed": [line.model_dump() for line in record.removed],
-        "sources": [source.note_id for source in record.notes],
-    }
-    return runs.finish(process, work.saved, "done", plan=plan, metrics=record.metrics, model=record.model)
-
-
-@dataclass
-class _Rehearsal:
-    """A dry run. `saved` is the run as it was last read or written."""
-
-    process: Process
-    head: Head
-    saved: Stored[Run]
-    deadline: datetime
-
-    def folded(self) -> Record:
-        """The record of a consolidation. Raises NothingToDo, RunError, NotFound, Conflict, ObjectUnreadable."""
-        process, started = self.process, self.process.clock()
-        collected = _collect(process, self.head, self.saved.value)
-        if not collected.notes:
-            raise collected.nothing()
-        meter = self._announced([collected.messages()], collected.announced())
-        answered = mending.ask(process, meter, collected, self.deadline - announcing.APPLY_MARGIN)
-        return outcome.record(process, self.head, self.saved.value, collected, answered, started)
-
-    def tidied(self) -> Record:
-        """The record of a tidy run. Raises NothingToDo, RunError."""
-        process, started = self.process, self.process.clock()
-        bank = tidying.collect(process, self.head, self.saved.value)
-        if bank.why_not:
-            raise NothingToDo(bank.why_not)
-        meter = self._announced(bank.prompts(), {})
-        return tidying.record(process, self.head, self.saved.value, bank, meter, self.deadline, started)
-
-    def _announced(self, prompts: Sequence[Messages], metrics: Mapping[str, Any]) -> Meter:
-        meter = announcing.reserve(self.process, self.saved.value, prompts[0], self.deadline)
-        worker = self.process.new_id()
-        self.saved = announcing.announce(self.process, self.saved, prompts, worker, base=None, metrics=metrics)
-        return meter
-
-
-def _collect(process: Process, head: Head, run: Run) -> Collected:
-    if run.notes_of is not None:
-        return collecting.collect_former(process, head, run, run.notes_of)
-    live = contents.live_notes(process, head.meta.space_id)
-    stray = late_duplicates.among(process, head, live)
-    entries = [entry for entry in live if contents.note_name(entry).note_id not in stray]
-    return collecting.collect(process, head, run, entries)
-
-
-def _metrics(error: LiveMemoryError) -> dict[str, int]:
-    return announcing.metrics_of(error) if isinstance(error, RunError) else {}

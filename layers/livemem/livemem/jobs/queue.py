@@ -37,7 +37,7 @@ class RunOrder:
     rules: str | None = None
     """Only for a dry run: these rules in the place of the space's."""
     rules_template: str | None = None
-    """The same by a template's name, until the order is checked (consolidation/dry_run_order.py)."""
+    """The same by a template's name, until the order is checked (consolidation/dry_run.py)."""
     notes_of: int | None = None
     """Only for a dry run: the notes of this change in the place of the live ones."""
 

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.event_handler import Response
 
-from livemem.consolidation import dry_run_order
+from livemem.consolidation import dry_run
 from livemem.jobs.describable import job_id
 from livemem_http import views
 from livemem_http.api import Api
@@ -31,5 +31,5 @@ def start_consolidation(space_id: str, body: views.NewConsolidation | None = Non
     before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`.
     """
     order = (body or views.NewConsolidation()).order(api.principal())
-    run = dry_run_order.order(process(), api.principal(), space_id, order)
+    run = dry_run.order(process(), api.principal(), space_id, order)
     return api.accepted(views.JobState(job=job_id(space_id, "consolidation", run.job_id)))
