@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.errors import PreconditionLost, Unauthenticated
+from livemem.errors import Unauthenticated
 from livemem.process import Process
 from livemem.store import stored
 from livemem.store.bucket import PAGE_CODE
@@ -56,10 +56,8 @@ def redeem(process: Process, code: str) -> tuple[str, Principal]:
     hidden = stored.find(process.store, PAGE_CODE.key(_digest(code)), stored.or_none(HiddenToken))
     if not hidden or not hidden.value or hidden.value.hidden is None or hidden.age > LIFE:
         raise _unknown()
-    try:
+    with stored.race(lost=_unknown()):
         stored.swap(process.store, hidden, HiddenToken(hidden=None), process.new_id)
-    except PreconditionLost:
-        raise _unknown() from None
     token = _hide(code, base64.b64decode(hidden.value.hidden)).decode(errors="replace")
     return token, decision.authorise(process, f"Bearer {token}", needs=None, space_id=None)
 

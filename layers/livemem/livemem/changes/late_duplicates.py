@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from livemem.changes import records
-from livemem.errors import ObjectUnreadable, PreconditionLost
+from livemem.errors import ObjectUnreadable
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -120,7 +120,4 @@ def finish(process: Process, head: Head) -> Head:
     if not note_ids:
         return head
     process.store.delete_many([NOTE.key(space_id, note_id) for note_id in note_ids])
-    try:
-        return heads.swap(process, head, late_duplicates=[])
-    except PreconditionLost:
-        return heads.load(process, space_id)
+    return heads.try_swap(process, head, late_duplicates=[]) or heads.load(process, space_id)

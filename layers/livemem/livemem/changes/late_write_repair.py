@@ -1,12 +1,10 @@
 """Watches changes that a late request may still disturb, and repairs them from the records."""
 
-from contextlib import suppress
 from datetime import datetime
 
 from livemem import clock
 from livemem.changes import late_duplicates, records
 from livemem.changes.records import Record
-from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -53,8 +51,7 @@ def settle(process: Process, head: Head) -> Head:
     for number in watched.returned:
         _bring_back(process, head, number)
     if process.clock() > clock.parse(watched.until):
-        with suppress(PreconditionLost):
-            return heads.swap(process, head, late_write_repair=None)
+        return heads.try_swap(process, head, late_write_repair=None) or head
     return head
 
 

@@ -5,12 +5,10 @@ later runs. Those are from the last hours, so an invocation or a late write of t
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from livemem import clock
 from livemem.changes import recovery
-from livemem.errors import PreconditionLost
 from livemem.jobs import run as runs
 from livemem.process import Process, Timer
 from livemem.spaces import head as heads
@@ -92,8 +90,7 @@ def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
 def remember(process: Process, head: Head, orphaned: OrphanedRuns) -> None:
     """Write into the head up to which run there are no orphans: 1 PUT, if that is further than before."""
     if orphaned.seen_until and orphaned.seen_until > (head.meta.runs_seen or ""):
-        with suppress(PreconditionLost):
-            heads.swap(process, head, runs_seen=orphaned.seen_until)
+        heads.try_swap(process, head, runs_seen=orphaned.seen_until)
 
 
 def _listed(process: Process, head: Head) -> list[Entry]:

@@ -98,11 +98,8 @@ def end(
             return succeed(process, saved, record)
         if head.meta.review and head.meta.review.run_id == saved.value.job_id:
             return proposals.wait(process, saved)
-        if not alone:
-            try:
-                heads.swap(process, head)
-            except PreconditionLost:
-                continue
+        if not alone and not heads.try_swap(process, head):
+            continue
         return runs.finish(process, saved, status, code, **changes)
     raise PreconditionLost("The space was changed too often at the same time. Try again.")
 
@@ -122,12 +119,12 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
         plan = commit.is_planned(process, space_id, run_id)
         unended = saved if saved and not saved.value.at_rest() else None
         if plan or (unended and unended.value.status == "running"):
-            try:
-                # A worker that continues late can't commit now: neither this plan nor one that it has yet to write.
-                head = heads.swap(process, head)
-            except PreconditionLost:
+            # A worker that continues late can't commit now: neither this plan nor one that it has yet to write.
+            swapped = heads.try_swap(process, head)
+            if not swapped:
                 head = recover(process, heads.load(process, space_id))
                 continue
+            head = swapped
         if plan:
             process.store.delete(PLAN.key(space_id, run_id))
         if not unended:

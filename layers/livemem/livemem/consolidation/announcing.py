@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.errors import PreconditionLost, RunError, StillAtWork
+from livemem.errors import RunError, StillAtWork
 from livemem.jobs import run as runs
 from livemem.jobs.budget import Meter
 from livemem.jobs.run import Run
@@ -14,6 +14,7 @@ from livemem.llm.answering import NoAnswer
 from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
 from livemem.process import Process
+from livemem.store import stored
 from livemem.store.stored import Stored
 
 LATER = "All notes are live. The work is done on the next day, or as soon as more tokens are available."
@@ -47,7 +48,7 @@ def announce(
     """
     run = saved.value
     asking = Usage(calls=len(prompts), estimated_tokens=sum(map(window.size, prompts)))
-    try:
+    with stored.race(lost=StillAtWork("Another worker of this run is at it, or has ended it.")):
         return runs.change(
             process,
             saved,
@@ -62,8 +63,6 @@ def announce(
             asking=asking,
             usage=run.usage + run.asking,
         )
-    except PreconditionLost:
-        raise StillAtWork("Another worker of this run is at it, or has ended it.") from None
 
 
 def metrics_of(error: RunError) -> dict[str, int]:

@@ -38,7 +38,7 @@ from livemem.process import Process
 from livemem.spaces import contents, usage_counts
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import keys
+from livemem.store import keys, stored
 from livemem.store.bucket import PLAN, REVIEW
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
@@ -240,10 +240,8 @@ class _Work:
 
     def _let_nothing_wait(self, head: Head) -> Head:
         """The head without the plan that waited for approval: this run replaces it. Raises CommitLost."""
-        try:
+        with stored.race(lost=CommitLost("Somebody has just approved or refused the plan that waited.")):
             return reviews.supersede(self.process, head, reviews.REPLACED)
-        except PreconditionLost:
-            raise CommitLost("Somebody has just approved or refused the plan that waited.") from None
 
     def _left_by_first_try(self, head: Head) -> Record | None:
         """The plan of an earlier worker of this run, which died before the commit. It saves the LLM call.
@@ -300,5 +298,4 @@ def _remember_oversized(process: Process, head: Head, collected: Collected) -> N
     """Write into the head which notes can't be folded, so that they start no further run. A lost swap is ignored."""
     remembered = collected.oversized_notes.bounded()
     if remembered != head.meta.oversized_notes:
-        with suppress(PreconditionLost):
-            heads.swap(process, head, oversized_notes=remembered)
+        heads.try_swap(process, head, oversized_notes=remembered)

@@ -25,7 +25,7 @@ from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.consolidation.findings import MOST
 from livemem.consolidation.losses import LOST_WEIGHT
 from livemem.consolidation.planning import SHRINK_FACTOR
-from livemem.errors import LiveMemoryError, PreconditionLost
+from livemem.errors import LiveMemoryError
 from livemem.jobs import tidy_due
 from livemem.jobs.budget import Meter
 from livemem.jobs.run import Run
@@ -39,6 +39,7 @@ from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Tidied
+from livemem.store import stored
 from livemem.text import text_tokens
 
 FILES = 10
@@ -152,10 +153,8 @@ def claim(process: Process, head: Head, run: Run, length: int) -> Head:
         # A run without effect, or another try of this one, still knows which files are short already.
         record=head.meta.tidied.record if head.meta.tidied else None,
     )
-    try:
+    with stored.race(lost=CommitLost("The space was changed by another process.")):
         return heads.swap(process, head, tidied=tidied, bank_length=length)
-    except PreconditionLost:
-        raise CommitLost("The space was changed by another process.") from None
 
 
 def give_back(process: Process, before: Head, claimed: Head) -> None:
@@ -176,8 +175,7 @@ def remember(process: Process, head: Head, length: int) -> None:
     ignored.
     """
     if head.meta.bank_length not in (None, length):
-        with suppress(PreconditionLost):
-            heads.swap(process, head, bank_length=length)
+        heads.try_swap(process, head, bank_length=length)
 
 
 def record(

@@ -33,7 +33,6 @@ from livemem.errors import (
     InvalidRequest,
     NotFound,
     OutOfTime,
-    PreconditionLost,
     StoreUnavailable,
     TooLarge,
 )
@@ -46,7 +45,7 @@ from livemem.process import Process
 from livemem.spaces import caps, rules
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import ProvisioningState
-from livemem.store import copying, keys, large, presigned
+from livemem.store import copying, keys, large, presigned, stored
 from livemem.store.bucket import (
     BANK_FILE,
     BANK_KEEP,
@@ -199,11 +198,9 @@ def end(process: Process, provisioning: ProvisioningState | None) -> None:
 @contextmanager
 def _opened(process: Process, upload_id: str, etag: str | None) -> Iterator[Stream]:
     with ExitStack() as stack:
-        try:
+        # Not to be taken for a lost race about the space.
+        with stored.race(lost=InvalidArchive("The upload was replaced after it was checked. Start the import again.")):
             stream = stack.enter_context(large.read(process.store, UPLOAD.key(upload_id), etag=etag))
-        except PreconditionLost:
-            # Not to be taken for a lost race about the space.
-            raise InvalidArchive("The upload was replaced after it was checked. Start the import again.") from None
         if not stream:
             raise NotFound("upload", upload_id)
         if stream.size > unpacking.ARCHIVE_BYTES:

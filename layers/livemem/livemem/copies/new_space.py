@@ -15,7 +15,7 @@ from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.changes import late_write_repair
-from livemem.errors import Conflict, NotFound, PreconditionLost, SpaceBroken, SpaceExists
+from livemem.errors import Conflict, NotFound, SpaceBroken, SpaceExists
 from livemem.jobs import describable
 from livemem.jobs.describable import Description, KindName
 from livemem.jobs.job import Failure, Job, Progress
@@ -24,7 +24,7 @@ from livemem.spaces import caps, due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import LateWriteRepair, ProvisioningState
-from livemem.store import keys, timing
+from livemem.store import keys, stored, timing
 from livemem.store.bucket import HEAD, IN_SPACE
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
@@ -122,10 +122,8 @@ def _claim(process: Process, space_id: str, provisioning: ProvisioningState) -> 
         deleted_at=now,
         provisioning=provisioning.model_copy(update={"held_seconds": timing.BY_HAND.total_seconds()}),
     )
-    try:
+    with stored.race(lost=SpaceExists(f"The space {space_id!r} exists already, or is being created.")):
         heads.create(process, meta, over=tombstone)
-    except PreconditionLost:
-        raise SpaceExists(f"The space {space_id!r} exists already, or is being created.") from None
     head = heads.find_any(process, space_id)
     if not head or head.meta.uid != meta.uid:
         raise SpaceExists(f"The space {space_id!r} exists already, or is being created.")

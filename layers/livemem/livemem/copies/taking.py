@@ -25,7 +25,7 @@ from livemem.process import Process
 from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import bucket, copying, keys
+from livemem.store import bucket, copying, keys, stored
 from livemem.store.bucket import (
     BACKUP_MANIFEST,
     BACKUP_OBJECT,
@@ -221,11 +221,9 @@ class _Backups(Kind[Manifest]):
             return _copy_all(work, *self._contents, {})
         process, job = work.process, work.job
         assert work.hold
-        try:
+        # Others were faster with the head: the worker must not take it for the manifest.
+        with stored.race(lost=Conflict(CHANGED, retry_after=1)):
             head = _settled(process, job.space_id, work.hold)
-        except PreconditionLost:
-            # Others were faster with the head: the worker must not take it for the manifest.
-            raise Conflict(CHANGED, retry_after=1) from None
         if head.meta.uid != job.uid:
             raise NotFound("space", job.space_id)
         return _copy_all(work, head, contents(process, job.space_id), _copied(process, job))
@@ -306,10 +304,8 @@ def _confirm(process: Process, last: Stored[Manifest], request: BackupRequest, n
     """
     keeps = last.value.transient and request.trigger not in ("export", "fork")
     fields = {"transient": False, "trigger": request.trigger} if keeps else {}
-    try:
+    with stored.race(lost=Conflict(CHANGED, retry_after=1)):
         return jobs.change(process, last, unchanged_at=clock.iso_millis(now), **fields).value
-    except PreconditionLost:
-        raise Conflict(CHANGED, retry_after=1) from None
 
 
 def _claim(process: Process, head: Head, request: BackupRequest, now: datetime) -> Stored[Manifest]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.errors import Conflict, Forbidden, LiveMemoryError, PreconditionLost, TooSoon
+from livemem.errors import Conflict, Forbidden, LiveMemoryError, TooSoon
 from livemem.jobs import job as jobs
 from livemem.jobs import run as runs
 from livemem.jobs.job import Failure
@@ -97,10 +97,8 @@ def claim(process: Process, space_id: str, run_id: str) -> None:
     last = stored.find(process.store, key, stored.or_none(Started))
     if last and last.age.total_seconds() < seconds:
         raise _too_soon(seconds, seconds - last.age.total_seconds())
-    try:
+    with stored.race(lost=_too_soon(seconds, seconds)):
         stored.create(process.store, key, Started(run_id=run_id), process.new_id, over=last)
-    except PreconditionLost:
-        raise _too_soon(seconds, seconds) from None
 
 
 def _too_soon(seconds: int, seconds_ago: float) -> TooSoon:

@@ -87,10 +87,8 @@ def redeem(
     _check_token(process, grant_code.token_hash)
     refresh = _with_tag(grant, new_secret())
     grant = _issue(grant, refresh, now)
-    try:
+    with stored.race(lost=_unknown("The code")):
         stored.create(process.store, GRANT.key(grant.grant_id), grant, process.new_id)
-    except PreconditionLost:
-        raise _unknown("The code") from None
     return _issued(grant, refresh, now)
 
 

@@ -4,6 +4,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Literal, Self
@@ -311,6 +312,13 @@ def swap(process: Process, head: Head, /, **changes: object) -> Head:
     swapped = stored.swap(process.store, head, _changed(head.meta, changes), process.new_id)
     forget(process, swapped.value.space_id)
     return Head.of(swapped)
+
+
+def try_swap(process: Process, head: Head, /, **changes: object) -> Head | None:
+    """As `swap`. None where another process has changed the head since."""
+    with suppress(PreconditionLost):
+        return swap(process, head, **changes)
+    return None
 
 
 def _changed(meta: Meta, changes: Mapping[str, object]) -> Meta:

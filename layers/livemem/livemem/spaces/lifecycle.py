@@ -17,7 +17,7 @@ from livemem import clock, limits
 from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
-from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
+from livemem.errors import Busy, Conflict, InvalidRequest, SpaceBroken, SpaceExists
 from livemem.process import Process
 from livemem.spaces import caps, due_index, rules, usage_counts
 from livemem.spaces import head as heads
@@ -102,10 +102,8 @@ def _create(process: Process, principal: Principal, space_id: str, request: Spac
     _claim_rules(process, space_id, text.encode())
     process.store.put(LIVE_KEEP.key(space_id), b"")
     process.store.put(BANK_KEEP.key(space_id), b"")
-    try:
+    with stored.race(lost=SpaceExists(f"The space {space_id!r} exists already.")):
         meta = heads.create(process, meta, over=tombstone)
-    except PreconditionLost:
-        raise SpaceExists(f"The space {space_id!r} exists already.") from None
     registries.allow_space(process, principal, space_id)
     return meta
 
@@ -208,12 +206,9 @@ def clear_orphans(process: Process, tombstone: Head) -> bool:
     if all(entry.key == HEAD.key(space_id) for entry in process.store.scan(IN_SPACE.prefix(space_id), limit=2)):
         return False
     due_index.leave(process, space_id)
-    try:
-        heads.swap(process, tombstone, deleted_at=clock.iso(process.clock()))
-    except PreconditionLost:
-        # Another process does this, or has created the space.
-        return True
-    delete_contents(process, space_id)
+    # Else another process does this, or has created the space.
+    if heads.try_swap(process, tombstone, deleted_at=clock.iso(process.clock())):
+        delete_contents(process, space_id)
     return True
 
 

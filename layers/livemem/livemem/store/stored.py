@@ -14,7 +14,8 @@ After StoreUnavailable a write may have happened or may still happen: callers lo
 
 import logging
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import EllipsisType
@@ -154,6 +155,15 @@ def create(
 def swap(store: Store, stored: Stored[Any], value: V, new_id: Callable[[], str]) -> Stored[V]:
     """Write a document over exactly the version that was read or written: one try. Requests and errors as `create`."""
     return create(store, stored.key, value, new_id, over=stored)
+
+
+@contextmanager
+def race(*, lost: Exception) -> Iterator[None]:
+    """Raise `lost` in the place of PreconditionLost: what it means here that another process was first."""
+    try:
+        yield
+    except PreconditionLost:
+        raise lost from None
 
 
 def update(
