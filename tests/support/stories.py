@@ -26,7 +26,7 @@ from livemem.errors import StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import lifecycle
 from livemem.store import due_keys
-from livemem.store.due_keys import DueEntry, Kind
+from livemem.store.due_keys import DueEntry, DueKind
 from livemem_http import environment
 from tests.support.bucket import FakeS3
 from tests.support.counting import Killed
@@ -532,7 +532,7 @@ def more_notes_than_one_run_takes(account: Account) -> None:
     account.work()
 
 
-def entered(account: Account, kind: Kind) -> dict[str, DueEntry]:
+def entered(account: Account, kind: DueKind) -> dict[str, DueEntry]:
     """What of a kind stands in the due index, by its keys."""
     found = {key: due_keys.parse_due(key) for key in account.service.written()}
     return {key: entry for key, entry in found.items() if entry and entry.kind == kind}

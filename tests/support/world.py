@@ -46,7 +46,7 @@ from livemem.spaces.head_fields import Mode, Review
 from livemem.store import due_keys, keys, timing
 from livemem.store.bucket import CAPABILITY_CHECK
 from livemem.store.capability_check import has_conditional_writes
-from livemem.store.due_keys import Kind as DueKind
+from livemem.store.due_keys import DueKind
 from livemem.store.objects import Store
 from livemem.upkeep import backup_work
 from livemem.upkeep import sweep as sweeping

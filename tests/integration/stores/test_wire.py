@@ -10,8 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from livemem.errors import PreconditionLost, StoreUnavailable
-from livemem.store import capability_check
-from livemem.store import objects as stores
+from livemem.store import capability_check, clients
 from livemem.store import presigned as presigning
 from livemem.store.objects import Store
 from tests.support.counting import CountingClient
@@ -200,7 +199,7 @@ def test_a_presigned_url_is_good_for_its_own_key_only(store: Store):
 def test_a_wrong_secret_is_refused_as_unavailable_and_not_as_missing(target: Target):
     target.client().create_bucket(Bucket="guarded")
     settings = target.settings("guarded").model_copy(update={"s3_secret_access_key": "wrong-secret"})
-    stranger = stores.open_store(settings)
+    stranger = clients.open_store(settings)
 
     for ask in (lambda: stranger.get("a"), lambda: stranger.put("a", b""), lambda: list(stranger.scan(""))):
         with pytest.raises(StoreUnavailable):

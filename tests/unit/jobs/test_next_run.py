@@ -8,7 +8,7 @@ from livemem.access.principal import Principal
 from livemem.bank import summary
 from livemem.jobs import lease as leases
 from livemem.jobs import next_run, places
-from livemem.jobs.next_run import NextRun, Waiting, Why
+from livemem.jobs.next_run import NextRun, Waiting, WaitReason
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from tests.support.world import World
@@ -61,7 +61,7 @@ def test_a_pause_says_its_reason():
 
 
 @pytest.mark.parametrize(("kind", "why"), [("queued", "queued"), ("consolidation", "running")])
-def test_a_run_that_holds_the_space_is_named(kind: str, why: Why):
+def test_a_run_that_holds_the_space_is_named(kind: str, why: WaitReason):
     world = space(threshold=1)
     world.note("one")
     leases.acquire(world.process, places.of_space("demo"), "01KHXAB2V9Q4W6E8R0T2Y4U6I8", kind)

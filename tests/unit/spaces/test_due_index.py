@@ -20,7 +20,7 @@ from livemem.spaces import due_index, lifecycle
 from livemem.spaces.due_index import KEPT, RELIED_ON
 from livemem.store import due_keys, keys
 from livemem.store.bucket import HEAD, LEASE, NOTE, RUN
-from livemem.store.due_keys import DueEntry, Kind
+from livemem.store.due_keys import DueEntry, DueKind
 from livemem.upkeep import sweep
 from tests.simulation.kinds.consolidation import CONSOLIDATION
 from tests.simulation.scene import Action, prepared
@@ -57,7 +57,7 @@ def _named(entry: DueEntry) -> str:
     return by_kind.get(entry.kind, f"{entry.kind} {entry.space_id}/{entry.name}")
 
 
-def put(world: World, space_id: str, kind: Kind = "space", name: str = "", moment: datetime | None = None) -> None:
+def put(world: World, space_id: str, kind: DueKind = "space", name: str = "", moment: datetime | None = None) -> None:
     key = due_keys.due(space_id, kind, name, moment or world.clock())
     world.inner.put_object(Bucket="b", Key=key, Body=b"")
 
@@ -74,7 +74,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5
 
 
 @given(SPACE_IDS, st.sampled_from(due_keys.KINDS), NAMES, MOMENTS)
-def test_an_entrys_key_parses_back_in_its_order_of_time(space_id: str, kind: Kind, name: str, moment: datetime):
+def test_an_entrys_key_parses_back_in_its_order_of_time(space_id: str, kind: DueKind, name: str, moment: datetime):
     name = "" if kind in due_keys.OF_SPACES else name
     key = due_keys.due(space_id, kind, name, moment)
 

@@ -18,8 +18,8 @@ MESSAGE_CHARACTERS = 8_000
 REASON_CHARACTERS = 300
 
 ID_CHARACTERS = 4_000
-Query = Annotated[str, Field(min_length=1, max_length=1_000)]
-Content = Annotated[str, Field(min_length=1, max_length=4_000)]
+QueryText = Annotated[str, Field(min_length=1, max_length=1_000)]
+MemoryText = Annotated[str, Field(min_length=1, max_length=4_000)]
 SelfCategory = Literal["context", "capability", "limitation", "preference", "relation"]
 GoalCategory = Literal["capability_request", "understanding", "connection", "curiosity"]
 
@@ -38,7 +38,7 @@ class Arguments(LazyModel):
 class Looking(Arguments):
     """Of all searches."""
 
-    query: Query
+    query: QueryText
 
 
 class ReadingOne(Arguments):
@@ -57,7 +57,7 @@ class Recent(Arguments):
 class StoringFact(Arguments):
     """Of a fact."""
 
-    content: Content
+    content: MemoryText
     subjects: Annotated[
         list[str], Field(max_length=SUBJECTS, description="Whom or what it is about: lower-case words.")
     ] = []
@@ -67,14 +67,14 @@ class StoringFact(Arguments):
 class StoringSelf(Arguments):
     """Of what the agent is."""
 
-    content: Content
+    content: MemoryText
     category: SelfCategory
 
 
 class StoringGoal(Arguments):
     """Of what the agent wants."""
 
-    content: Content
+    content: MemoryText
     category: GoalCategory
 
 

@@ -29,7 +29,7 @@ from livemem.store.stored_documents import LazyModel, Line, Moment, NoteId, Numb
 AT_ONCE = 16
 """Records read at once in a search for one that fits: each may hold a whole bank."""
 
-Kind = Literal["consolidation", "tidy", "manual", "rules", "undo"]
+RecordKind = Literal["consolidation", "tidy", "manual", "rules", "undo"]
 """`tidy`: a model shortened the bank, and no notes were folded."""
 Action = Literal["created", "updated", "edited", "deleted"]
 
@@ -113,7 +113,7 @@ class Record(StoredDocument):
     """The run whose plan it is, if the plan waited for a person. `run_id` is the approval's own then."""
     approved_by: Line | None = None
     approved_at: Moment | None = None
-    kind: Kind
+    kind: RecordKind
     trigger: Line
     started_at: Moment
     committed_at: Moment
@@ -125,7 +125,7 @@ class Record(StoredDocument):
     agent: Line | None = None
     """Set where only one agent's notes were folded."""
     undoes: Number | None = None
-    undoes_kind: Kind | None = None
+    undoes_kind: RecordKind | None = None
     """The kind of the change that it undoes. None: it is no undo, or its version did not keep it."""
     notes: list[NoteSource] = []
     files: list[FileChange] = []
@@ -198,7 +198,7 @@ class Record(StoredDocument):
         return keys.RecordName(self.number, times[0] if times else moment, times[-1] if times else moment)
 
 
-def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> Record:
+def by_hand(head: Head, run_id: str, kind: RecordKind, author: str, now: datetime) -> Record:
     """The record of a change that `author` orders, the next one after `head`, without its contents."""
     return Record(
         number=head.meta.changes + 1,
@@ -288,7 +288,7 @@ def undone(records: Iterable[Record]) -> set[int]:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptNote:
     """A note in the records: its object's bytes, and the number of the consolidation that holds it. The number is None
     where an undo gave it back: then it is live, or was and is being brought back.
     """
@@ -297,7 +297,7 @@ class Kept:
     consolidation: int | None
 
 
-def find_note(process: Process, space_id: str, name: keys.NoteName) -> Kept | None:
+def find_note(process: Process, space_id: str, name: keys.NoteName) -> KeptNote | None:
     """A note as the records hold it, None if none does: 1 LIST, and the records whose times cover it.
 
     Raises ObjectUnreadable where none of them holds it, and one that may hold it cannot be read.
@@ -308,7 +308,7 @@ def find_note(process: Process, space_id: str, name: keys.NoteName) -> Kept | No
     return notes.get(name.note_id)
 
 
-def find_notes(process: Process, space_id: str, note_names: Sequence[keys.NoteName]) -> dict[str, Kept]:
+def find_notes(process: Process, space_id: str, note_names: Sequence[keys.NoteName]) -> dict[str, KeptNote]:
     """Several notes by their ids, as far as the records can be read: 1 LIST, and the records whose times cover one of
     them.
     """
@@ -334,13 +334,13 @@ def note_ids_at(process: Process, space_id: str, time: str) -> list[str]:
 
 def _find_notes(
     process: Process, space_id: str, note_names: Sequence[keys.NoteName]
-) -> tuple[dict[str, Kept], list[ObjectUnreadable]]:
+) -> tuple[dict[str, KeptNote], list[ObjectUnreadable]]:
     """The notes that are found, and an error for each record that cannot be read."""
     if not note_names:
         return {}, []
     ids = {name.note_id for name in note_names}
     covering = [record for record in names(process, space_id) if any(record.covers(name) for name in note_names)]
-    notes: dict[str, Kept] = {}
+    notes: dict[str, KeptNote] = {}
     missing: list[ObjectUnreadable] = []
     for record in _read_in_turn(process, space_id, covering):
         if isinstance(record, ObjectUnreadable):
@@ -350,7 +350,7 @@ def _find_notes(
             if source.note_id in ids:
                 # Oldest first: an undo gives the note back, a later consolidation takes it again.
                 number = None if record.kind == "undo" else record.number
-                notes[source.note_id] = Kept(source.body(), number)
+                notes[source.note_id] = KeptNote(source.body(), number)
     return notes, missing
 
 

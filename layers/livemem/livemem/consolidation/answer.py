@@ -49,8 +49,8 @@ def read_numbers(value: Any) -> Any:
     return value
 
 
-Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)]
-Reason = Annotated[str, Field(max_length=REASON_CHARACTERS)]
+AnswerName = Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)]
+ReasonText = Annotated[str, Field(max_length=REASON_CHARACTERS)]
 Numbers = Annotated[list[int], Field(max_length=10_000), BeforeValidator(read_numbers)]
 
 
@@ -58,12 +58,12 @@ class AnswerEdit(Part):
     """One edit of a section, or of one line of it."""
 
     op: Op
-    heading: Name
-    line: Name | None = None
+    heading: AnswerName
+    line: AnswerName | None = None
     content: str = ""
-    after: Name | None = None
+    after: AnswerName | None = None
     notes: Numbers = []
-    reason: Reason | None = None
+    reason: ReasonText | None = None
 
     @model_validator(mode="after")
     def _has_content(self) -> Self:
@@ -77,12 +77,12 @@ class AnswerEdit(Part):
 class FileAnswer(Part):
     """What the answer does to one file."""
 
-    filename: Name
+    filename: AnswerName
     action: Literal["created", "updated", "edited"]
     content: str | None = None
     edits: Annotated[list[AnswerEdit], Field(max_length=EDITS)] = []
     notes: Numbers = []
-    reason: Reason | None = None
+    reason: ReasonText | None = None
 
     @model_validator(mode="after")
     def _fits_its_action(self) -> Self:
@@ -114,7 +114,7 @@ class Discard(Part):
     """A note left out of the bank on purpose."""
 
     note: int
-    reason: Annotated[Reason, Field(min_length=1)]
+    reason: Annotated[ReasonText, Field(min_length=1)]
 
 
 class ConsolidationAnswer(Part):

@@ -83,7 +83,7 @@ _ALL = frozenset("all every everything both none tous toutes tout".split())
 
 
 @dataclass(frozen=True)
-class Line:
+class BankLine:
     """A line of a bank file, with the words of the headings above it."""
 
     path: str
@@ -101,9 +101,9 @@ class LostDetails:
     words: tuple[str, ...]
 
 
-def lines_of(files: Mapping[str, str]) -> list[Line]:
+def lines_of(files: Mapping[str, str]) -> list[BankLine]:
     """The lines of files that say something, without headings, rules of tables and fences."""
-    result: list[Line] = []
+    result: list[BankLine] = []
     for path, text in files.items():
         heading: frozenset[str] = frozenset()
         fenced = False
@@ -113,7 +113,7 @@ def lines_of(files: Mapping[str, str]) -> list[Line]:
             if _HEADING.match(line) and not fenced:
                 heading = words_of(bare)
             elif any(map(str.isalnum, bare)):
-                result.append(Line(path, bare, heading))
+                result.append(BankLine(path, bare, heading))
     return result
 
 
@@ -132,11 +132,11 @@ def words_of(text: str) -> frozenset[str]:
 class _Change:
     """The lines of two banks: those before, those after, and of these `gone`, `new` and `unchanged`."""
 
-    before: list[Line]
-    after: list[Line]
-    gone: list[Line]
-    new: list[Line]
-    unchanged: list[Line]
+    before: list[BankLine]
+    after: list[BankLine]
+    gone: list[BankLine]
+    new: list[BankLine]
+    unchanged: list[BankLine]
 
     @classmethod
     def of(cls, before: Mapping[str, str], after: Mapping[str, str]) -> "_Change":
@@ -150,7 +150,7 @@ class _Change:
             [line for line in present if plain(line.text) in stood],
         )
 
-    def has_new_form(self, line: Line) -> bool:
+    def has_new_form(self, line: BankLine) -> bool:
         """Whether a line says what one that went says: most of its words, and of its details."""
         # The day and the author in brackets are no part of what it says.
         words = words_of(_TRAILER.sub("", line.text) or line.text)
@@ -165,7 +165,7 @@ class _Change:
                 return True
         return False
 
-    def is_succeeded(self, line: Line) -> bool:
+    def is_succeeded(self, line: BankLine) -> bool:
         """Whether a line of the present state, or of a list of dated entries, made room for a newer one."""
         newer = [other for other in self.new if (other.path, other.headings) == (line.path, line.headings)]
         if line.headings & _PRESENT_STATE:
@@ -184,7 +184,7 @@ class _Change:
         return _Index.of([line.text for line in self.unchanged])
 
 
-def lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequence[str]) -> list[Line]:
+def lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequence[str]) -> list[BankLine]:
     """The lines of the bank before that the bank after lacks, without a reason that shows.
 
     A line is not lost if it stands elsewhere now, if a new line says most of it, or if a note is about it.
@@ -254,7 +254,7 @@ class _Reasons:
     """Lines that notes in another language may still end: no word shows which."""
 
     @classmethod
-    def of(cls, notes: Sequence[str], former: Sequence[Line]) -> "_Reasons":
+    def of(cls, notes: Sequence[str], former: Sequence[BankLine]) -> "_Reasons":
         count: Counter[str] = Counter()
         for line in former:
             count.update(words_of(line.text))
@@ -274,7 +274,7 @@ class _Reasons:
             note_words, _Index.of(notes), count, ends, frozenset().union(*everything), sum(foreign) if spoken else 0
         )
 
-    def explain(self, line: Line) -> bool:
+    def explain(self, line: BankLine) -> bool:
         """Whether a note is about the line, or says of its section that all has changed."""
         words = words_of(line.text)
         common: dict[int, set[str]] = {}
@@ -324,7 +324,7 @@ class _Said:
     places: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lines: Sequence[Line]) -> "_Said":
+    def of(cls, lines: Sequence[BankLine]) -> "_Said":
         statement = cls()
         for place, line in enumerate(lines):
             terms = details.held_by([line.text]) | words_of(line.text)

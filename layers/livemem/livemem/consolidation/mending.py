@@ -21,13 +21,13 @@ from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import FileChange
 from livemem.consolidation import answer, checks, losses, planning, prompt, sizes
 from livemem.consolidation.answer import (
+    AnswerName,
     BrokenEntry,
     ConsolidationAnswer,
     ContractError,
     FileAnswer,
-    Name,
     Numbers,
-    Reason,
+    ReasonText,
 )
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
@@ -63,11 +63,11 @@ class LooseEnd(Part):
     """
 
     note: Numbers
-    file: Name | None = None
-    heading: Name | None = None
-    line: Name | None = None
+    file: AnswerName | None = None
+    heading: AnswerName | None = None
+    line: AnswerName | None = None
     content: Content | None = None
-    discard: Reason | None = None
+    discard: ReasonText | None = None
 
 
 class LooseEnds(Part):

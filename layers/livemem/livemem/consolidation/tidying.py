@@ -20,7 +20,7 @@ from livemem.changes.commit import CommitLost
 from livemem.changes.records import Before, FileChange, Record, RemovedLine
 from livemem.consolidation import collecting, details, findings, omissions, placeholders, prompt, sizes
 from livemem.consolidation.announcing import APPLY_MARGIN
-from livemem.consolidation.answer import Reason
+from livemem.consolidation.answer import ReasonText
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.consolidation.findings import MOST
 from livemem.consolidation.losses import LOST_WEIGHT
@@ -61,7 +61,7 @@ class ShorterFile(Part):
     """The answer: the whole file, and why, if much went."""
 
     content: Annotated[str, Field(min_length=1)]
-    reason: Reason | None = None
+    reason: ReasonText | None = None
 
 
 @dataclass(frozen=True)

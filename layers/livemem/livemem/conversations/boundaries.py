@@ -17,7 +17,7 @@ from livemem.conversations.conversation import TurnIndex
 from livemem.conversations.parameters import LEAST_SLICED, Parameters, Profile
 from livemem.store.stored_documents import Count, Line, Moment, Number, StoredDocument
 
-Reason = Literal["slice", "duo", "chars", "time", "hardcap", "close", "turn"]
+BoundaryReason = Literal["slice", "duo", "chars", "time", "hardcap", "close", "turn"]
 
 HARDCAP = 1.5
 """Windows after which a block ends without an assistant's side."""
@@ -60,7 +60,7 @@ class Block:
     end: int
     end_offset: int
     next: Place
-    reason: Reason
+    reason: BoundaryReason
     chars: int
     range_start: datetime
     range_end: datetime
@@ -194,10 +194,10 @@ class _Scan:
     def _may_end(self, turn: Size) -> bool:
         return turn.ends or self.rules.any_side
 
-    def _behind(self, turn: Size, chars: int, reason: Reason) -> Block:
+    def _behind(self, turn: Size, chars: int, reason: BoundaryReason) -> Block:
         return self._block(turn, turn.chars, Place(turn.index + 1, 0), reason, chars)
 
-    def _block(self, turn: Size, end_offset: int, following: Place, reason: Reason, chars: int) -> Block:
+    def _block(self, turn: Size, end_offset: int, following: Place, reason: BoundaryReason, chars: int) -> Block:
         assert self.first
         # The times of turns may run backwards.
         begun, ended = sorted((self.first.moment, turn.moment))

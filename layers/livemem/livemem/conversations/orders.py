@@ -32,14 +32,14 @@ from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing, SummaryVersion
 from livemem.errors import InvalidRequest
 from livemem.jobs import worker
-from livemem.jobs.job import Status as JobStatus
+from livemem.jobs.job import OrderStatus as JobStatus
 from livemem.jobs.worker import Worked
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
 from livemem.store import keys
 from livemem.store.capability_check import require_conditional_writes
 
-Status = Literal["planned", "nothing_to_do", JobStatus]
+OrderStatus = Literal["planned", "nothing_to_do", JobStatus]
 ANSWER_CHARS = 600
 """Of an answer, in addition to the summary itself."""
 SHOWN_CHARS = ANSWER_CHARS // 2
@@ -128,7 +128,7 @@ class Forecast:
 class UpdateOutcome:
     """The outcome: the plan of a dry run, or the job, which another caller may have begun."""
 
-    status: Status
+    status: OrderStatus
     job_id: str | None = None
     plan: Forecast | None = None
     worked: Worked[SummariesJob] | None = None

@@ -18,7 +18,7 @@ from livemem.store import keys
 from livemem.store.bucket import BY_CWD, TURN
 
 TurnOrder = Literal["newest", "oldest"]
-State = Literal["sealed", "pending"]
+SealState = Literal["sealed", "pending"]
 EVERY = (1, keys.LAST_TURN)
 """All numbers of turns and summaries."""
 MOST_OPEN = 2_000
@@ -273,7 +273,7 @@ def summary_page(
     conversation_id: str,
     *,
     level: int | None,
-    state: State | None,
+    state: SealState | None,
     limit: int,
     after: tuple[int, int] | None,
     within: tuple[int, int] = EVERY,

@@ -31,7 +31,7 @@ SUMMARY_BYTES = 8_192
 DAMAGED = "The backup differs from its manifest: {} is missing or was changed. Use another backup."
 _OBJECTS = b',\n  "objects": ['
 
-Trigger = Literal["schedule", "api", "export", "fork"]
+BackupTrigger = Literal["schedule", "api", "export", "fork"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Manifest(Job):
 
     kind: Line = "backup"
     version: Count = 1
-    trigger: Trigger
+    trigger: BackupTrigger
     transient: bool = False
     """Made for an export or a fork alone. It is not kept for long, and does not count among the kept backups."""
     description: str = ""

@@ -30,7 +30,7 @@ LAST_ROUND = timedelta(seconds=5)
 MOST_KEPT = 365
 MOST_DAYS = 3_650
 
-Reason = Literal["expired", "transient"]
+RemovalReason = Literal["expired", "transient"]
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class RetentionOutcome:
         return sum(removal.bytes for removal in self.removed)
 
 
-def plan(manifests: Sequence[Manifest], now: datetime, rule: Rule) -> dict[str, Reason]:
+def plan(manifests: Sequence[Manifest], now: datetime, rule: Rule) -> dict[str, RemovalReason]:
     """The ids of one space's backups that are to be removed, and why. Incomplete ones, and those under removal, do not
     count.
     """
     complete = sorted((manifest for manifest in manifests if manifest.complete), key=_order, reverse=True)
     lasting = [manifest for manifest in complete if not manifest.transient]
-    doomed: dict[str, Reason] = {
+    doomed: dict[str, RemovalReason] = {
         manifest.job_id: "expired"
         for manifest in lasting[rule.keep_last :]
         if _age(manifest, now) >= timedelta(days=rule.days)
@@ -153,7 +153,7 @@ def _remove(
     space_id: str,
     backup_id: str,
     look: Peeked | None,
-    reason: Reason | None,
+    reason: RemovalReason | None,
     *,
     dry_run: bool,
 ) -> Removal | None:

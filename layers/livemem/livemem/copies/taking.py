@@ -15,7 +15,7 @@ from livemem import clock, limits
 from livemem.changes import direct
 from livemem.copies import catalog
 from livemem.copies import manifest as manifests
-from livemem.copies.manifest import BackupObject, Manifest, Trigger
+from livemem.copies.manifest import BackupObject, BackupTrigger, Manifest
 from livemem.errors import Busy, Conflict, NotFinished, NotFound, OutOfTime, PreconditionLost, StillAtWork
 from livemem.jobs import counter, lease, places, worker
 from livemem.jobs import job as jobs
@@ -58,7 +58,7 @@ CHANGED = "The space was changed while its backup was taken. Take another backup
 class BackupRequest:
     """A requested backup. One with a description is always made, others only if the space has changed."""
 
-    trigger: Trigger
+    trigger: BackupTrigger
     description: str = ""
     requested_by: str | None = None
 

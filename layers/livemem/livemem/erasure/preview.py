@@ -20,7 +20,7 @@ from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.stored import Stored
 
-State = Literal["in_space", "in_backups", "erased", "unknown"]
+ItemState = Literal["in_space", "in_backups", "erased", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ErasurePreview:
 
     receipt: Receipt
     complete: bool
-    states: dict[str, State]
+    states: dict[str, ItemState]
     places: list[PreviewPlace]
 
 
@@ -86,11 +86,11 @@ def preview(
     )
 
 
-def _states(process: Process, space_id: str, ids: frozenset[str], occurrences: Occurrences) -> dict[str, State]:
+def _states(process: Process, space_id: str, ids: frozenset[str], occurrences: Occurrences) -> dict[str, ItemState]:
     memories = {item for item in ids - occurrences.known if keys.RUN_ID.fullmatch(item)}
     existing = occurrences.known | erasing.known(process, space_id, memories)
 
-    def state(item: str) -> State:
+    def state(item: str) -> ItemState:
         if item in occurrences.bodies:
             return "in_space" if item in occurrences.own else "in_backups"
         return "erased" if item in existing else "unknown"

@@ -24,14 +24,14 @@ from livemem.store.capability_check import require_conditional_writes
 logger = logging.getLogger(__name__)
 
 
-Result = Literal["started", "below_threshold", "not_automatic", "busy", "unknown_space"]
+CountResult = Literal["started", "below_threshold", "not_automatic", "busy", "unknown_space"]
 
 
 @dataclass(frozen=True)
 class Counted:
     """The result of a look at a space, and the run that it started."""
 
-    result: Result
+    result: CountResult
     run_id: str | None = None
 
 
@@ -86,7 +86,7 @@ def start_if_possible(process: Process, space_id: str) -> str | None:
         return None
 
 
-def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
+def notice(process: Process, written: Sequence[str]) -> dict[str, CountResult]:
     """Look at each space that has a live note among the `written` keys. Returns the result by space."""
     touched = sorted({parsed[0] for key in written if (parsed := NOTE.parse(key))})
     return {space_id: hear(process, space_id).result for space_id in touched}

@@ -16,8 +16,8 @@ from livemem.store.objects import Entry
 COUNTED_MOST = 900
 """Notes that are counted exactly: one listing holds them, with the notes that are set aside."""
 
-Why = Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"]
-WHYS: tuple[Why, ...] = get_args(Why)
+WaitReason = Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"]
+WHYS: tuple[WaitReason, ...] = get_args(WaitReason)
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class NextRun:
     kind of work that holds the space.
     """
 
-    why: Why
+    why: WaitReason
     notes_missing: int | None = None
     run_id: str | None = None
     not_before: str | None = None

@@ -16,7 +16,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head
 from livemem.store.bucket import IN_SPACE
-from livemem.store.due_keys import Kind
+from livemem.store.due_keys import DueKind
 from livemem.store.object_table import AnyKind
 from livemem.store.objects import Entry
 
@@ -114,7 +114,7 @@ class Package:
     problems: Callable[[Process, Space], list[HealthProblem]] = lambda *_: []
     objects: Mapping[AnyKind, Reader] = field(default_factory=dict)
     jobs: Mapping[KindName, Describable] = field(default_factory=dict)
-    due: Mapping[Kind, Callable[[Process, Sequence[Due], datetime], Done]] = field(default_factory=dict)
+    due: Mapping[DueKind, Callable[[Process, Sequence[Due], datetime], Done]] = field(default_factory=dict)
 
 
 def look_at_space(process: Process, space_id: str, *, daily: bool = False) -> Space | None:

@@ -18,7 +18,7 @@ By = Literal["text", "vector", "lexical", "llm"]
 """How it was decided that two say the same: by their words or by an LLM. By an embedding model or n-grams alone only
 with MEMORY_MERGE=similarity.
 """
-Op = Literal["put", "delete"]
+OperationKind = Literal["put", "delete"]
 Kept = Literal["new", "former"]
 
 OP_ID_CHARACTERS = 24
@@ -43,7 +43,7 @@ class Merged(StoredDocument):
 class Also(StoredDocument):
     """The effect of an operation on another memory."""
 
-    op: Op
+    op: OperationKind
     memory: Memory
 
 
@@ -70,7 +70,7 @@ class Operation(StoredDocument):
     most_values: ClassVar[int] = 100_000
 
     number: Number
-    op: Op
+    op: OperationKind
     op_id: Line
     """The id of its cause. A repeat of the same cause changes nothing."""
     request: str | None = None
@@ -119,7 +119,9 @@ def of_key(author: str, idempotency_key: str | None, place: int | None = None) -
     return f"key/{author}/{idempotency_key}" if place is None else f"keys/{author}/{place}/{idempotency_key}"
 
 
-def after(process: Process, number: int, op: Op, cause: str, author: str, memory: Memory, **more: Any) -> Operation:
+def after(
+    process: Process, number: int, op: OperationKind, cause: str, author: str, memory: Memory, **more: Any
+) -> Operation:
     """The operation after `number`; `more` are further fields."""
     return Operation(
         number=number + 1,

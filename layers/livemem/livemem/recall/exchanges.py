@@ -15,7 +15,7 @@ from livemem.search.traits import traits
 from livemem.search.view import SearchView
 
 
-class Side(NamedTuple):
+class ExchangeSide(NamedTuple):
     """A side of a turn on which something was said. `name` is USER or ASSISTANT, as documents of turns have it."""
 
     name: str
@@ -76,9 +76,9 @@ def exchange_of(view: SearchView, hit: Hit) -> list[Turn]:
     ]
 
 
-def _sides(turn: Turn) -> list[Side]:
+def _sides(turn: Turn) -> list[ExchangeSide]:
     pair = ((USER, turn.user_message), (ASSISTANT, turn.assistant_message))
-    return [Side(name, turn.role_of(name), turn.speaker(name), text) for name, text in pair if text.strip()]
+    return [ExchangeSide(name, turn.role_of(name), turn.speaker(name), text) for name, text in pair if text.strip()]
 
 
 def _answers(turn: Turn, before: Turn) -> bool:

@@ -57,8 +57,8 @@ DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 SYNTHESIS = ("synthesis", "synthesis")
 
-Kind = Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"]
-PART_KINDS: Mapping[str, Kind] = {"memory": "memory", "turn": "turn", "summary": "summary"}
+PartKind = Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"]
+PART_KINDS: Mapping[str, PartKind] = {"memory": "memory", "turn": "turn", "summary": "summary"}
 WHYS: tuple[Why, ...] = get_args(Why)
 
 
@@ -68,7 +68,7 @@ class StartPart:
     the reason why it is there. `verified_at`: when a section or a memory was last confirmed.
     """
 
-    kind: Kind
+    kind: PartKind
     source: str | None
     chars: int
     why: Why
@@ -371,7 +371,7 @@ class _Page:
         parts: list[StartPart] = []
         texts: list[str] = []
 
-        def add(why: Why, kind: Kind, source: str | None, text: str, verified_at: str | None = None) -> None:
+        def add(why: Why, kind: PartKind, source: str | None, text: str, verified_at: str | None = None) -> None:
             heading = "" if any(part.why == why for part in parts[-1:]) else self._heading(why)
             texts.append(f"{heading}{text}")
             parts.append(StartPart(kind, source, len(texts[-1]), why, verified_at))

@@ -4,7 +4,7 @@ from typing import Literal
 
 from livemem.errors import InvalidRequest
 
-Reason = Literal[
+RefusalReason = Literal[
     "invalid_request",
     "invalid_client",
     "invalid_grant",
@@ -22,6 +22,6 @@ Reason = Literal[
 class Refused(InvalidRequest):
     """The request of a client is refused. `reason` is OAuth's code for it, `detail` what the client's user can do."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(self, reason: RefusalReason, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason

@@ -34,7 +34,7 @@ from cachetools import LRUCache
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
 from livemem.store import due_keys, keys, objects, stored_documents, timing
-from livemem.store.due_keys import DueEntry, Kind
+from livemem.store.due_keys import DueEntry, DueKind
 
 FromNow = Literal["space", "room"]
 """Kinds whose entries say that work is about to begin. Entries of the other kinds say when work is over."""
@@ -59,7 +59,7 @@ class Due:
     """Work that is due, and its entries, the earliest first."""
 
     space_id: str
-    kind: Kind
+    kind: DueKind
     name: str
     entries: tuple[DueEntry, ...]
 
@@ -117,14 +117,14 @@ def leave_now(process: Process, space_id: str, kind: FromNow) -> None:
     _write(process, due_keys.due(space_id, kind, "", due_keys.step_before(process.clock(), RELIED_ON)))
 
 
-def leave_at(process: Process, space_id: str, kind: Kind, name: str, moment: datetime) -> None:
+def leave_at(process: Process, space_id: str, kind: DueKind, name: str, moment: datetime) -> None:
     """Enter work that is due from `moment` on, in steps of five minutes: 1 PUT, or none if this process did so just
     now. Raises StoreUnavailable.
     """
     _write(process, due_keys.due(space_id, kind, name, due_keys.step_after(moment)))
 
 
-def leave_always(process: Process, space_id: str, kind: Kind, name: str) -> None:
+def leave_always(process: Process, space_id: str, kind: DueKind, name: str) -> None:
     """Enter work that is due at every look, until its entry is removed: 1 PUT, or none if this process did so in the
     last ten minutes. Never fails.
     """
@@ -145,25 +145,25 @@ def _write(process: Process, key: str) -> None:
         written.add(key, now)
 
 
-def due_now(process: Process) -> Mapping[Kind, list[Due]]:
+def due_now(process: Process) -> Mapping[DueKind, list[Due]]:
     """The work that is due now, by kind, the earliest first: 1 LIST per 1,000 entries. Objects that are no entries are
     left out.
     """
     return _grouped(process.store.scan(due_keys.DUE, stop=due_keys.due_after(process.clock())))
 
 
-def always(process: Process, kind: Kind, *, most: int) -> list[Due]:
+def always(process: Process, kind: DueKind, *, most: int) -> list[Due]:
     """The work of one kind that is due at every look, among the first `most` entries: 1 LIST."""
     return _grouped(process.store.scan(due_keys.ALWAYS, limit=most)).get(kind, [])
 
 
-def _grouped(listing: Iterable[objects.Entry]) -> dict[Kind, list[Due]]:
-    groups: dict[tuple[Kind, str, str], list[DueEntry]] = {}
+def _grouped(listing: Iterable[objects.Entry]) -> dict[DueKind, list[Due]]:
+    groups: dict[tuple[DueKind, str, str], list[DueEntry]] = {}
     for item in listing:
         entry = due_keys.parse_due(item.key)
         if entry:
             groups.setdefault((entry.kind, entry.space_id, entry.name), []).append(entry)
-    by_kind: dict[Kind, list[Due]] = {}
+    by_kind: dict[DueKind, list[Due]] = {}
     for (kind, space_id, name), entries in groups.items():
         by_kind.setdefault(kind, []).append(Due(space_id, kind, name, tuple(entries)))
     return by_kind

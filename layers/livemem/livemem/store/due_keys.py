@@ -10,9 +10,9 @@ from urllib.parse import quote, unquote
 from livemem.store import keys
 from livemem.store.keys import SPACE_ID
 
-Kind = Literal["space", "notes", "conversation", "room", "memory", "question", "unreadable", "daily"]
-KINDS: tuple[Kind, ...] = ("space", "notes", "conversation", "room", "memory", "question", "unreadable", "daily")
-OF_SPACES: tuple[Kind, ...] = ("space", "room")
+DueKind = Literal["space", "notes", "conversation", "room", "memory", "question", "unreadable", "daily"]
+KINDS: tuple[DueKind, ...] = ("space", "notes", "conversation", "room", "memory", "question", "unreadable", "daily")
+OF_SPACES: tuple[DueKind, ...] = ("space", "room")
 """Kinds of which a space has one entry, which needs no name."""
 DUE = "_due/"
 STEP = timedelta(minutes=5)
@@ -34,11 +34,11 @@ class DueEntry:
     key: str
     moment: datetime
     space_id: str
-    kind: Kind
+    kind: DueKind
     name: str
 
 
-def due(space_id: str, kind: Kind, name: str, moment: datetime) -> str:
+def due(space_id: str, kind: DueKind, name: str, moment: datetime) -> str:
     """The key of an entry. Space and name are not parts of the path by themselves. Else a policy on objects of spaces,
     such as one on `*/bank/*`, would match an entry of a space `bank`.
     """

@@ -37,7 +37,7 @@ MARGIN = timedelta(seconds=5)
 """Time that must be left to begin with further spaces, or with another record."""
 AGE_DEFAULT = 30
 
-Action = Literal["none", "consolidate", "move", "busy", "oversized_notes"]
+GarbageAction = Literal["none", "consolidate", "move", "busy", "oversized_notes"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class GarbageOfSpace:
     space_id: str
     old_notes: int = 0
     oldest: str | None = None
-    action: Action = "none"
+    action: GarbageAction = "none"
     run_id: str | None = None
     moved: int = 0
     records: list[int] = field(default_factory=list)

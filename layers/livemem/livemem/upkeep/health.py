@@ -33,14 +33,14 @@ CALL_COUNTS = timedelta(days=1)
 SPACES_LOOKED_AT = 200
 """Spaces that one health request looks into (3 requests each); the sweep and its alarms cover all of them."""
 
-Status = Literal["ok", "degraded", "error"]
+HealthStatus = Literal["ok", "degraded", "error"]
 
 
 @dataclass(frozen=True)
 class Health:
     """`oldest_pending_note_seconds` and all names that end in `_detail` or `_model` are shown with a token only."""
 
-    status: Status
+    status: HealthStatus
     checks: Checks
     problems: list[HealthProblem] = field(default_factory=list)
 
@@ -174,7 +174,7 @@ def _look_at_budget(process: Process) -> Checks:
     return {"llm_budget": "exhausted" if today.exhausted else "ok"}
 
 
-def _worst(checks: Checks) -> Status:
+def _worst(checks: Checks) -> HealthStatus:
     if checks["store"] != "ok":
         return "error"
     bad = checks["conditional_writes"] != "ok" or checks["llm"] not in ("ok", "offline", "configured")

@@ -34,7 +34,7 @@ from livemem.upkeep import packages
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["all", "due"]
+SweepKind = Literal["all", "due"]
 
 SPACES_AT_ONCE = 64
 SHORTEST_ROUND = timedelta(seconds=30)
@@ -151,7 +151,7 @@ def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequen
     due_index.remove(process, [key for item in rest for key in item.written])
 
 
-def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
+def _look_at_spaces(look: _Look, space_ids: list[str], kind: SweepKind) -> list[str]:
     """Look at these spaces, and add to the report what was done; those for which there was no time. A sweep that has
     many notes how far it is.
     """
@@ -182,7 +182,7 @@ def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
     return rest
 
 
-def _entered(due: Mapping[due_keys.Kind, Sequence[Due]]) -> dict[str, Entered]:
+def _entered(due: Mapping[due_keys.DueKind, Sequence[Due]]) -> dict[str, Entered]:
     """What the index says of spaces themselves."""
     by_space_id = {item.space_id: Entered(item) for item in due.get("space", ())}
     for one in due.get("notes", ()):
@@ -192,7 +192,7 @@ def _entered(due: Mapping[due_keys.Kind, Sequence[Due]]) -> dict[str, Entered]:
 
 
 def _look_at_due(
-    process: Process, due: Mapping[due_keys.Kind, Sequence[Due]], report: SweepReport, deadline: datetime
+    process: Process, due: Mapping[due_keys.DueKind, Sequence[Due]], report: SweepReport, deadline: datetime
 ) -> None:
     """Let each package look at the due entries of its kinds, and add to the report what was done."""
     for package in packages.PACKAGES:
@@ -419,7 +419,7 @@ class SweepCursor(StoredDocument):
     """The last space of those that were looked at, or being looked at."""
 
 
-def _in_order(process: Process, kind: Kind, space_ids: list[str]) -> list[str]:
+def _in_order(process: Process, kind: SweepKind, space_ids: list[str]) -> list[str]:
     """The spaces (sorted) in the order in which a kind of sweep looks at them: 1 GET where they are many."""
     if len(space_ids) <= SPACES_AT_ONCE:
         return space_ids
@@ -432,7 +432,7 @@ def _in_order(process: Process, kind: Kind, space_ids: list[str]) -> list[str]:
     return sorted(space_ids, key=lambda space_id: space_id <= behind)
 
 
-def note_place(process: Process, kind: Kind, behind: str) -> None:
+def note_place(process: Process, kind: SweepKind, behind: str) -> None:
     """Note how far the sweep is: 1 PUT. Never fails: it is a matter of order alone."""
     with suppress(StoreUnavailable):
         body = SweepCursor(behind=behind).to_bytes()

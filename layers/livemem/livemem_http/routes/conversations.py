@@ -68,7 +68,7 @@ Last = Annotated[
 ]
 OfLevel = Annotated[int | None, Query(ge=1, le=3, description="Only summaries of this level.", examples=[1])]
 OfState = Annotated[
-    reading.State | None,
+    reading.SealState | None,
     Query(description="`sealed`: only blocks and groups that have a summary. `pending`: only those that wait for one."),
 ]
 

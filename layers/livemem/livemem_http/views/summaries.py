@@ -198,7 +198,7 @@ class UpdateView(View):
     """The result of an update."""
 
     status: Annotated[
-        orders.Status,
+        orders.OrderStatus,
         described(
             "`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, "
             "`running`: the work continues, see the job. `failed`: see the job.",
