@@ -6,7 +6,6 @@ What the bucket alone tells is checked in tests/support/audit.py.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from livemem.audit import invariants
 from livemem.changes import rules_change
 from livemem.changes.orphans import QUIET_AFTER
 from livemem.changes.rules_change import NewRules
@@ -18,7 +17,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import due_keys
 from livemem.store.bucket import BACKUP_OBJECT, HEAD, LEASE
-from livemem.upkeep import health
+from livemem.upkeep import health, invariants
 from tests.support.audit import Audit, audit, live, records_of, standing
 from tests.support.bucket import FakeS3
 from tests.support.world import EVERYONE, ScriptedLlm, World

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from livemem.audit import invariants
 from livemem.conversations import orders, reading, removal, user_signals
 from livemem.conversations.user_signals import UserSignals
 from livemem.copies import inspection
 from livemem.spaces import head as heads
 from livemem.store import bucket, keys
 from livemem.store.bucket import BY_CWD, CONVERSATION_DELETED, RUN, USER_SIGNALS
+from livemem.upkeep import invariants
 from tests.support.archives import exported, import_it, objects, unpack
 from tests.support.every_kind import changed, packed
 from tests.support.talk import Talk, hears

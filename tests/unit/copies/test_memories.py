@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from livemem.audit import invariants
 from livemem.copies import archive, fork, provisioning
 from livemem.copies import manifest as manifests
 from livemem.copies import source as sources
@@ -20,6 +19,7 @@ from livemem.rooms.message import MessageDraft as Said
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CURRENT_DIGEST, DIGEST_CLAIM, DIGEST_INPUT, HEAD, MEMORY_SNAPSHOT, beyond_log
 from livemem.store.keys import MEMORY_KINDS
+from livemem.upkeep import invariants
 from tests.support.archives import exported, import_it, targz, unpack
 from tests.support.every_kind import packed
 from tests.support.memories import SIZE, contents, store, world_with_meaning

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from livemem.audit import invariants
-from livemem.audit.invariants import Invariant
 from livemem.erasure import erasure
 from livemem.memories import correcting, forgetting, log, replay, storing
 from livemem.memories import state as states
@@ -17,6 +15,8 @@ from livemem.memories.memory import Memory
 from livemem.memories.state import Snapshot
 from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
 from livemem.store.keys import MemoryKind
+from livemem.upkeep import invariants
+from livemem.upkeep.invariants import Invariant
 from tests.support.cases import each
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import EVERYONE, INVOCATION, World

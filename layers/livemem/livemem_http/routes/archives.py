@@ -11,7 +11,6 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
 from livemem.access import decision
-from livemem.audit import invariants
 from livemem.copies import catalog, export, importing, new_space, provisioning, taking
 from livemem.copies.new_space import ProvisioningJob
 from livemem.erasure import erasure
@@ -20,7 +19,7 @@ from livemem.jobs.job import Status
 from livemem.jobs.receipt import Receipt
 from livemem.spaces import lifecycle
 from livemem.store import cursors, timing
-from livemem.upkeep import garbage, job_lookup
+from livemem.upkeep import garbage, invariants, job_lookup
 from livemem.upkeep.job_lookup import After, JobFilter
 from livemem_http import job_markdown, views
 from livemem_http.api import ASK_AGAIN, Api

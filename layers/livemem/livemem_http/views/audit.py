@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated, get_args
 
-from livemem.audit.invariants import Invariant, InvariantsPage, Name
+from livemem.upkeep.invariants import Invariant, InvariantsPage, Name
 from livemem_http.views.fields import Page, View, described
 
 

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from livemem.audit import invariants
-from livemem.audit.invariants import Invariant, InvariantsPage
 from livemem.bank import corrections
 from livemem.changes import records, rules_change
 from livemem.changes.rules_change import NewRules
 from livemem.erasure import erasure
 from livemem.errors import NotFound
 from livemem.store.bucket import BANK_FILE, HEAD, NOTE, RUN
+from livemem.upkeep import invariants
+from livemem.upkeep.invariants import Invariant, InvariantsPage
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, INVOCATION, World
 
