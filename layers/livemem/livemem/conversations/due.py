@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from livemem.conversations.parameters import Parameters
 from livemem.process import Process
 from livemem.spaces import due_index
+from livemem.store import timing
 
-LOST_AFTER = timedelta(minutes=5)
+LOST_AFTER = timing.ON_ITS_WAY
 """After which the sweep looks at a turn whose event never came."""
 
 

@@ -15,6 +15,7 @@ from livemem.spaces import contents, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head
+from livemem.store import timing
 from livemem.store.bucket import IN_SPACE
 from livemem.store.due_keys import DueKind
 from livemem.store.object_table import AnyKind
@@ -23,7 +24,7 @@ from livemem.store.objects import Entry
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
 SILENT_BY_HAND = timedelta(seconds=30)
 """How long a holder without a limit of its own below may be silent before health calls the space blocked."""
-QUEUED_LONG = timedelta(minutes=5)
+QUEUED_LONG = timing.ON_ITS_WAY
 """Age after which a queued run that still waits needs a look: there are too few workers, or its invocation is lost."""
 
 MORE_WORK = "more_work"

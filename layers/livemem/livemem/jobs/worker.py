@@ -33,7 +33,7 @@ from livemem.jobs.lease import Hold, LeasePlace, LeaseTaken
 from livemem.llm.usage import Usage
 from livemem.process import Function, Process
 from livemem.spaces import unreadable
-from livemem.store import stored
+from livemem.store import stored, timing
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
@@ -45,7 +45,7 @@ MARGIN = timedelta(seconds=5)
 """The part of a worker's time that is kept for saving its progress."""
 PAUSE = 0.5
 """Seconds between two checks whether a lease that a worker waits for is free."""
-PUT_ASIDE = timedelta(minutes=5)
+PUT_ASIDE = timing.ON_ITS_WAY
 """How long no other worker begins with a queued job: its invocation comes before."""
 MOST_ATTEMPTS = 12
 """How many workers of a job may die or save nothing, one after the other, before the job is given up."""

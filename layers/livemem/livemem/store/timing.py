@@ -36,6 +36,10 @@ BACKUP_DELIVERED = timedelta(hours=6)
 RETRIES = timedelta(minutes=1), timedelta(minutes=2)
 """Waits after which Lambda delivers a failed invocation again (AWS Lambda, "Asynchronous invocation")."""
 
+ON_ITS_WAY = timedelta(minutes=5)
+"""How long an event or an invocation is waited for: mostly it comes within a second. After that somebody looks for what
+it was about."""
+
 REPEATED = timedelta(minutes=15)
 """How long a request can still act after it was sent. The SDK repeats it while its invocation lives, and S3 refuses a
 signature that is older (Amazon S3, `RequestTimeTooSkewed`)."""
