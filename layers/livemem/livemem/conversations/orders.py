@@ -32,7 +32,7 @@ from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing, SummaryVersion
 from livemem.errors import InvalidRequest
 from livemem.jobs import worker
-from livemem.jobs.job import OrderStatus as JobStatus
+from livemem.jobs.job import Status as JobStatus
 from livemem.jobs.worker import Worked
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
