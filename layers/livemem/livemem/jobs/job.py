@@ -16,7 +16,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import stored, timing
 from livemem.store.stored import Read, Revised, Stored
-from livemem.store.stored_documents import Count, LazyModel, Line, Moment, Seconds
+from livemem.store.stored_documents import Count, Held, LazyModel, Line, Moment
 
 Status = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 """`queued`: its next worker is called, or comes after the wait for a failure. `waiting`: it waits for a person."""
@@ -41,9 +41,9 @@ class Progress(LazyModel):
     total: Count | None = None
 
 
-class Job(Revised):
-    """The fields of every job. A kind adds the cursor that its steps need to continue, and the other fields that its
-    users see.
+class Job(Held, Revised):
+    """The fields of every job, `held_seconds` for those without a lease. A kind adds the cursor that its steps need to
+    continue, and the other fields that its users see.
     """
 
     most_bytes: ClassVar[int] = 64 << 20
@@ -61,8 +61,6 @@ class Job(Revised):
     """How often a worker took the job."""
     worker: Line = ""
     """The last worker that took the job."""
-    held_seconds: Seconds = 0
-    """For jobs without a lease: how long after this write a worker is at work on the job, or will be."""
     progress: Progress = Progress()
     usage: Usage = Usage()
     requested_by: Line | None = None

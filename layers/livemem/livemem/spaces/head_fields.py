@@ -19,13 +19,13 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from livemem.store.stored_documents import Count, LazyModel, Line, Moment, Number, Seconds
+from livemem.store.stored_documents import Count, Held, LazyModel, Line, Moment, Number
 
 Mode = Literal["auto", "review"]
 """Whether a consolidation commits by itself, or its plan waits for a person."""
 
 
-class ProvisioningState(LazyModel):
+class ProvisioningState(Held):
     """A restore, fork or import, as the head of its space describes it."""
 
     provisioning_id: Line
@@ -45,8 +45,6 @@ class ProvisioningState(LazyModel):
     options: dict[str, str] = {}
     """Of an import of Markdown files: description and rules."""
     started_at: Moment
-    held_seconds: Seconds = 0
-    """For how long after the write of the head its worker holds the job."""
     finished_at: Moment | None = None
     objects: Count | None = None
     """How many objects were written, once they all are."""

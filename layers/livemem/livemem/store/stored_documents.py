@@ -122,6 +122,13 @@ class LazyModel(BaseModel, defer_build=True):
             return super().model_rebuild(**how)
 
 
+class Held(LazyModel):
+    """What a worker holds without a lease."""
+
+    held_seconds: Seconds = 0
+    """How long after this write a worker is at work on it, or will be."""
+
+
 class StoredDocument(LazyModel):
     """Base of stored JSON. Unknown fields survive a read and a write, so versions of the service can share a bucket."""
 
