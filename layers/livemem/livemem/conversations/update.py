@@ -296,15 +296,18 @@ def _counted(job: SummariesJob, done: Done) -> dict[str, Any]:
         generated[str(item.level)] = generated.get(str(item.level), 0) + 1
     for level, count in done.boundaries.items():
         sealed[str(level)] = sealed.get(str(level), 0) + count
-    millis = [one.seconds * 1_000 for one in done.generated]
+    millis = [summary.seconds * 1_000 for summary in done.generated]
     latency = {"mean": round(sum(millis) / len(millis), 1), "max": round(max(millis), 1)} if millis else {}
-    whole, reused = done.missing + done.present, job.reused + sum(one.reused for one in done.made)
-    made, rest = sum(generated.values()) + reused, max(0, done.missing - len([one for one in done.made if one.name]))
+    whole, reused = done.missing + done.present, job.reused + sum(summary.reused for summary in done.made)
+    made, rest = (
+        sum(generated.values()) + reused,
+        max(0, done.missing - len([summary for summary in done.made if summary.name])),
+    )
     return {
         "generated": generated,
         "sealed": sealed,
         "reused": reused,
-        "usage": sum((one.usage for one in done.made), job.usage),
+        "usage": sum((summary.usage for summary in done.made), job.usage),
         "latency_ms": latency or job.latency_ms,
         "dirty_share": round(done.missing / whole, 4) if whole and job.dirty_share is None else job.dirty_share,
         "queue_length": rest,

@@ -115,14 +115,14 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
         return Fate((_debris if name.endswith((".json", ".object")) else _scrubbed)(body, task.pieces))
     quoting: set[str] = set()
     try:
-        wanted = _document(parsed, task, quoting)
+        rewritten = _document(parsed, task, quoting)
     except RecursionError:
         return Fate(_scrubbed(body, task.pieces))
-    changed = wanted != parsed
+    changed = rewritten != parsed
     if changed and is_plan(name):
         # Nobody will commit it: a swap of the head has shut out the worker that could have.
         return Fate(None, frozenset(quoting))
-    return Fate(_dump(wanted) if changed else body, frozenset(quoting))
+    return Fate(_dump(rewritten) if changed else body, frozenset(quoting))
 
 
 def _of_live(note_id: str, body: bytes, task: ErasureTask) -> Fate:
@@ -267,11 +267,11 @@ def _fate_of_memories(name: str, body: bytes, task: ErasureTask) -> Fate | None:
 def _of_operation(operation: Operation, body: bytes, task: ErasureTask) -> Fate:
     ids = {part.memory.memory_id for part in operation.parts()}
     doomed = {one_id for one_id in ids & task.ids - task.kept if not erasing.is_blank(operation, one_id)}
-    wanted = erasing.blank(operation, erasing.reason_of(task.day), doomed) if doomed else operation
+    rewritten = erasing.blank(operation, erasing.reason_of(task.day), doomed) if doomed else operation
     if task.texts and operation.memory.memory_id not in task.ids:
-        wanted = erasing.without(wanted, task.ids, task.texts)
-    quoting = {one_id for one_id in ids - task.ids if _quote(erasing.texts(wanted, one_id), task)}
-    return Fate(body if wanted == operation else wanted.to_bytes(), frozenset(quoting))
+        rewritten = erasing.without(rewritten, task.ids, task.texts)
+    quoting = {one_id for one_id in ids - task.ids if _quote(erasing.texts(rewritten, one_id), task)}
+    return Fate(body if rewritten == operation else rewritten.to_bytes(), frozenset(quoting))
 
 
 def _of_snapshot(snapshot: Snapshot, body: bytes, task: ErasureTask) -> Fate:

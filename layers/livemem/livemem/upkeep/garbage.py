@@ -150,7 +150,7 @@ class GarbageCall:
 
     process: Process
     author: str
-    wanted: GarbageRequest
+    request: GarbageRequest
     until: str
     deadline: datetime
 
@@ -168,7 +168,7 @@ def clear_up(job: GarbageCall, garbage: GarbageOfSpace) -> None:
     if not space:
         return
     garbage.orphans = changes.left_undone(job.process, space)
-    if garbage.orphans and not job.wanted.dry_run:
+    if garbage.orphans and not job.request.dry_run:
         changes.maintain(job.process, space)
         space = look_at_space(job.process, garbage.space_id)
         if not space:
@@ -183,7 +183,7 @@ def _clear_notes(job: GarbageCall, space: Space, garbage: GarbageOfSpace) -> Non
         return
     garbage.old_notes = len(old)
     garbage.oldest = clocks.iso(contents.note_name(old[0]).timestamp)
-    if job.wanted.delete_only:
+    if job.request.delete_only:
         _move(job, garbage)
     else:
         _consolidate(job, space, garbage, old)
@@ -197,7 +197,7 @@ def _consolidate(job: GarbageCall, space: Space, garbage: GarbageOfSpace, old: l
         garbage.action = "oversized_notes"
     elif space.busy and space.lease and space.lease.lease.kind != "backoff":
         garbage.action = "busy"
-    elif job.wanted.dry_run:
+    elif job.request.dry_run:
         garbage.action = "consolidate"
     else:
         due_index.leave(process, garbage.space_id)
@@ -208,9 +208,9 @@ def _consolidate(job: GarbageCall, space: Space, garbage: GarbageOfSpace, old: l
 def _move(job: GarbageCall, garbage: GarbageOfSpace) -> None:
     """Move the notes to records until none is left, or the time is over."""
     garbage.action = "move"
-    if job.wanted.dry_run:
+    if job.request.dry_run:
         return
-    reason = f"older than {job.wanted.max_age_days} days; moved here by garbage collection"
+    reason = f"older than {job.request.max_age_days} days; moved here by garbage collection"
     old_notes = garbage.old_notes
     while old_notes > 0 or garbage.old_notes == MOST_COUNTED:
         if not job.has_time():
@@ -231,7 +231,7 @@ def _move(job: GarbageCall, garbage: GarbageOfSpace) -> None:
 def _clear_runs(job: GarbageCall, space: Space, garbage: GarbageOfSpace) -> None:
     """Remove the documents of old runs until none is left, or the time is over."""
     process = job.process
-    if job.wanted.dry_run:
+    if job.request.dry_run:
         garbage.runs_removed = len(run_retention.removable(process, space.head))
         return
     while removed := run_retention.remove(process, space.head):
@@ -250,9 +250,9 @@ def _clear_backups(job: GarbageCall, garbage: GarbageOfSpace) -> None:
     outcome = retention.apply(
         job.process,
         garbage.space_id,
-        dry_run=job.wanted.dry_run,
-        keep_last=job.wanted.keep_last,
-        days=job.wanted.backup_days,
+        dry_run=job.request.dry_run,
+        keep_last=job.request.keep_last,
+        days=job.request.backup_days,
         deadline=job.deadline,
     )
     garbage.backups, garbage.unreadable = outcome.removed, outcome.unreadable
