@@ -51,7 +51,7 @@ class Digest:
     settled: int = 0
     """Chunks that need no more work."""
     given_up: Sequence[GivenUpChunk] = field(default_factory=tuple)
-    """Chunks that may be tried again (due_digests.retry)."""
+    """Chunks that may be tried again (digest_work.retry)."""
     missing: Sequence[str] = field(default_factory=tuple)
     """Keys of its documents that cannot be read."""
 
