@@ -76,7 +76,7 @@ def text(size: int, seed: int) -> bytes:
 
 def fill(store: Store, mebibytes: int) -> int:
     """Put objects of so many bytes into the space; how many there are."""
-    source = text(8 * MEBIBYTE, 1)
+    source = text(min(8, mebibytes) * MEBIBYTE, 1)
     sizes = [LARGE_BYTES] if mebibytes * MEBIBYTE > 4 * LARGE_BYTES else []
     sizes += [OBJECT_BYTES] * ((mebibytes * MEBIBYTE - sum(sizes)) // OBJECT_BYTES)
 

@@ -1,7 +1,6 @@
 """The command line from outside: the program itself against a running service.
 
-A day and what goes on are processes of their own; all else is said to the program in this one, which starts no slower
-than it answers.
+Some commands and what goes on are processes of their own; all else is said to the program in this one.
 """
 
 import json
@@ -61,9 +60,6 @@ class Shell:
     def json(self, *arguments: str, **options: Any) -> Any:
         return json.loads(self.say(*arguments, "--json", **options))
 
-    def started(self, *arguments: str) -> Any:
-        return json.loads(self.start(*arguments, "--json"))
-
     @contextmanager
     def follow(self, *arguments: str) -> "Iterator[Followed]":
         """Give a command that goes on; it ends with the test, also with one that fails."""
@@ -122,15 +118,15 @@ def shell(running: Running, service: Service, tmp_path: Path) -> Iterator[Shell]
 
 
 def test_a_day_at_the_command_line(shell: Shell):
-    assert "admin" in shell.started("whoami")["permissions"]
-    first = shell.start("note", "We keep S3 as the only store.", "-c", "decision").strip()
+    assert "admin" in json.loads(shell.start("whoami", "--json"))["permissions"]
+    first = shell.say("note", "We keep S3 as the only store.", "-c", "decision").strip()
     shell.start("note", "-c", "issue", stdin="The parser drops tabs.\n")
-    assert "The parser drops tabs." in shell.start("show")
+    assert "The parser drops tabs." in shell.say("show")
 
-    assert shell.started("consolidate", "--wait")["status"] == "done"
+    assert shell.json("consolidate", "--wait")["status"] == "done"
     shell.start("consolidate", "--wait", code=7)
-    (change,) = shell.started("history")["items"]
-    diff = shell.start("diff", str(change["number"]))
+    (change,) = shell.json("history")["items"]
+    diff = shell.say("diff", str(change["number"]))
     assert "+" in diff
     assert "S3 as the only store" in diff
     assert shell.json("api", "notes", "get", "--note-id", first)["status"] == "consolidated"
@@ -142,7 +138,7 @@ def test_a_day_at_the_command_line(shell: Shell):
     shell.say("undo", "1", "--yes")
     assert "The parser drops tabs." in shell.say("show")
     shell.say("bank", "nowhere.md", code=3)
-    shell.start("whoami", "--profile", code=2)
+    shell.say("whoami", "--profile", code=2)
 
 
 def test_an_archive_comes_whole(shell: Shell, tmp_path: Path):

@@ -26,7 +26,7 @@ INSTALL_SECONDS = 600
 """As root, Chromium may have to be installed first."""
 PATIENCE_MS = 60_000
 """A busy machine starts functions slowly. What is waited for comes within a second as a rule."""
-QUIET_SECONDS = 0.4
+QUIET_SECONDS = 0.2
 COST = re.compile(r"(\d+) ([A-Z]+)")
 """In the header Server-Timing of an answer."""
 VIOLATIONS = """
