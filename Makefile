@@ -88,6 +88,7 @@ bench-memories: setup ## measure what memories cost: store, search, cold, digest
 proof: setup ## every proof whole: make proof ARGS="--kinds erasures --histories 500 --workers 2"; all takes hours (docs/reliability.md)
 	@$(PYTHON_BIN) -m benchmarks.proof $(ARGS)
 	@OPENAPI_EXAMPLES=20 $(PYTHON_BIN) -m pytest -q tests/integration/test_openapi.py
+	@$(PYTHON_BIN) -m benchmarks.consolidation
 
 .PHONY: proof-memories
 proof-memories: setup ## the whole proof of memories and digests: kills, pairs, 20,000 histories (docs/reliability.md)

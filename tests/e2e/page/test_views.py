@@ -120,7 +120,9 @@ def test_every_view_opens_without_a_complaint_fits_the_window_and_has_no_grave_f
     findings = []
 
     for view, link in links(service, story).items():
-        opened(found, link)
+        found.open(link)
+        found.settle()
+        expect(found.page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
         found.shot(f"{name}-{view}")
         too_wide = found.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         findings += [f"{view}: {too_wide} px too wide"] if too_wide > 0 else []
