@@ -5,13 +5,12 @@ needs it, and kept in the service's data folder: a new folder is a new service, 
 Only its owner may read it. A token that the service refuses (revoked, or its store was changed) is replaced once.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from pathlib import Path
 
-from live_memory.cli import local_service
+from live_memory.cli import local_service, own_files
 from live_memory.cli.config import Settings
 from live_memory.cli.program import Program
 
@@ -19,6 +18,10 @@ FOLDER = "agents"
 PERMISSIONS = ("read", "write")
 NAMELESS = "agent"
 LONGEST = 64
+WAIT_SECONDS = own_files.STALE_SECONDS + 1
+"""Seconds to wait for a process that makes the same token: then it has the token, or it is dead."""
+DEVICES = {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))}
+"""Names that Windows refuses to files, whatever comes after a dot."""
 _KNOWN = {
     "cline-core": "cline",
     "codex-mcp-client": "codex",
@@ -41,8 +44,9 @@ class AgentToken:
 
     def __init__(self, folder: Path, agent: str, make: Callable[[], str]) -> None:
         """`agent` is a name that `agent_name` gave; `make` gives a new token of the service."""
-        self._folder = folder / FOLDER
-        self._file = self._folder / f"{agent}.token"
+        # No name of an agent ends with `-`.
+        name = f"{agent}-" if agent in DEVICES else agent
+        self._file = folder / FOLDER / f"{name}.token"
         self._make = make
 
     def get(self) -> str:
@@ -51,15 +55,14 @@ class AgentToken:
 
     def renewed(self, refused: str) -> str:
         """The token after the service has refused this one: the one that another process made since, else a new one."""
-        with self._alone():
+        with own_files.lock(self._file.with_suffix(".lock"), time.monotonic() + WAIT_SECONDS) as alone:
+            if not alone:
+                raise TimeoutError(f"another process makes the token of {self._file.stem}")
             kept = self._kept()
             if kept and kept != refused:
                 return kept
             made = self._make()
-            temporary = self._file.with_suffix(f".{os.getpid()}")
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                file.write(made)
-            temporary.replace(self._file)
+            own_files.write(self._file, made.encode())
             return made
 
     def _kept(self) -> str:
@@ -67,16 +70,6 @@ class AgentToken:
             return self._file.read_text("ascii").strip()
         except (FileNotFoundError, UnicodeDecodeError):
             return ""
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        import fcntl  # noqa: PLC0415 - Windows has none, and no service of its own either
-
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        # The lock ends with the process, and with the file.
-        with os.fdopen(os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
 
 def of_local_service(program: Program, settings: Settings, agent: str, seconds: float) -> AgentToken:

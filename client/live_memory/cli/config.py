@@ -7,13 +7,12 @@ temporary name first. A file that others may read is refused.
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from live_memory.cli import local_service
+from live_memory.cli import local_service, own_files
 from live_memory.cli.exits import NO_ACCESS, Refused
 
 DEFAULT_PROFILE = "default"
@@ -138,28 +137,9 @@ def keep(path: Path, name: str, profile: Profile | None) -> None:
         profiles.pop(name, None)
         if profile:
             profiles[name] = {field: value for field, value in asdict(profile).items() if value}
-        _write(path, tomlkit.dumps(document))
+        own_files.write(path, tomlkit.dumps(document).encode(), lasting=True)
     except OSError as error:
         raise Refused(f"{path} can't be written: {error.strerror or error}.") from None
-
-
-def _write(path: Path, text: str) -> None:
-    import tempfile  # noqa: PLC0415 - only who logs in or out writes
-
-    if not path.parent.exists():
-        path.parent.mkdir(parents=True, mode=0o700)
-    # mkstemp gives mode 600; the rename leaves the old file or the new one, never half of one.
-    handle, temporary = tempfile.mkstemp(prefix=".config-", suffix=".toml", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(temporary).unlink()
-        raise
 
 
 def profile_name(environ: Mapping[str, str], said: str | None) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from live_memory.cli import texts
+from live_memory.cli import own_files, texts
 from live_memory.cli.exits import CONFLICT, FAILED, LATER, Refused
 from live_memory.cli.program import Program
 
@@ -160,7 +160,7 @@ def _check_sum(file: IO[bytes]) -> None:
 
 def _put(part: Path, output: Path, *, force: bool) -> None:
     if force:
-        part.replace(output)
+        own_files.replace(part, output)
         return
     try:
         # Fails if the name was taken meanwhile, where a rename would overwrite.
@@ -173,4 +173,4 @@ def _put(part: Path, output: Path, *, force: bool) -> None:
         # A file system without hard links.
         if output.exists():
             raise
-        part.replace(output)
+        own_files.replace(part, output)

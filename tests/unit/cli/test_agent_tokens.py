@@ -56,7 +56,14 @@ def test_it_is_made_once_and_only_its_owner_reads_it(folder):
         path.name: stat.S_IMODE(path.stat().st_mode)
         for path in [folder.path / "agents", *(folder.path / "agents").iterdir()]
     }
-    assert modes == {"agents": 0o700, "lock": 0o600, "cline.token": 0o600, "codex.token": 0o600}
+    assert modes == {"agents": 0o700, "cline.token": 0o600, "codex.token": 0o600}
+
+
+@pytest.mark.parametrize("given", ["CON", "nul", "com1", "lpt9"])
+def test_an_agent_with_the_name_of_a_device_has_a_file_that_windows_takes(folder, given):
+    agent = agent_name(given)
+    assert folder(agent).get() == folder(agent).get() == "lm_1"
+    assert [path.name for path in (folder.path / "agents").iterdir()] == [f"{agent}-.token"]
 
 
 def test_many_that_need_it_at_once_get_the_same_one_also_after_it_was_refused(folder):

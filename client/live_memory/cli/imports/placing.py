@@ -6,13 +6,13 @@ this machine has sent are also kept in a file beside the configuration, so that 
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from live_memory import LiveMemoryError
+from live_memory.cli import own_files
 from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.reports import ItemReport
 
@@ -51,10 +51,7 @@ class Sent:
 
     def write(self, names: set[str]) -> None:
         """Keep the names. Raises OSError."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = self.path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(sorted(names)), "ascii")
-        temporary.replace(self.path)
+        own_files.write(self.path, json.dumps(sorted(names)).encode())
 
 
 def plan(found: Found, space_id: str) -> ItemReport:

@@ -6,12 +6,12 @@ that stands here. All clones and work trees of a repository share what stands he
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.cli.exits import Refused
 from live_memory.cli.init import files, record
 from live_memory.cli.repository import Repository
@@ -98,9 +98,9 @@ class Accepted:
                     yield document
 
     def _write(self, path: Path, document: Mapping[str, object]) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_files.make_folder(self.folder)
         text = json.dumps(document, ensure_ascii=False)
-        files.write(path, text + "\n", record.OWNER_ONLY if os.name == "posix" else None)
+        files.write(path, text + "\n", own_files.OWNER_ONLY)
 
 
 def _name(*parts: str) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from live_memory.cli import own_files
 from live_memory.cli.init import blocks
 from live_memory.cli.init.pieces import IF_INSTALLED, BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
 from live_memory.cli.init.plan import ByHand, Place
 from live_memory.cli.init.setup import HEADERS_COMMAND, HOOK_SECONDS, SERVER, START_SECONDS, TOKEN_VARIABLE, Setup
 
 EXECUTABLE = 0o755
-OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _cline(setup: Setup) -> Fitting:
     if setup.token is None:
         reason = "Cline can't read the token from the environment. Enter it yourself, or use --with-token"
         return Fitting(places, [ByHand(str(settings[0] / settings[1]), reason, piece.snippet())], [*hints, _FOR_HOOKS])
-    places.append(Place(*settings, piece, OWNER_ONLY))
+    places.append(Place(*settings, piece, own_files.OWNER_ONLY))
     if (settings[0] / settings[1]).is_relative_to(setup.project) and setup.project != setup.home:
         ignored = (settings[0] / settings[1]).relative_to(setup.project).as_posix()
         places.append(Place(setup.project, ".gitignore", BlockPiece(f"/{ignored}", blocks.HASH)))

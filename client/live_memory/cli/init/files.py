@@ -9,6 +9,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.cli.exits import Refused
 
 MOST_BYTES = 16 * 1_048_576
@@ -46,24 +47,10 @@ def read(path: Path) -> str | None:
 
 def write(path: Path, text: str, mode: int | None = None) -> None:
     """Replace a file, or make it; it keeps its mode unless one is given. Raises Refused."""
-    import tempfile  # noqa: PLC0415 - hooks load this module, and write nothing with it
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
-        handle, name = tempfile.mkstemp(prefix=".livemem-", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(kept if mode is None else mode)
-            temporary.replace(path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
-            raise
+        own_files.write(path, text.encode(), kept if mode is None else mode, lasting=True)
     except OSError as error:
         raise Refused(f"{path} can't be written: {error.strerror or error}.") from None
 

@@ -6,14 +6,12 @@ record (another machine, a folder that was moved) `--undo` still finds our parts
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.cli.init import files
-
-OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def save(path: Path, records: Mapping[str, FileRecord]) -> None:
     for folder in folders:
         folder.mkdir(mode=0o700, exist_ok=True)
     text = json.dumps({"files": {name: asdict(one) for name, one in records.items()}}, indent=1)
-    files.write(path, text + "\n", OWNER_ONLY if os.name == "posix" else None)
+    files.write(path, text + "\n", own_files.OWNER_ONLY)
 
 
 def digest(text: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.errors import LiveMemoryError
 
 SECONDS = 300.0
@@ -43,6 +44,4 @@ class Away:
         code = problem.code if isinstance(problem, LiveMemoryError) else ""
         if code == "no_answer" or (code == "no_connection" and not self.near):
             with suppress(OSError):
-                self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self.file.unlink(missing_ok=True)
-                self.file.touch(mode=0o600)
+                own_files.write(self.file, b"")

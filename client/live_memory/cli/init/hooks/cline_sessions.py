@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from live_memory.cli import own_files
 from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.transcripts.entries import text_of
 from live_memory.cli.transcripts.messages import of_text
@@ -77,8 +78,7 @@ def keep(
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as file:
+    with open(path, "rb", opener=own_files.unblocked) as file:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode) or state.st_size > MOST_BYTES:
             raise OSError(f"{path} is not a file of at most {MOST_BYTES:,} bytes")

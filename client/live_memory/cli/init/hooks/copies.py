@@ -5,11 +5,11 @@ sends. The file is only an aid: without it, a copy is sent again, with the sessi
 """
 
 import hashlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.cli.transcripts.messages import Said
 
 _MESSAGE, _SESSION = 12, 4
@@ -37,13 +37,7 @@ class Copies:
         rows = b"".join(_digest(said.key) + self._own for said in messages if _has_name(said))
         if not rows:
             return
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.write(handle, rows)
-            size = os.fstat(handle).st_size
-        finally:
-            os.close(handle)
-        if size > MOST_BYTES:
+        if own_files.append(self.path, rows) > MOST_BYTES:
             self._forget()
 
     @property
@@ -52,11 +46,10 @@ class Copies:
 
     def _rows(self) -> bytes:
         try:
-            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            with open(self.path, "rb", opener=own_files.unblocked) as file:
+                return file.read(2 * MOST_BYTES)
         except FileNotFoundError:
             return b""
-        with os.fdopen(handle, "rb") as file:
-            return file.read(2 * MOST_BYTES)
 
     def _of_others(self) -> set[bytes]:
         rows = self._rows()
@@ -66,10 +59,7 @@ class Copies:
 
     def _forget(self) -> None:
         rows = self._rows()
-        temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_bytes(rows[len(rows) // 2 // _ROW * _ROW :])
-        temporary.chmod(0o600)
-        temporary.replace(self.path)
+        own_files.write(self.path, rows[len(rows) // 2 // _ROW * _ROW :])
 
 
 def _has_name(said: Said) -> bool:

@@ -5,13 +5,13 @@ what was said while nothing was to be recorded.
 """
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.cli.transcripts.messages import Said
 
 MOST = 200
@@ -101,10 +101,7 @@ class Pauses:
     def _save(self, pauses: list[Pause]) -> None:
         oldest = _now() - timedelta(days=DAYS)
         lasting = [one for one in pauses if one.until is None or datetime.fromisoformat(one.until) >= oldest]
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps({"pauses": [asdict(one) for one in lasting[-MOST:]]}), "utf-8")
-        temporary.replace(self._path)
+        own_files.write(self._path, json.dumps({"pauses": [asdict(one) for one in lasting[-MOST:]]}).encode())
 
 
 def _now() -> datetime:

@@ -6,16 +6,11 @@ since it has a name of its own.
 
 import hashlib
 import json
-import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-STALE_SECONDS = 60
-"""A lock is older than this only if the process that held it died."""
-PAUSE_SECONDS = 0.05
+from live_memory.cli import own_files
 
 
 @dataclass(frozen=True)
@@ -68,17 +63,13 @@ class Files:
 
     def save(self, session: Session) -> None:
         """Save the state. If two processes write, one wins as a whole."""
-        self._make_folder()
-        temporary = self.state.with_suffix(f".{os.getpid()}.tmp")
-        _write(temporary, json.dumps(asdict(session)).encode(), os.O_TRUNC)
-        temporary.replace(self.state)
+        own_files.write(self.state, json.dumps(asdict(session)).encode())
 
     def keep(self, role: str, content: str, timestamp: str, name: str = "") -> None:
         """Keep a message to be sent. `name`: the id that its client gave it."""
-        self._make_folder()
         named = {"id": name} if name else {}
         line = json.dumps({"role": role, "content": content, "timestamp": timestamp, **named})
-        _write(self.kept, line.encode() + b"\n", os.O_APPEND)
+        own_files.append(self.kept, line.encode() + b"\n")
 
     def kept_names(self) -> set[str]:
         """The ids of the messages that are kept."""
@@ -89,52 +80,16 @@ class Files:
                     names.add(json.loads(line).get("id"))
         return names
 
-    @contextmanager
-    def lock(self, until: float) -> Iterator[bool]:
+    def lock(self, until: float) -> AbstractContextManager[bool]:
         """Whether this process alone works on the session; waits for another process until then, by the monotonic
         clock.
         """
-        self._make_folder()
-        path = self.folder / f"{self.name}.lock"
-        held = _take(path, until)
-        try:
-            yield held
-        finally:
-            if held:
-                with suppress(OSError):
-                    path.unlink()
+        return own_files.lock(self.folder / f"{self.name}.lock", until)
 
     def first_load(self) -> bool:
         """Whether this is the first time that the memory is loaded in the session."""
-        self._make_folder()
         try:
-            os.close(os.open(self.folder / f"{self.name}.loaded", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            own_files.make(self.folder / f"{self.name}.loaded").close()
         except FileExistsError:
             return False
         return True
-
-    def _make_folder(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-def _take(path: Path, until: float) -> bool:
-    while True:
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            return True
-        except FileExistsError:
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                    path.unlink()
-                    continue
-        if time.monotonic() >= until:
-            return False
-        time.sleep(PAUSE_SECONDS)
-
-
-def _write(path: Path, data: bytes, flag: int) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600)
-    try:
-        os.write(handle, data)
-    finally:
-        os.close(handle)

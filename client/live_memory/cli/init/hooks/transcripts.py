@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from live_memory.cli import own_files
 from live_memory.cli.transcripts import messages
 from live_memory.cli.transcripts.entries import UNKNOWN
 from live_memory.cli.transcripts.long_lines import Line, lines
@@ -40,9 +41,7 @@ def read(path: Path, start: int, client: str, until: int = 0, *, final: bool = F
     begun again, and is read from its start. `final`: nothing follows, so words that wait for their delivery are taken
     too. Raises OSError.
     """
-    # Never wait for the other end of a pipe that a hostile name leads to.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as file:
+    with open(path, "rb", opener=own_files.unblocked) as file:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode):
             raise OSError(f"{path} is not a regular file")

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.cli.init.hooks.events import EVENTS, Event
 from live_memory.cli.init.hooks.state import Files
 
@@ -69,7 +70,7 @@ class Unsent:
         if former and (former.service, former.transcript) == (service, transcript):
             entry = replace(entry, since=min(former.since, now))
         try:
-            _write(path, json.dumps(asdict(entry)))
+            own_files.write(path, json.dumps(asdict(entry)).encode())
         except OSError as problem:
             self.log(f"livemem hook: the session is not noted as unsent: {problem.strerror}")
         for other in [each for each in self._paths() if each != path][: -MOST + 1]:
@@ -149,7 +150,7 @@ class Unsent:
     def _read(self, path: Path) -> Entry | None:
         try:
             # Never wait for the other end of a pipe.
-            with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            with open(path, "rb", opener=own_files.unblocked) as file:
                 entry = Entry(**json.loads(file.read(MOST_BYTES)))
         except (OSError, ValueError, TypeError, RecursionError):
             return None
@@ -171,22 +172,6 @@ def _size(transcript: Path | None) -> int | None:
         return transcript.stat().st_size if transcript else None
     except (OSError, ValueError):
         return None
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    for tries_left in (1, 0):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            break
-        except FileNotFoundError:
-            # Another hook has just removed the empty folder.
-            if not tries_left:
-                raise
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    temporary.replace(path)
 
 
 def _remove(path: Path) -> None:
