@@ -35,7 +35,7 @@ def test_what_is_said_in_a_session_is_in_the_space_and_its_memory_at_the_start_o
 
     def hook(event: str) -> dict[str, dict[str, str]]:
         # Nobody would wait for what goes on in the background.
-        here = Program(detach=lambda _work, _log: False)
+        here = Program(detach=lambda *_: False)
         called = ["hook", "claude-code", event, "--space", "demo"]
         done = CliRunner().invoke(app, called, input=json.dumps(payload), obj=here)
         assert (done.exit_code, done.stderr) == (0, "")
@@ -156,7 +156,7 @@ def test_after_no_record_the_hooks_that_stand_in_the_files_record_nothing_and_wi
         commands = {command for text in texts for command in re.findall(r"livemem (hook [\w-]+ \w+ --space \w+)", text)}
         # As a session goes: the end comes last.
         for command in sorted(commands, key=lambda each: ("nd" in each, "omplete" in each, "top" in each, each)):
-            program = Program(detach=lambda _work, _log: False)
+            program = Program(detach=lambda *_: False)
             event = shlex.split(command)[2]
             done = CliRunner().invoke(app, shlex.split(command), input=payload_of(client, event, tmp_path), obj=program)
             assert done.exit_code == 0

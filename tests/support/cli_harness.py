@@ -86,7 +86,7 @@ class CliHarness:
             environ=self.environ,
             connect=self._connect,
             connect_quickly=self._connect,
-            detach=lambda _work, _log: False,
+            detach=lambda *_: False,
             web=lambda: httpx.Client(transport=httpx.MockTransport(self._stored)),
             is_terminal=lambda _: self.terminal,
             sleep=self._sleep,

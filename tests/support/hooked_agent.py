@@ -166,7 +166,7 @@ class HookedAgent:
         return [self._run(command[1:], self.payload(event)) for command in commands]
 
     def _run(self, arguments: list[str], stdin: str = "") -> str:
-        program = Program(detach=lambda _work, _log: False)
+        program = Program(detach=lambda *_: False)
         done = CliRunner().invoke(app, arguments, input=stdin, env=self.environ, obj=program)
         assert done.exit_code == 0, (arguments, done.output, done.exception)
         return done.stdout

@@ -5,7 +5,7 @@ Tests replace it. No module holds any of it.
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,10 +32,10 @@ def _connect_quickly(url: str, token: str, **options: Any) -> "Calls":
     return connect(url, token, **options)
 
 
-def _detach(work: Callable[[], object], log: Path) -> bool:
-    from live_memory.cli.init.hooks.background import detach  # noqa: PLC0415
+def _detach(arguments: Sequence[str], text: str, log: Path) -> bool:
+    from live_memory.cli.background import detach  # noqa: PLC0415 - most commands and hooks leave nothing behind
 
-    return detach(work, log)
+    return detach(arguments, text, log)
 
 
 def _web() -> "httpx.Client":
@@ -61,8 +61,8 @@ class Program:
     connect: Callable[..., "Client"] = _connect
     connect_quickly: Callable[..., "Calls"] = _connect_quickly
     """For hooks, which live for a moment: without httpx wherever that knows the way."""
-    detach: Callable[[Callable[[], object], Path], bool] = _detach
-    """Carries out work that nobody waits for, and logs into a file; False: it was not done."""
+    detach: Callable[[Sequence[str], str, Path], bool] = _detach
+    """Starts a command that nobody waits for, with its stdin and a log; False: it did not start."""
     web: Callable[[], "httpx.Client"] = _web
     """For URLs that carry their own permission: a token is never sent to them."""
     is_terminal: Callable[[TextIO], bool] = _is_terminal

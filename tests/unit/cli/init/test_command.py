@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from live_memory import LiveMemoryError
 from live_memory.cli import local_service
 from live_memory.cli.exits import Refused
+from live_memory.cli.init.hooks.command import run_hook
 from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
@@ -47,7 +49,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
 
     def runner(*arguments, said="", terminal=False, **environ):
-        program = Program(is_terminal=lambda _: terminal, detach=lambda _work, _log: False)
+        program = Program(is_terminal=lambda _: terminal, detach=lambda *_: False)
         return CliRunner().invoke(app, list(arguments), input=said, env=environ, obj=program)
 
     return runner
@@ -298,15 +300,21 @@ def here(run, monkeypatch):
     monkeypatch.setattr(local_service, "ready", lambda _: found if started else None)
     monkeypatch.setattr(local_service, "start", start)
 
-    def hook(event, detach=lambda work, _log: work() or True, **payload):
-        connect: Any = lambda *_, **__: Memory()  # noqa: E731
+    connect: Any = lambda *_, **__: Memory()  # noqa: E731
+
+    def carry_out(arguments, text="", _log=None):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+            return run_hook(arguments[1:], Program(connect_quickly=connect)) == 0
+
+    def hook(event, detach=carry_out, **payload):
         program = Program(detach=detach, connect_quickly=connect)
         said = json.dumps({"session_id": "s", **payload})
         done = CliRunner().invoke(app, ["hook", "claude-code", event, "--space", "demo"], input=said, obj=program)
         assert done.exit_code == 0
         return done
 
-    return SimpleNamespace(hook=hook, started=started, asked=asked)
+    return SimpleNamespace(hook=hook, carry_out=carry_out, started=started, asked=asked)
 
 
 def test_the_hook_of_a_start_starts_the_service_of_this_machine_behind_the_answer_and_sends_what_waits(here, tmp_path):
@@ -318,7 +326,7 @@ def test_the_hook_of_a_start_starts_the_service_of_this_machine_behind_the_answe
 
     # When another one starts
     background = []
-    done = here.hook("SessionStart", detach=lambda work, _log: background.append(work) or True, session_id="s2")
+    done = here.hook("SessionStart", detach=lambda *left: background.append(left) or True, session_id="s2")
 
     # Then it goes on at once, and its model knows what to do
     context = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
@@ -326,8 +334,8 @@ def test_the_hook_of_a_start_starts_the_service_of_this_machine_behind_the_answe
     assert "`start_session`" in context
     assert "log in" not in done.stdout + done.stderr
     assert here.started == []
-    (work,) = background
-    work()
+    (left,) = background
+    here.carry_out(*left)
     assert here.started == [None]
     assert [name for name, _ in here.asked if name != "create_token"] == [
         "list_conversations",
@@ -515,7 +523,7 @@ def hooked(run, project):
     connect: Any = lambda *_, **__: Memory()  # noqa: E731
 
     def hook(client, event, *options, **payload):
-        program = Program(detach=lambda _work, _log: False, connect_quickly=connect)
+        program = Program(detach=lambda *_: False, connect_quickly=connect)
         environ = {"LIVEMEM_URL": URL, "LIVEMEM_TOKEN": "t"}
         arguments, said = ["hook", client, event, *options], json.dumps({"session_id": "s", **payload})
         return CliRunner().invoke(app, arguments, input=said, env=environ, obj=program)

@@ -13,7 +13,9 @@ from live_memory.cli.init.hooks.events import Called
 from live_memory.cli.program import Program
 
 USAGE = "Usage: livemem hook CLIENT EVENT [--space NAME] [--profile NAME]"
-OPTIONS = {"--space": "space", "-s": "space", "--profile": "profile"}
+OPTIONS = {"--space": "space", "-s": "space", "--profile": "profile", "--later": "later"}
+EVENT = "event"
+"""Work for the background: the event itself, with its input."""
 MOST_BYTES = 8 * 1_048_576
 """Bytes of a client's input. A longer input is ignored."""
 LOG = "hooks.log"
@@ -52,13 +54,16 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
         return FAILED
     nothing = answers.nothing(called.client, called.event)
     text = in_time(_read_stdin, SECONDS)
-    log = record.state_folder(program.environ) / "hooks" / LOG
+    if called.later:
+        return _carry_out(program, called, text or "")
     later: list[str] = []
-    if (
-        text
-        and events.in_background(called.client, called.event)
-        and program.detach(lambda: in_time(lambda: _handled(program, called, text, _log_with_time, []), SECONDS), log)
-    ):
+
+    def leave(work: str, text: str = "") -> bool:
+        log = record.state_folder(program.environ) / "hooks" / LOG
+        profile = ["--profile", program.profile] if program.profile and not called.profile else []
+        return program.detach(["hook", *arguments, *profile, "--later", work], text, log)
+
+    if text and events.in_background(called.client, called.event) and leave(EVENT, text):
         return _answer(nothing)
 
     def left() -> float:
@@ -66,13 +71,21 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
 
     answer = in_time(lambda: _handled(program, called, text, _log, later), left()) if text else text
     code = _answer(answer or nothing)
-    if later and not program.detach(lambda: _finished(program, called, later, _log_with_time, waits=False), log):
+    if later and not leave(",".join(later)):
         answer = in_time(lambda: _finished(program, called, later, _log, waits=True), left())
     if answer is None:
         # A thread that waits for stdin can't be ended, and Python aborts if there is one at its exit.
         sys.stderr.flush()
         os._exit(code)
     return code
+
+
+def _carry_out(program: Program, called: Called, text: str) -> int:
+    if called.later == EVENT:
+        in_time(lambda: _handled(program, called, text, _log_with_time, []), SECONDS)
+    else:
+        _finished(program, called, (called.later or "").split(","), _log_with_time, waits=False)
+    return OK
 
 
 def _read_stdin() -> str:

@@ -51,12 +51,16 @@ _PATH_BYTES = 4_096
 
 @dataclass(frozen=True)
 class Called:
-    """What a hook is called with: `livemem hook CLIENT EVENT [--space NAME] [--profile NAME]`."""
+    """What a hook is called with: `livemem hook CLIENT EVENT [--space NAME] [--profile NAME]`.
+
+    `later`: it carries out in the background what a hook has left to it, named with commas.
+    """
 
     client: str
     event: str
     space: str | None = None
     profile: str | None = None
+    later: str | None = None
 
 
 @dataclass(frozen=True)

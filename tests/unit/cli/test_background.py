@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli.init.hooks import background, events
+from live_memory.cli import background
+from live_memory.cli.init.hooks import events
 from live_memory.cli.init.hooks.events import EVENTS
 from local.front.httpd import Server, answer_json
 from tests.unit.cli.init.hooks.support import claude
 
-ROOT = Path(__file__).parents[5]
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere hooks work in the foreground")
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -61,7 +61,6 @@ class Slow:
         return process if not wait else (*process.communicate(timeout=30), process.returncode)
 
 
-@linux
 @pytest.mark.process
 def test_the_client_goes_on_before_the_service_has_answered_and_the_end_of_the_session_waits_for_what_is_sent(slow):
     # When an answer is done, the hook has ended and its pipes are closed though the service has not answered
@@ -81,17 +80,12 @@ def test_the_client_goes_on_before_the_service_has_answered_and_the_end_of_the_s
     slow.server.stop(grace_seconds=0)
 
 
-@linux
 @pytest.mark.process
 def test_what_fails_in_the_background_is_in_a_log_of_its_own(slow):
     slow.server.stop(grace_seconds=0)
     assert slow.hook("Stop") == (b"{}\n", b"", 0)
     log = slow.home / "state/hooks/hooks.log"
-    for _ in range(200):
-        if log.exists() and log.read_text().endswith("\n"):
-            break
-        threading.Event().wait(0.05)
-    assert "livemem hook claude-code Stop: LiveMemoryError: no_connection" in log.read_text()
+    assert "livemem hook claude-code Stop: LiveMemoryError: no_connection" in _told(log)
     assert oct(log.stat().st_mode & 0o777) == "0o600"
 
 
@@ -101,7 +95,32 @@ def test_only_what_nobody_waits_for_goes_into_the_background():
     assert not events.in_background("nobody", "Stop")
 
 
-def test_elsewhere_than_on_linux_it_is_done_here(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert not background.detach(lambda: pytest.fail("it was done twice"), tmp_path / "log")
-    assert not (tmp_path / "log").exists()
+def test_work_that_no_process_can_be_started_for_is_done_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    assert not background.detach(["hook"], "text", tmp_path / "log")
+
+
+@pytest.mark.process
+def test_a_module_of_the_folder_that_an_agent_works_in_is_not_loaded(tmp_path, monkeypatch):
+    (tmp_path / "live_memory").mkdir()
+    (tmp_path / "live_memory" / "__init__.py").write_text("raise SystemExit('hostile')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "client"))
+    assert background.detach(["--version"], "", tmp_path / "log")
+    assert _told(tmp_path / "log").startswith("livemem ")
+
+
+def _told(log):
+    for _ in range(400):
+        if log.exists() and log.read_text().endswith("\n"):
+            break
+        threading.Event().wait(0.05)
+    return log.read_text()
+
+
+@pytest.mark.parametrize("size", [background.MOST_LOG_BYTES, background.MOST_LOG_BYTES + 1])
+def test_a_log_that_grew_long_is_begun_again(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    (tmp_path / "log").write_bytes(b"x" * size)
+    background.detach(["hook"], "", tmp_path / "log")
+    assert (tmp_path / "log.1").exists() is (size > background.MOST_LOG_BYTES)
