@@ -9,12 +9,15 @@ from typing import Any
 
 from local import command_line, embeddings, stopping, terminal
 from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
-from local.data_dir import DataDirError
+from local.data_dir import DataDirError, DataDirInUseError
 from local.functions.logs import keep_small
 from local.functions.template import TemplateError
 from local.runtime import Runtime
 from local.stopping import StopRequest
 from local.workers import Workers
+
+IN_USE = 4
+"""The exit status where another service uses the folder. The command line then waits for that service."""
 
 
 def main() -> int:
@@ -31,6 +34,9 @@ def main() -> int:
     except ConfigError as error:
         _complain(str(error))
         return WRONG_VARIABLE
+    except DataDirInUseError as error:
+        _complain(str(error))
+        return IN_USE
     except (DataDirError, TemplateError) as error:
         return _complain(str(error))
     except OSError as error:

@@ -39,6 +39,10 @@ class DataDirError(RuntimeError):
     """The folder cannot be used; the text is one sentence for the terminal."""
 
 
+class DataDirInUseError(DataDirError):
+    """Another runtime uses the folder."""
+
+
 def make_private(root: Path) -> None:
     """Make a folder, and the folders in it, readable by their owner alone: notes may be confidential.
 
@@ -98,7 +102,7 @@ class DataDir:
             self._lock = FileLock(root / LOCK, timeout=0, mode=0o600, thread_local=False)
             self._lock.acquire()
         except Timeout as error:
-            raise DataDirError(
+            raise DataDirInUseError(
                 f"Another runtime uses {root}; stop it, or set LIVEMEM_DATA_DIR to another folder."
             ) from error
         except OSError as error:

@@ -21,7 +21,7 @@ LONGEST = 64
 WAIT_SECONDS = own_files.STALE_SECONDS + 1
 """Seconds to wait for a process that makes the same token: then it has the token, or it is dead."""
 DEVICES = {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))}
-"""Names that Windows refuses to files, whatever comes after a dot."""
+"""Names that Windows refuses to files, with any ending."""
 _KNOWN = {
     "cline-core": "cline",
     "codex-mcp-client": "codex",

@@ -10,10 +10,12 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run the command line."""
     _open_what_is_closed()
+    # Windows gives pipes and files an encoding with 256 characters, and agents read UTF-8. A console has its own.
+    narrow = sys.platform == "win32" and "PYTHONIOENCODING" not in os.environ
     for stream in (sys.stdout, sys.stderr):
         # A console that can't show a character must not end a command in the middle.
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(encoding="utf-8" if narrow and not stream.isatty() else None, errors="replace")
     try:
         sys.exit(_run(sys.argv[1:]))
     except KeyboardInterrupt:

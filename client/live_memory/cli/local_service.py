@@ -1,25 +1,27 @@
 """The service on this machine: where its data lies, whether it runs, its start in the background, its end.
 
-The service keeps a lock file open for as long as it lives, with its process id in it. Only a process that has that file
-open is taken for the service: an id that a crash left behind never belongs to one, also if another process has it now.
-Nothing here takes the lock, not even for a moment: a service that starts just then would find it taken.
+Each start of the service has an id of its own, in a file of the data folder and in the answer of its address. Only what
+answers with that id is taken for the service: a crash leaves the file behind, and the port to another program. The
+service locks the folder. Nothing here takes the lock, not even for a moment: one that starts just then would find it
+taken.
 """
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from live_memory.cli import own_files
 from live_memory.cli.exits import FAILED, LATER, Refused
 
-LOCK, ENDPOINTS, KEY, LOG, CHOICES = "runtime.lock", "endpoints.json", "admin.key", "serve.log", "serve.json"
+ENDPOINTS, STOP, LOG, CHOICES = "endpoints.json", "stop", "serve.log", "serve.json"
+IN_USE = 4
+"""The exit status of a service whose folder another one has locked."""
 DEFAULT_PORT = 3000
-START_SECONDS, STOP_SECONDS, PAUSE = 120.0, 30.0, 0.05
+START_SECONDS, STOP_SECONDS, HEALTH_SECONDS, PAUSE = 120.0, 30.0, 3.0, 0.05
 _TOLD_CHARACTERS = 2_000
 
 
@@ -84,35 +86,36 @@ def data_folder(environ: Mapping[str, str]) -> Path:
     return platformdirs.user_data_path("livemem", appauthor=False) / "server"
 
 
-def running(folder: Path) -> int | None:
-    """The process id of the service that uses a data folder, also of one that is not ready yet; None: there is none."""
-    try:
-        pid = int((folder / LOCK).read_text("ascii"))
-        lock = (folder / LOCK).stat()
-        for opened in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):  # closed in the meantime
-                found = opened.stat()
-                if (found.st_dev, found.st_ino) == (lock.st_dev, lock.st_ino):
-                    return pid
-    except (OSError, ValueError):
-        # No such file or process, or one of another user.
-        pass
-    return None
-
-
 def ready(folder: Path) -> LocalService | None:
-    """The service of a data folder, if it runs and answers requests."""
-    pid = running(folder)
-    if pid is None:
-        return None
+    """The service of a data folder, if it runs and answers requests. Raises Refused for one of a former version."""
     try:
         told = json.loads((folder / ENDPOINTS).read_bytes())
-        # A file that a crash left behind names another process.
-        if told["pid"] != pid:
+        url, instance = told["api"], told.get("instance")
+        health = _health(url)
+        # A file that a crash left behind may name a port that is another program's by now.
+        if health is None or health.get("instance") != instance:
             return None
-        return LocalService(pid, told["api"], _token(told), told)
-    except (OSError, ValueError, KeyError, TypeError):
+        if instance:
+            return LocalService(told["pid"], url, _token(told), told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+    raise Refused(f"The service at {url} is of a former version: end its process ({told.get('pid')}), and try again.")
+
+
+def _health(url: str) -> dict[str, Any] | None:
+    # Not urllib: a proxy must not be asked for what runs here.
+    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - most commands know their service
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=HEALTH_SECONDS)
+    try:
+        connection.request("GET", "/healthz")
+        found: dict[str, Any] = json.loads(connection.getresponse().read())
+        return found
+    except HTTPException:
+        return None
+    finally:
+        connection.close()
 
 
 def _token(endpoints: Mapping[str, Any]) -> str | None:
@@ -170,8 +173,6 @@ def _check_shared(environ: Mapping[str, str], choices: Choices) -> None:
 
 def _program() -> Path:
     """The folder that the service runs from: in the package, or the checkout that this file is in. Raises Refused."""
-    if not sys.platform.startswith("linux"):
-        raise Refused("The service runs on Linux (also in WSL); here, use one on another machine: `livemem login`.")
     from importlib.util import find_spec  # noqa: PLC0415
 
     package = Path(__file__).resolve().parents[1]
@@ -229,33 +230,27 @@ def start(
     What it prints goes to `serve.log` in the folder, of which it keeps 20 MB. Waits until it is ready, 120 s at most.
     Raises Refused, with what the service said, if it does not start.
     """
-    import subprocess  # noqa: PLC0415
+    from live_memory.cli import background  # noqa: PLC0415 - every command loads this module, and few start a service
 
     if found := ready(folder):
         return found
     arguments, root, variables = command(environ, folder, choices, host, kept=kept)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own_files.make_folder(folder)
     log = folder / LOG
     variables["LIVEMEM_LOG_FILE"] = str(log)
-    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+    with open(log, "ab", opener=own_files.private) as output:
         began = output.tell()
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter and program
-            arguments,
-            cwd=root,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            # It outlives the terminal, and Ctrl-C there is not for it.
-            start_new_session=True,
-        )
-    for _ in range(int(START_SECONDS / PAUSE)):
-        if found := ready(folder):
-            return found
-        # Where two were started at once, one of them ends: the other one is the service.
-        if process.poll() is not None and not running(folder):
-            raise Refused(f"The service did not start. It says: {_said(log, began)}", LATER)
-        sleep(PAUSE)
+        process = background.start(arguments, output, environ=variables, folder=root)
+        for _ in range(int(START_SECONDS / PAUSE)):
+            if found := ready(folder):
+                return found
+            ended = process.poll()
+            if ended == IN_USE:
+                # Another one starts just now and will be the service, or it ends.
+                process = background.start(arguments, output, environ=variables, folder=root)
+            elif ended is not None:
+                raise Refused(f"The service did not start. It says: {_said(log, began)}", LATER)
+            sleep(PAUSE)
     raise Refused(f"The service is not ready after {START_SECONDS:.0f} s. What it says is in {log}.", LATER)
 
 
@@ -271,28 +266,26 @@ def _said(log: Path, began: int) -> str:
         return file.read()[-_TOLD_CHARACTERS:].decode("utf-8", "replace").strip() or "nothing"
 
 
-def stop(folder: Path) -> bool:
+def stop(folder: Path, sleep: Callable[[float], None] = time.sleep) -> bool:
     """End the service of a data folder and wait until it has ended, 30 s at most. False: none runs. Raises Refused."""
-    import select  # noqa: PLC0415
-    import signal  # noqa: PLC0415
+    found = ready(folder)
+    if found is None:
+        return False
+    instance = found.endpoints["instance"]
+    # Each system has files, and not each a signal that another process may catch.
+    own_files.write(folder / STOP, instance.encode())
+    for _ in range(int(STOP_SECONDS / PAUSE)):
+        if _instance(folder) != instance:
+            return True
+        sleep(PAUSE)
+    if ready(folder) is None:
+        return True  # killed before it could say so
+    raise Refused(f"The service (process {found.pid}) has not ended within {STOP_SECONDS:.0f} s.", FAILED)
 
-    pid = running(folder)
-    if pid is None:
-        return False
+
+def _instance(folder: Path) -> str | None:
     try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return False
-    try:
-        # Looked at once more with the process in hand: from here on its id can't pass to another one.
-        if running(folder) != pid:
-            return False
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(process, signal.SIGTERM)
-        ended = select.poll()
-        ended.register(process, select.POLLIN)
-        if not ended.poll(STOP_SECONDS * 1_000):
-            raise Refused(f"The service (process {pid}) has not ended within {STOP_SECONDS:.0f} s.", FAILED)
-    finally:
-        os.close(process)
-    return True
+        found: str = json.loads((folder / ENDPOINTS).read_bytes())["instance"]
+        return found
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -11,74 +11,103 @@ import pytest
 from live_memory.cli import config, local_service
 from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
+from local import __main__ as program
 from local import command_line
+from local.front.httpd import Response, Server, answer_json
 from tests.support.cli_harness import CliHarness
 
-KEEPS_OPEN = "import sys; file = open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+
+class Service:
+    """What a service shows in its data folder and at its address."""
+
+    def __init__(self, folder):
+        self.folder, self.instance = folder, "a" * 32
+        self.server = Server("127.0.0.1", 0, self.answer, max_body=100)
+        self.server.start()
+        (folder / "admin.key").write_text("secret\n")
+        self.tell(self.instance)
+
+    def answer(self, request):
+        assert request.path == "/healthz"
+        return answer_json(200, {"status": "ok", "instance": self.instance} if self.instance else {"status": "ok"})
+
+    def tell(self, instance):
+        named = {"instance": instance} if instance else {}
+        told = {"api": self.server.url, "pid": 7, "admin_key_file": str(self.folder / "admin.key"), **named}
+        (self.folder / "endpoints.json").write_text(json.dumps(told))
 
 
 @pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "admin.key").write_text("secret\n")
-    return tmp_path
+def service(tmp_path):
+    service = Service(tmp_path)
+    yield service
+    service.server.stop(grace_seconds=0)
 
 
-@pytest.fixture
-def process():
-    """Starts a process that has a file open until the test ends."""
-    started = []
-
-    def start(file):
-        running = subprocess.Popen(
-            [sys.executable, "-c", KEEPS_OPEN, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        started.append(running)
-        running.stdout.readline()
-        return running
-
-    yield start
-    for one in started:
-        one.kill()
-        one.communicate()
-
-
-def claim(folder, pid, endpoints_pid=None):
-    (folder / "runtime.lock").write_text(f"{pid}\n")
-    told = {"api": "http://127.0.0.1:3999", "pid": endpoints_pid or pid, "admin_key_file": str(folder / "admin.key")}
-    (folder / "endpoints.json").write_text(json.dumps(told))
-
-
-@pytest.mark.process
-def test_an_id_that_a_crash_left_behind_never_ends_the_process_that_has_it_now(folder, process):
-    other = process(os.devnull)
-    claim(folder, other.pid)
-
-    assert local_service.running(folder) is None
-    assert local_service.ready(folder) is None
-    assert not local_service.stop(folder)
-    assert other.poll() is None
-
-
-@pytest.mark.process
-def test_a_service_runs_while_it_has_its_lock_open_is_ready_when_it_says_so_and_is_ended(folder, process):
-    (folder / "runtime.lock").touch()
-    service = process(folder / "runtime.lock")
-
-    claim(folder, service.pid, endpoints_pid=service.pid + 1)
-    assert local_service.running(folder) == service.pid
-    assert local_service.ready(folder) is None, "the endpoints are those of another process"
-
-    claim(folder, service.pid)
-    found = local_service.ready(folder)
-    assert (found.url, found.token) == ("http://127.0.0.1:3999", "secret")
+def test_a_service_is_ready_when_its_address_answers_with_the_id_of_its_start(service):
+    found = local_service.ready(service.folder)
+    assert found
+    assert (found.url, found.token, found.pid) == (service.server.url, "secret", 7)
     assert "secret" not in repr(found)
-    settings = config.settle({"LIVEMEM_DATA_DIR": str(folder), "LIVEMEM_CONFIG": str(folder / "none")})
-    assert (settings.url, settings.token, settings.sources["token"]) == (found.url, "secret", "local service")
-    elsewhere = {"LIVEMEM_URL": "https://memory.example.org", "LIVEMEM_DATA_DIR": str(folder)}
-    assert config.settle({**elsewhere, "LIVEMEM_CONFIG": str(folder / "none")}).token is None
 
-    assert local_service.stop(folder)
-    assert service.wait(10) == -15
+    settings = config.settle({"LIVEMEM_DATA_DIR": str(service.folder), "LIVEMEM_CONFIG": str(service.folder / "none")})
+    assert (settings.url, settings.token, settings.sources["token"]) == (found.url, "secret", "local service")
+    elsewhere = {"LIVEMEM_URL": "https://memory.example.org", "LIVEMEM_DATA_DIR": str(service.folder)}
+    assert config.settle({**elsewhere, "LIVEMEM_CONFIG": str(service.folder / "none")}).token is None
+
+
+def test_no_other_program_gets_the_key_after_a_crash(service):
+    service.tell("b" * 32)
+    assert local_service.ready(service.folder) is None, "another start has the port"
+    service.server.stop(grace_seconds=0)
+    service.tell(service.instance)
+    assert local_service.ready(service.folder) is None, "nobody has the port"
+    assert not local_service.stop(service.folder)
+    for text in ("{", "[]", "{}", '{"api": 1}', '{"api": "http://[::1"}'):
+        (service.folder / "endpoints.json").write_text(text)
+        assert local_service.ready(service.folder) is None
+
+
+@pytest.mark.parametrize("body", [b"no", b"[]", b"null"])
+def test_what_answers_something_else_is_not_the_service(service, body):
+    service.server.stop(grace_seconds=0)
+    service.server = Server("127.0.0.1", 0, lambda _: Response(200, (), body), max_body=100)
+    service.server.start()
+    service.tell(service.instance)
+    assert local_service.ready(service.folder) is None
+
+
+def test_a_service_of_a_former_version_is_named_and_no_other_one_is_started_beside_it(service):
+    service.instance = None
+    service.tell(None)
+    for use in (local_service.ready, local_service.stop, lambda folder: local_service.start({}, folder, Choices())):
+        with pytest.raises(Refused, match=r"former version: end its process \(7\)"):
+            use(service.folder)
+
+
+def test_a_stop_asks_the_start_that_runs_and_waits_until_it_says_that_it_has_ended(service):
+    asked = []
+
+    def sleep(_):
+        asked.append((service.folder / "stop").read_text())
+        if len(asked) == 3:
+            (service.folder / "endpoints.json").unlink()
+
+    assert local_service.stop(service.folder, sleep)
+    assert asked == [service.instance] * 3
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_service_that_does_not_say_that_it_has_ended_is_looked_for(service, killed):
+    def sleep(_):
+        if killed:
+            service.instance = "somebody else's"
+
+    if killed:
+        assert local_service.stop(service.folder, sleep)
+    else:
+        with pytest.raises(Refused, match="process 7"):
+            local_service.stop(service.folder, sleep)
 
 
 def test_a_later_start_has_the_choices_of_the_one_before_and_no_key_is_kept(tmp_path):
@@ -144,6 +173,10 @@ def test_choices_that_cannot_be_read_stop_a_start(tmp_path, text):
 
     with pytest.raises(Refused, match="remove it"):
         local_service.chosen(tmp_path, Choices())
+
+
+def test_the_service_and_who_starts_it_have_the_same_status_for_a_folder_in_use():
+    assert program.IN_USE == local_service.IN_USE
 
 
 @pytest.mark.process

@@ -1,6 +1,7 @@
 """The service on this machine: `serve`, `status`, `stop`."""
 
 import os
+import runpy
 import sys
 from typing import Annotated, Any
 
@@ -72,10 +73,12 @@ def serve(
             environ = {**program.environ, "LIVEMEM_MAKE_BUCKET": "true"} if make_bucket else program.environ
             if not background:
                 arguments, root, variables = local_service.command(environ, folder, choices, host, kept=True)
-                sys.stdout.flush()
+                # Here, and not in another process: signals and the exit status are its own on every system.
+                sys.path.insert(0, str(root))
                 os.chdir(root)
-                # It takes the place of this process: signals and the exit status are its own.
-                os.execve(arguments[0], arguments, variables)  # noqa: S606 - our own interpreter and program
+                os.environ.clear()
+                os.environ.update(variables)
+                runpy.run_module(arguments[-1], run_name="__main__", alter_sys=True)
             found = local_service.start(environ, folder, choices, program.sleep, host, kept=True)
         told = _told(found, str(folder))
         out.result(told, lambda: out.text(f"Live Memory runs at {told['url']} (process {told['pid']})."))
@@ -87,9 +90,8 @@ def status(ctx: typer.Context, json: Json = False) -> None:
         folder = local_service.data_folder(program.environ)
         found = local_service.ready(folder)
         if not found:
-            state = "starts or stops" if local_service.running(folder) else "does not run: `livemem serve`"
             none = {"running": False, "data": str(folder)}
-            out.result(none, lambda: out.text(f"The service {state}. Data: {folder}"))
+            out.result(none, lambda: out.text(f"No service runs that is ready: `livemem serve`. Data: {folder}"))
             raise typer.Exit(NOTHING)
         told = _told(found, str(folder))
         rows = [[name, value] for name, value in told.items() if name != "running"]
@@ -100,7 +102,7 @@ def stop(ctx: typer.Context, json: Json = False) -> None:
     """End the service of this machine. Running requests may end first, and queued work resumes at the next start."""
     with plain(ctx, json=json) as (program, out):
         folder = local_service.data_folder(program.environ)
-        ended = local_service.stop(folder)
+        ended = local_service.stop(folder, program.sleep)
         out.result({"stopped": ended}, lambda: out.text("Stopped." if ended else "The service does not run."))
         if not ended:
             raise typer.Exit(NOTHING)
