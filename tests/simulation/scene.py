@@ -188,7 +188,7 @@ class Sampled:
 
     requests: int = 24
     turns: int = 16
-    histories: int = 40
+    histories: int = 24
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The history as users read it: newest first, diffs, sources, what is undone."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank import corrections, history
@@ -223,7 +223,6 @@ def test_a_page_of_a_long_history_costs_no_more_than_one_of_a_short_one_wherever
 steps = st.lists(st.sampled_from(["write", "write", "undo"]), max_size=25)
 
 
-@settings(max_examples=40)
 @given(steps=steps, limit=st.integers(1, 9))
 def test_what_the_history_calls_undone_is_what_the_records_say(steps: list[str], limit: int):
     world = World()

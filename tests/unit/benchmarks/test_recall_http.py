@@ -3,7 +3,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import recall, recall_http
@@ -19,7 +19,6 @@ documents = st.lists(
 ).map(lambda some: sorted(some, key=lambda one: one.session))
 
 
-@settings(max_examples=60)
 @given(documents)
 def test_whole_turns_and_messages_hold_each_document_once_in_its_order(some):
     conversation = recall.Conversation(documents=some, questions=[])

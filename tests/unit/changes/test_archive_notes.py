@@ -4,7 +4,7 @@ of real consolidations stays as it was."""
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank import corrections, files, history
@@ -291,7 +291,6 @@ def test_a_deleted_space_and_a_reason_beyond_all_bounds_are_refused():
     most=st.integers(1, 5),
     undone=st.booleans(),
 )
-@settings(max_examples=30)
 def test_no_note_is_ever_lost_and_just_the_old_ones_are_moved(ages: list[int], days: int, most: int, undone: bool):
     world = World(consolidation_max_notes=most)
     world.create_space()

@@ -115,7 +115,7 @@ def test_json_tells_where_it_is(desk: CliHarness):
 
 
 @given(cuts=st.lists(st.integers(1, 60_000), max_size=4))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_download_that_breaks_is_taken_up_where_it_broke(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]):
     desk = CliHarness(tmp_path_factory.mktemp("home"))
     store = Store(*cuts)

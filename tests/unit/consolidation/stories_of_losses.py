@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,28 +71,33 @@ def _changed(text: str, *, without: Sequence[str] = (), plus: Mapping[str, str] 
     return changed
 
 
+@cache
+def _begun(name: str, rules: str, *, empty: bool) -> World:
+    """A space with the bank of a world; to be forked."""
+    world = World()
+    world.create_space(rules=rules)
+    if not empty:
+        bank = WORLDS[name]["bank"]
+        world.note("The bank was brought here.")
+        files = [{"filename": path, "action": "created", "content": text} for path, text in bank.items()]
+        world.llm.queue.append(json.dumps({"bank_files": files, "synthesis": "The bank."}))
+        world.consolidate()
+        assert world.bank() == bank
+    return world
+
+
 def play(case: dict[str, Any], *later: str, ends: str = "{}", bank_chars: int = 0) -> Played:
     """Fold the notes of a case. The model gives its answer, `later` ones if it is asked about files, then the same.
     `ends`: its answer to the question about loose ends. `bank_chars`: the length that the bank should have.
     """
-    of = WORLDS[case["world"]]
-    world = World()
-    world.create_space(rules=case.get("rules", of["rules"]))
-    if not case.get("empty"):
-        world.note("The bank was brought here.")
-        files = [{"filename": name, "action": "created", "content": text} for name, text in of["bank"].items()]
-        world.llm.queue.append(json.dumps({"bank_files": files, "synthesis": "The bank."}))
-        world.llm.queue.append("no more")
-        world.consolidate()
-        assert world.bank() == of["bank"]
+    rules = case.get("rules", WORLDS[case["world"]]["rules"])
+    world = _begun(case["world"], rules, empty=bool(case.get("empty"))).fork()
     heads.update(world.process, "demo", lambda _: {"bank_chars": bank_chars})
     for line in case["notes"]:
         said, _, text = line.partition(": ")
         world.clock.move(60)
         world.note(text, agent=folded(said.split()[0]))
     before, text = world.bank(), answer(case)
-    world.llm.queue.clear()
-    world.llm.prompts.clear()
     world.llm.queue.extend([text, *later, text, text])
     world.llm.ends = ends
     run = world.consolidate()

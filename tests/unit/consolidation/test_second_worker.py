@@ -45,7 +45,7 @@ def _killed_after(before: int, after: int) -> tuple[World, dict[str, str], list[
 
 
 @pytest.mark.slow
-@each("before", range(1, 31, 2))
+@each("before", range(1, 31, 3))
 def test_what_a_second_worker_of_an_ended_run_leaves_is_cleared_when_lambda_tries_again(before: int):
     after, ended = 0, False
     while not ended:

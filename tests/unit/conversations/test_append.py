@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem import clock
@@ -215,7 +215,6 @@ def lines(count):
     return "\n".join(json.dumps({"message_id": f"m{n}", "role": "user", "content": f"text {n}"}) for n in range(count))
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 45), st.booleans())
 def test_an_import_that_died_anywhere_goes_on_when_the_same_is_sent_again(point, done):
     talk = Talk()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.conversations.boundaries import (
@@ -282,7 +282,6 @@ def test_in_the_profile_turns_the_second_level_goes_by_the_characters_of_the_tur
         assert len(group) == LEAST_CHILDREN or sum(raw[:-1]) <= 500
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 100_000), st.sampled_from([0.01, 0.1, 0.5]))
 def test_a_summary_should_have_its_share_of_the_source_and_600_characters_of_a_source_that_may_have_findings(
     chars, ratio

@@ -4,7 +4,7 @@ import json
 from collections import deque
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.conversations import capture, log, orders, reading, removal
@@ -243,7 +243,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100)
 @given(JSON)
 def test_no_notes_of_an_answer_break_its_contract(value):
     assert len(WithNotes.model_validate({"notes": value}).notes) <= capture.MOST

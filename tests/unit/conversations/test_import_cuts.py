@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.conversations import log, turn_import
@@ -41,7 +41,6 @@ def blocks(said, cuts, waits):
     return [talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/l1/")]
 
 
-@settings(max_examples=25)
 @given(PAUSES, st.lists(st.integers(0, 14), max_size=5), st.lists(st.sampled_from([1, 1_300, 200_000]), max_size=3))
 def test_the_blocks_of_an_import_are_the_same_in_any_parts_whenever_a_worker_looks(pauses, cuts, waits):
     said = lines(pauses)

@@ -1,6 +1,6 @@
 """Turns and summaries by a range of their numbers."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.conversations import reading
@@ -30,7 +30,6 @@ def numbers(order: TurnOrder, within: tuple[int, int], limit: int) -> list[int]:
 
 
 @given(first=st.integers(1, 14), last=st.integers(1, 14), limit=st.integers(1, 5), newest=st.booleans())
-@settings(max_examples=30, deadline=None)
 def test_pages_of_a_range_hold_its_turns_once_in_order(first: int, last: int, limit: int, newest: bool):
     wanted = [number for number in range(1, 13) if first <= number <= last]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.conversations import (
@@ -673,7 +673,6 @@ def test_the_time_rule_ends_an_open_end_by_the_sweep_alone():
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(
     st.sampled_from(["windows", "turns"]),
     st.lists(st.sampled_from([10, 60, 200, 400, 700, 5_500]), min_size=1, max_size=25),

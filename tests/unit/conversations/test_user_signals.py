@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.conversations import log, orders, removal, user_signals
@@ -249,7 +249,6 @@ def test_a_worker_that_dies_at_a_write_costs_no_hint_and_shows_no_name_without_a
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=600)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     said=st.lists(st.lists(TEXTS, min_size=1, max_size=5), max_size=4),
     most=st.one_of(st.integers(2_000, 5_000), st.integers(2_000, 20_000)),

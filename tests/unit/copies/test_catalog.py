@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from livemem.access.principal import PERMISSIONS, Principal
@@ -165,7 +164,6 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 items = st.builds(BackupObject, texts, st.integers(0), texts, st.none() | texts, st.none() | texts)
 
 
-@hypothesis(max_examples=30)
 @given(st.lists(items, max_size=5), texts)
 def test_a_manifest_is_read_as_it_was_written_whole_and_by_its_first_bytes(held: list[BackupObject], description: str):
     manifest = Manifest(

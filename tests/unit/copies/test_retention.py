@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from livemem import clock
@@ -68,7 +67,6 @@ def age(manifest: Manifest) -> timedelta:
     return NOW - clock.parse(manifest.stands_for())
 
 
-@hypothesis(max_examples=40)
 @given(some_backups(), rules)
 def test_the_newest_complete_backup_is_kept_whatever_the_rule(manifests: list[Manifest], rule: Rule):
     doomed = retention.plan(manifests, NOW, rule)
@@ -79,7 +77,6 @@ def test_the_newest_complete_backup_is_kept_whatever_the_rule(manifests: list[Ma
     assert (lasting or there or [backup(0)])[0].job_id not in doomed
 
 
-@hypothesis(max_examples=40)
 @given(some_backups(), rules)
 def test_what_goes_goes_for_a_reason_and_what_stays_too(manifests: list[Manifest], rule: Rule):
     doomed = retention.plan(manifests, NOW, rule)
@@ -98,7 +95,6 @@ def test_what_goes_goes_for_a_reason_and_what_stays_too(manifests: list[Manifest
         assert doomed.get(one.job_id) == (("transient" if one.transient else "expired") if goes else None)
 
 
-@hypothesis(max_examples=40)
 @given(some_backups(), rules)
 def test_what_is_kept_is_kept_again_the_next_moment(manifests: list[Manifest], rule: Rule):
     doomed = retention.plan(manifests, NOW, rule)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from livemem.bank import corrections
@@ -221,7 +220,6 @@ def test_a_description_that_is_too_long_or_no_text_is_refused_before_anything_is
     assert world.client.requests == []
 
 
-@hypothesis(max_examples=25)
 @given(st.lists(st.sampled_from(["note", "run", "edit", "patch", "back up", "export", "remove"]), max_size=8))
 def test_whatever_happens_to_a_space_its_complete_backups_are_whole(acts: list[str]):
     world = World()

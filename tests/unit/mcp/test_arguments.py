@@ -179,7 +179,7 @@ def test_what_has_no_single_reading_is_refused_with_the_form_that_is_wanted(tool
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.sampled_from(sorted(EVERY)))
 def test_what_fits_its_schema_is_not_changed(data: st.DataObject, tool: str):
     schema = EVERY[tool].schema
@@ -191,7 +191,6 @@ def test_what_fits_its_schema_is_not_changed(data: st.DataObject, tool: str):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(st.sampled_from(sorted(EVERY)), st.data())
 def test_what_was_read_is_read_as_the_same_again(tool: str, data: st.DataObject):
     schema = EVERY[tool].schema

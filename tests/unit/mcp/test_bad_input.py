@@ -25,7 +25,7 @@ PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 BOTH = pytest.mark.parametrize("protocol", [NEWEST_HANDSHAKE, MODERN])
 NOTE = {"category": "todo", "content": "x"}
-FUZZED = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

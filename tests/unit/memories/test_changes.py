@@ -1,7 +1,7 @@
 """What was done to memories is told whole, the newest first, each operation once."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.errors import MemoriesBroken, NotFound
@@ -89,7 +89,6 @@ def test_the_order_of_a_kinds_log_stands_whatever_clocks_said(world):
     assert [place for place in places(told(world)) if place[0] == "fact"] == [("fact", 2), ("fact", 1)]
 
 
-@settings(max_examples=25)
 @given(st.lists(st.sampled_from(["fact", "self", "goal"]), max_size=8), st.integers(1, 4), st.integers(0, 3))
 def test_page_by_page_each_operation_comes_once_though_others_are_stored_meanwhile(kinds, limit, more):
     world, _ = world_with_meaning()

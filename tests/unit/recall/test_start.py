@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank import corrections
@@ -117,7 +117,6 @@ CONTENTS = st.lists(st.tuples(st.integers(0, 6), TITLES, BODIES), max_size=8).ma
 PATHS = st.from_regex(r"[a-z]{1,8}(/[a-z]{1,100})?\.md", fullmatch=True)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     bank=st.dictionaries(PATHS, CONTENTS, max_size=12),
     text=st.sampled_from(["", rules.template("standard"), "## Known issues <!-- load first -->"]),

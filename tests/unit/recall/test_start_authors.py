@@ -1,7 +1,7 @@
 """The new notes of a start: each author has a share, one alone may have all, and the budget is exact."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.notes import appending
@@ -97,7 +97,6 @@ def test_in_a_space_a_flood_of_notes_hides_no_other_author_s(monkeypatch: pytest
         assert "Order 299." in found.markdown
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(1, 3_000), st.booleans()), max_size=40),
     st.integers(2_000, 9_000),

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank.synthesis import Synthesis
@@ -341,7 +341,6 @@ def headings(found: Start) -> set[str]:
     return {part.source or "" for part in found.parts if part.kind == "section"}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     bank=BANKS,
     rules=st.sampled_from(["", "## Plans <!-- load first -->", "### c/d.md\n### b.md <!-- load first -->"]),
@@ -381,7 +380,6 @@ def whole_lines(of: StartMaterial, found: Start) -> None:
             assert any(rows <= {row.rstrip() for row in one.text.splitlines()} for one in some)
 
 
-@settings(max_examples=100, deadline=None)
 @given(text=TEXTS, chosen=st.sets(st.integers(0, 40)))
 def test_lines_take_at_most_the_characters_that_are_counted_for_them(text, chosen):
     lines = start_lines.lines_of(text)

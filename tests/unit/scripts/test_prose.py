@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from scripts.prose import (
     Rules,
-    docstring_problems,
     pages,
     problems,
     prose_of,
@@ -61,10 +60,6 @@ def test_every_page_that_the_rules_name_is_there():
     assert rules.unedited <= set(pages())
 
 
-def test_no_docstring_has_a_riddle():
-    assert docstring_problems(Rules.read()) == []
-
-
 def test_a_string_is_a_text_unless_it_is_a_docstring_or_a_pattern():
     code = '"""A docstring of four words."""\n\nfail(f"No {file} in `a b c`. " "Try it again.", r"\\d+ of a pattern")\n'
 
@@ -85,7 +80,3 @@ def test_a_text_with_a_long_sentence_or_a_riddle_is_told_wherever_texts_are_writ
     assert [place for place in places if not any(place in one for one in long)] == []
     assert len(riddles) > 50
     assert [one for one in told if one.startswith(tuple(rules.data))] == []
-
-
-def test_no_text_of_the_service_or_the_client_has_a_riddle_or_a_long_sentence():
-    assert text_problems(Rules.read()) == []

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.slow
 
 # Explaining a failure takes minutes with such inputs, and the example itself says enough.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
-SETTINGS = settings(max_examples=30, phases=PHASES)
+SETTINGS = settings(phases=PHASES)
 
 
 def only(notes: list[Note], *categories: str) -> list[Note]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from local.store.client import Put
@@ -287,7 +287,6 @@ def test_a_key_or_a_bucket_that_s3_does_not_allow_is_refused_and_versions_are_no
             store.get_object(Bucket=name, Key="a")
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.dictionaries(
         st.text("abAB./%é", min_size=1, max_size=8), st.tuples(st.binary(max_size=5), st.booleans()), max_size=12
