@@ -1,8 +1,12 @@
 """Each agent has one token for the service of this machine, whoever asks for it first or at once."""
 
+import os
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -31,6 +35,9 @@ def test_every_name_becomes_one_that_a_token_may_have_and_stays_itself(given):
 )
 def test_clients_have_the_same_name_over_mcp_and_in_hooks(given, name):
     assert agent_name(given) == name
+
+
+ROOT = Path(__file__).parents[3]
 
 
 class DataFolder:
@@ -72,6 +79,23 @@ def test_many_that_need_it_at_once_get_the_same_one_also_after_it_was_refused(fo
             found = {one.result() for one in [executor.submit(wanted) for _ in range(8)]}
         assert len(found) == 1, found
     assert folder().get() == "lm_2"
+
+
+@pytest.mark.process
+def test_two_processes_of_a_system_without_fcntl_get_the_same_one_at_once(tmp_path):
+    program = (
+        "import pathlib, uuid, sys\n"
+        "from live_memory.cli.agent_tokens import AgentToken\n"
+        "print(AgentToken(pathlib.Path(sys.argv[1]), 'con', lambda: uuid.uuid4().hex).get())"
+    )
+    environ = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "client"), str(ROOT / "tests/support/elsewhere")]),
+    }
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    started = [subprocess.Popen(command, env=environ, stdout=subprocess.PIPE) for _ in range(2)]
+    (one, other) = (process.communicate(timeout=60)[0] for process in started)
+    assert one == other != b""
 
 
 def test_a_file_that_holds_none_is_as_one_that_is_not_there(folder):

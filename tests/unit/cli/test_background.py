@@ -18,15 +18,16 @@ from tests.unit.cli.init.hooks.support import claude
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def slow(tmp_path):
-    """A service that answers when it is allowed to."""
-    return Slow(tmp_path)
+@pytest.fixture(params=["here", "elsewhere"])
+def slow(tmp_path, request):
+    """A service that answers when it is allowed to, and hooks on this system or on one without a fork."""
+    paths = [ROOT / "client", *([ROOT / "tests/support/elsewhere"] if request.param == "elsewhere" else [])]
+    return Slow(tmp_path, os.pathsep.join(map(str, paths)))
 
 
 class Slow:
-    def __init__(self, home):
-        self.home = home
+    def __init__(self, home, paths):
+        self.home, self.paths = home, paths
         self.may_answer, self.asked, self.ended = threading.Event(), [], threading.Event()
         self.said = []
         self.server = Server("127.0.0.1", 0, self._answer, max_body=10**6)
@@ -53,7 +54,7 @@ class Slow:
         with (self.home / f"{event}.json").open() as stdin:
             process = subprocess.Popen(
                 [sys.executable, "-m", "live_memory.cli", "hook", "claude-code", event, "--space", "demo"],
-                env={**os.environ, **own, "PYTHONPATH": str(ROOT / "client")},
+                env={**os.environ, **own, "PYTHONPATH": self.paths},
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
