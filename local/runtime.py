@@ -227,7 +227,7 @@ class Runtime:
         self._restore = restore
         # Copies of what is searched hold notes. A killed runtime has left its own.
         shutil.rmtree(self.data.scratch, ignore_errors=True)
-        self.data.scratch.mkdir(mode=0o700)
+        self.data.scratch.mkdir(mode=0o700, exist_ok=True)  # Windows removes no file that is open
         tempfile.tempdir = str(self.data.scratch)
         os.environ.clear()
         os.environ.update(variables)

@@ -60,8 +60,9 @@ def play(livemem: str, environment: Mapping[str, str], folder: Path) -> None:
         say("status", status=7)
         assert start()["pid"] != began["pid"]
         assert SAID in say("search", "parser", "-s", "demo"), "the next start finds it"
-    finally:
         say("stop")
+    finally:
+        subprocess.run([livemem, "stop"], env=environment, capture_output=True, check=False)
 
 
 def fetch(url: str) -> str:

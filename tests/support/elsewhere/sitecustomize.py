@@ -9,6 +9,7 @@ import builtins
 import errno
 import fnmatch
 import os
+import shutil
 import sys
 import sysconfig
 import threading
@@ -123,6 +124,9 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "os.rename": _check_moved,
     "os.scandir": _check_name,
 }
+
+# It opens folders where they can be opened.
+shutil._use_fd_functions = False  # type: ignore[attr-defined]
 
 for _name, _texts in ABSENT.items():
     _module = __import__(_name)
