@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import zipfile
@@ -12,7 +13,7 @@ import pytest
 from live_memory.cli.local_service import is_free
 from scripts import generated, wheel
 from tests.integration.local.support import wait_until
-from tests.support import package_story
+from tests.support import elsewhere, package_story
 from tests.support.installed import install, own_environment, required, size
 from tests.support.mcp_stdio import McpStdio
 
@@ -21,7 +22,11 @@ MB = 1_000_000
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
-    return install(tmp_path_factory.mktemp("package"), wheel.EXTRA)
+    """Those of an environment that is not on Linux, as far as our own code can tell (tests/support/elsewhere)."""
+    programs = install(tmp_path_factory.mktemp("package"), wheel.EXTRA)
+    (packages,) = (programs.parent / "lib").glob("python*/site-packages")
+    shutil.copy(Path(elsewhere.__path__[0]) / "sitecustomize.py", packages)
+    return programs
 
 
 @pytest.fixture(scope="module")
