@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -30,9 +29,9 @@ from livemem.store import keys
 from livemem.store.capability_check import has_conditional_writes
 from livemem.store.clients import open_store
 from livemem.store.objects import Store
-from local.children.child import Child
-from local.s3 import ACCESS_KEY, KEY_FILE
+from local.offline_llm import server as offline_llm
 from tests.support.counting import CountingClient
+from tests.support.object_stores import ACCESS_KEY, EMBEDDED, SECRET_KEY, running
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE_BYTES = 2_000
@@ -76,7 +75,7 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
         s3_bucket_name=f"bench-{count}",
         s3_region_name="us-east-1",
         s3_access_key_id=ACCESS_KEY,
-        s3_secret_access_key=os.environ["BENCHMARK_S3_KEY"],
+        s3_secret_access_key=SECRET_KEY,
         llmaas_api_url=model,
         llmaas_model="offline-rules",
         llmaas_context_tokens=1_000_000,
@@ -117,28 +116,23 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
 
 def run_all(rows: Sequence[int] = ROWS) -> list[dict[str, Any]]:
     """Start the store and the model, and measure each row in a new process."""
-    with tempfile.TemporaryDirectory() as data:
-        s3 = Child("store", "local.s3", "--data", data)
-        model = Child("model", "local.offline_llm", "--port", "0")
-        try:
-            addresses = s3.wait_ready(30), model.wait_ready(30)
-            # Not as an argument: all users of a machine see those.
-            key = {"BENCHMARK_S3_KEY": (Path(data) / KEY_FILE).read_text("ascii").strip()}
-            results = []
-            for count in rows:
-                done = subprocess.run(
-                    [sys.executable, "-m", "benchmarks.consolidation", "--row", str(count), *addresses],
-                    check=True,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    env={**os.environ, **key, "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}"},
-                    cwd=ROOT,
-                )
-                results.append(json.loads(done.stdout))
-            return results
-        finally:
-            s3.stop()
-            model.stop()
+    model = offline_llm.bind()
+    model.start()
+    results: list[dict[str, Any]] = []
+    with running(EMBEDDED) as store:
+        for count in rows:
+            addresses = store.endpoint, offline_llm.base_url(model)
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.consolidation", "--row", str(count), *addresses],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}"},
+                cwd=ROOT,
+            )
+            results.append(json.loads(done.stdout))
+    model.stop()
+    return results
 
 
 def main() -> int:

@@ -66,7 +66,6 @@ def main() -> int:
 
 
 def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
-    embedded = config.embedded
     if endpoints["llm_is_offline_stand_in"]:
         llm = (
             f"{endpoints['llm']}  (offline stand-in: fixed rules, no language model; set LLMAAS_API_URL for a real one)"
@@ -81,8 +80,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
         f"Live Memory is ready ({seconds:.1f} s{f', {config.workers} workers' if config.workers > 1 else ''}).",
         f"  API        {endpoints['api']}/v1",
         f"  Agents     {endpoints['api']}/mcp  (docs/mcp.md)",
-        f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if embedded else ''})",
-        *([f"  S3 keys    {endpoints['s3_access_key']}, {endpoints['s3_key_file']}"] if embedded else []),
+        f"  Store      {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if config.embedded else ''})",
         f"  LLM        {llm}",
         f"  Embeddings {embeddings.describe(endpoints)}",
         f"  Admin key  {key}",

@@ -11,14 +11,13 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from local.files import patiently, read_secret, write_file
-from local.s3 import KEY_FILE
 
 LOCK = "runtime.lock"
 OWN_NAMES = frozenset(
     {
         *(
             LOCK,
-            KEY_FILE,
+            "s3.key",
             "admin.key",
             "agents",
             "endpoints.json",
@@ -92,7 +91,6 @@ class DataDir:
         self.logs = root / "logs"
         self.scratch = root / "scratch"
         self.admin_key_file = root / "admin.key"
-        self.s3_key_file = root / KEY_FILE
         self.instance = secrets.token_hex(16)
         """The id of this start. Programs tell by it whether who answers at an address is who has the folder."""
         self._endpoints = root / "endpoints.json"
@@ -115,10 +113,6 @@ class DataDir:
     def admin_key(self) -> str:
         """Return the bootstrap key of this folder, made at the first call, readable by its owner alone."""
         return read_secret(self.admin_key_file)
-
-    def s3_key(self) -> str:
-        """Return the secret key of the embedded S3 server, made at the first call, readable by its owner alone."""
-        return read_secret(self.s3_key_file)
 
     def write_endpoints(self, endpoints: dict[str, Any]) -> None:
         """Say where everything is, and which start this is: the sign, for programs, that the runtime is ready."""

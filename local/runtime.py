@@ -37,10 +37,9 @@ from local.functions.put_events import PutEvents
 from local.functions.schedules import Scheduler
 from local.functions.template import Function, Template, read_template
 from local.functions.variables import build_environment
-from local.s3 import ACCESS_KEY
-from local.s3.application import MAX_OBJECT_BYTES, S3Application
-from local.s3.signatures import Signatures
 from local.spool import Spool, gather
+from local.store import addresses
+from local.store.addresses import AddressedStore
 from local.store.client import FileStore, Put
 
 # How long running HTTP requests may take to end when the runtime stops.
@@ -68,7 +67,7 @@ class Runtime:
         self.data = DataDir(config.data)
         public = urlsplit(config.outer.get("OAUTH_ISSUER", "")).hostname
         self._names = {config.host.lower(), DOCKER_HOST, *([public] if public else [])}
-        self._store: FileStore | None = None
+        self._store: AddressedStore | None = None
         self._beside: list[Server] = []
         self._pools: dict[str, FunctionPool] = {}
         self._scheduler: Scheduler | None = None
@@ -80,7 +79,9 @@ class Runtime:
         self._restore: Callable[[], None] = lambda: None
         self._metrics = metrics.Metrics()
         try:
-            self._server = Server(config.host, config.port, self._answer, max_body=MAX_BODY_BYTES, listening=listening)
+            self._server = Server(
+                config.host, config.port, self._answer, max_body=self._most_bytes, listening=listening
+            )
             # Who may invoke skips every check of the API. Behind a proxy on this machine all clients have its address,
             # so a service for others answers invocations of its own functions at a port that no proxy passes on.
             self._invocations = (
@@ -98,20 +99,18 @@ class Runtime:
         """
         if not self.config.embedded:
             check_bucket(self.config)
-        s3_url = self._start_s3() if self.config.embedded else self.config.s3_url
+        s3_url = self._open_store() if self.config.embedded else self.config.s3_url
         needed = self.config.llm_url is None or self.config.embeddings.offline
         offline_url = self._start_offline_llm() if needed else ""
         key_sha256 = self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key())
         self._start_functions(self._provide(s3_url, offline_url, key_sha256))
         endpoints = {
             "api": self._server.url,
-            "s3": s3_url or f"https://s3.{self.config.region}.amazonaws.com",
+            "s3": str(self.data.root / "s3") if self.config.embedded else s3_url or self._aws_url,
             "llm": self.config.llm_url or offline_url,
             "llm_is_offline_stand_in": self.config.llm_url is None,
             **embeddings.tell(self.config.embeddings, offline_url),
             "bucket": self.config.bucket,
-            "s3_access_key": ACCESS_KEY if self.config.embedded else None,
-            "s3_key_file": str(self.data.s3_key_file) if self.config.embedded else None,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
         }
         command_line.keep_choices(self.config.data, self.config.outer)
@@ -141,13 +140,17 @@ class Runtime:
         self._restore()
         self.data.close()
 
-    def _start_s3(self) -> str:
-        """The embedded store, with a door for other programs."""
-        self._store = FileStore(self.config.data, on_put=self._announce)
-        self._store.create_bucket(Bucket=self.config.bucket)
-        signatures = Signatures(ACCESS_KEY, self.data.s3_key())
-        server = Server("127.0.0.1", 0, S3Application(self._store, signatures).answer, max_body=MAX_OBJECT_BYTES)
-        return self._start_beside(server).url
+    def _open_store(self) -> str:
+        """The embedded store; gives what stands for its address, which no client asks."""
+        files = FileStore(self.config.data, on_put=self._announce)
+        files.create_bucket(Bucket=self.config.bucket)
+        self._store = AddressedStore(files, self.config.outer.get("OAUTH_ISSUER") or self._server.url)
+        return self._server.url
+
+    def _most_bytes(self, target: str) -> int:
+        if self._store and target.startswith(addresses.PREFIX):
+            return self._store.most_bytes(target)
+        return MAX_BODY_BYTES
 
     def _start_offline_llm(self) -> str:
         # Who has a model of one's own needs none of it.
@@ -274,8 +277,6 @@ class Runtime:
             provided |= {
                 "S3_REGION_NAME": "us-east-1",
                 "S3_SIGNATURE": "v4",
-                "S3_ACCESS_KEY_ID": ACCESS_KEY,
-                "S3_SECRET_ACCESS_KEY": self.data.s3_key(),
             }
         if self.config.llm_url is None:
             provided |= {"LLMAAS_MODEL": OFFLINE_MODEL, "LLMAAS_API_KEY": "offline"}
@@ -298,6 +299,8 @@ class Runtime:
             )
         if self._lambda_api is None or self._http_api is None:
             return _UNAVAILABLE
+        if self._store and request.path.startswith(addresses.PREFIX):
+            return self._store.answer(request)
         if request.path == metrics.PATH:
             return self._tell_metrics(request)
         if request.path == HEALTH_PATH:
@@ -336,6 +339,10 @@ class Runtime:
     def _may_invoke_here(self, request: Request) -> bool:
         """Whether the client is in a network that its user named. That of this machine is any client of a proxy."""
         return not is_loopback(request.client) and is_in_networks(request.client, self.config.invoke_from)
+
+    @property
+    def _aws_url(self) -> str:
+        return f"https://s3.{self.config.region}.amazonaws.com"
 
     @property
     def _invoke_url(self) -> str:

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from local.s3 import ACCESS_KEY, KEY_FILE
 from local.sam import minio
+from local.sam.minio import ACCESS_KEY
 from local.sam.variables import Store as MinioStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,20 +139,16 @@ class Store(Program):
 
 
 class EmbeddedStore(Store):
-    """The server of `make run`, as a process of its own."""
+    """The store of `make run`, as a process of its own."""
+
+    secret_key = ACCESS_KEY
 
     def __init__(self, data: Path, log: Path) -> None:
         port = free_port()
         self.address = f"127.0.0.1:{port}"
-        self._data = data
-        command = [sys.executable, "-m", "local.children.module", "local.s3", "--port", str(port), "--data", str(data)]
-        command += ["--bucket", BUCKET]
+        command = [sys.executable, "-m", "local.children.module", "tests.support.files_over_http"]
+        command += ["--port", str(port), "--data", str(data), "--bucket", BUCKET]
         super().__init__("The store", command, {}, log, lambda _: listens(port))
-
-    def start(self) -> None:
-        """Start it."""
-        super().start()
-        self.secret_key = (self._data / KEY_FILE).read_text("ascii").strip()
 
 
 class Minio(Store):

@@ -80,7 +80,7 @@ def main() -> int:
 def _run(service: Service, profile: Profile, *, full: bool, began: float) -> None:
     lines = [line for line in TALK.read_text("utf-8").split("\n") if line.strip()]
     api = service.admin
-    print(f"Live Memory runs at {api.url}, with its own S3 server.")
+    print(f"Live Memory runs at {api.url}, with its own store.")
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.spaces.create(space_id=SPACE, description="A conversation", rules_template="standard")

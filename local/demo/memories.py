@@ -60,7 +60,7 @@ def main() -> int:
 
 def _run(service: Service) -> None:
     api = service.admin
-    print(f"Live Memory runs at {api.url}, with its own S3 server.")
+    print(f"Live Memory runs at {api.url}, with its own store.")
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.spaces.create(space_id=SPACE, description="A team", rules_template="standard")

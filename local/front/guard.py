@@ -1,8 +1,8 @@
 """Keeps web pages away from the doors that are for this machine alone.
 
 They listen on the loopback interface, which every page in the developer's browser can reach as well. A page that made
-its own host name point here (DNS rebinding) shows that name in Host, so no door answers it. The Invoke API and the
-embedded S3 server ask for no token, so they answer no page at all: its requests carry an Origin header.
+its own host name point here (DNS rebinding) shows that name in Host, so no door answers it. The Invoke API
+asks for no token, so it answers no page at all: its requests carry an Origin header.
 """
 
 import ipaddress

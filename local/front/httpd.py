@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server: one thread per connection, keep-alive, whole bodies, an application that is one function.
 
 h11 says where a request begins and ends; this module reads the socket, sets the bounds and calls the application. All
-doors of the local runtime stand on it: the HTTP API with Lambda's Invoke API, the embedded S3 server, the offline LLM.
+doors of the local runtime stand on it: the HTTP API with Lambda's Invoke API, and the offline LLM.
 """
 
 import email.utils
@@ -126,18 +126,24 @@ def listen(host: str, port: int) -> socket.socket:
 class Server(socketserver.ThreadingTCPServer):
     """Serves an application on a socket that is bound when the object is made and answers from `start` on.
 
-    Raises OSError when the address cannot be bound.
+    `max_body`: bytes, or what says them by the request's target. Raises OSError when the address cannot be bound.
     """
 
     daemon_threads = True
     block_on_close = False
 
     def __init__(
-        self, host: str, port: int, application: Application, *, max_body: int, listening: socket.socket | None = None
+        self,
+        host: str,
+        port: int,
+        application: Application,
+        *,
+        max_body: int | Callable[[str], int],
+        listening: socket.socket | None = None,
     ) -> None:
         """Bind the address, or take a socket of `listen`, which other processes may have as well."""
         self.application = application
-        self.max_body = max_body
+        self.max_body = max_body if callable(max_body) else lambda _: max_body
         self._started = False
         self._busy = 0
         self._idle = threading.Condition()
@@ -243,24 +249,24 @@ class _Handler(socketserver.BaseRequestHandler):
             method=head.method.decode("ascii"),
             target=target,
             headers=headers,
-            body=self._read_body(head),
+            body=self._read_body(head, self.server.max_body(target)),
             client=str(self.client_address[0]),
             server=str(self.request.getsockname()[0]),
             protocol=f"HTTP/{head.http_version.decode('ascii')}",
         )
 
-    def _read_body(self, head: h11.Request) -> bytes:
+    def _read_body(self, head: h11.Request, most: int) -> bytes:
         names = dict(head.headers)
         # Two framings in one request are an attack or a bug (RFC 9112, 6.3).
         if {b"content-length", b"transfer-encoding"} <= names.keys():
             raise _Refusal(400)
-        if int(names.get(b"content-length", b"0")) > self.server.max_body:
+        if int(names.get(b"content-length", b"0")) > most:
             raise _Refusal(413)
         if self._http.they_are_waiting_for_100_continue:
             self._send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
         body = io.BytesIO()
         while isinstance(event := self._next_event(), h11.Data):
-            if body.tell() + len(event.data) > self.server.max_body:
+            if body.tell() + len(event.data) > most:
                 raise _Refusal(413)
             body.write(event.data)
         return body.getvalue()  # no copy, which counts where an archive is uploaded

@@ -1,18 +1,17 @@
 """What the functions are given in the place of network clients: this program, which runs them."""
 
 import contextvars
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from local.functions.invocations import check_time
-from local.store.client import FileStore
+from local.store.addresses import AddressedStore
 
 
 def context(
     invoke: Callable[[str, bytes], tuple[Any, bool]],
     enqueue: Callable[[str, bytes], None],
-    store: FileStore | None,
+    store: AddressedStore | None,
 ) -> contextvars.Context:
     """The context of all invocations of a runtime."""
     # The layers are on the import path by now.
@@ -23,7 +22,7 @@ def context(
         check_time(lambda: OutOfTime("The time of this invocation is over."))
 
     made = contextvars.Context()
-    made.run(HOST.set, Host(invoke, enqueue, check, PresigningStore(store) if store else None))
+    made.run(HOST.set, Host(invoke, enqueue, check, store))
     return made
 
 
@@ -32,25 +31,3 @@ def make_process() -> None:
     from livemem_http.environment import process  # noqa: PLC0415 - the layers are on the import path by now
 
     process()
-
-
-class PresigningStore:
-    """The embedded store, with addresses for others: they are of its door for other programs."""
-
-    def __init__(self, store: FileStore) -> None:
-        self._store = store
-        self._lock = threading.Lock()
-        self._signer: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def generate_presigned_url(self, *arguments: Any, **named: Any) -> str:
-        """Sign an address, as a client of botocore does."""
-        # Most services never need it.
-        from livemem.settings import settings  # noqa: PLC0415
-        from livemem.store import clients  # noqa: PLC0415
-
-        with self._lock:
-            self._signer = self._signer or contextvars.Context().run(clients.s3_client, settings())
-        return str(self._signer.generate_presigned_url(*arguments, **named))

@@ -54,8 +54,8 @@ def build_environment(
     if not own_credentials or outer.get("S3_ACCESS_KEY_ID"):
         values.pop("AWS_PROFILE", None)
         values |= _NO_CHAIN
-        values.setdefault("AWS_ACCESS_KEY_ID", provided.get("S3_ACCESS_KEY_ID", "local"))
-        values.setdefault("AWS_SECRET_ACCESS_KEY", provided.get("S3_SECRET_ACCESS_KEY", "local"))
+        values.setdefault("AWS_ACCESS_KEY_ID", "local")
+        values.setdefault("AWS_SECRET_ACCESS_KEY", "local")
     return values | {
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,

@@ -17,7 +17,7 @@ def test_40_tokens_made_at_once_by_two_processes_are_40_in_the_registry(tmp_path
         client.create_bucket(Bucket="live-memory")
         makers = [
             subprocess.Popen(
-                [sys.executable, "-m", "tests.support.token_maker", server.url, server.secret_key, str(EACH), name],
+                [sys.executable, "-m", "tests.support.token_maker", server.url, str(EACH), name],
                 cwd=ROOT,
                 env={"PYTHONPATH": "layers/livemem:."},
                 stderr=subprocess.PIPE,
@@ -29,7 +29,7 @@ def test_40_tokens_made_at_once_by_two_processes_are_40_in_the_registry(tmp_path
             assert maker.returncode == 0, told.decode()[-2000:]
         registry = json.loads(client.get_object(Bucket="live-memory", Key=TOKENS)["Body"].read())
     finally:
-        server.kill()
+        server.close()
 
     expected = {f"{name}-{number}" for name in ("one", "two") for number in range(EACH)}
     assert {entry["name"] for entry in registry["tokens"]} == expected

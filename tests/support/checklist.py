@@ -248,6 +248,8 @@ CHECKLIST = {
             "integration/test_archive_routes.py::test_14_the_url_of_an_upload_names_that_upload_alone_and_works_for_15_minutes",
             "integration/test_archive_routes.py::test_14_the_url_of_an_upload_takes_the_size_that_was_told_and_no_other",
             "integration/stores/test_wire.py::test_a_presigned_url_of_an_upload_takes_the_size_that_was_signed_and_no_other",
+            "unit/local/store/test_addresses.py::test_an_address_is_good_until_its_time_is_over",
+            "unit/local/store/test_addresses.py::test_nobody_can_change_an_address_or_make_one",
             "integration/test_archive_routes.py::test_14_no_archive_holds_a_token_or_the_bootstrap_key",
         ),
     ),

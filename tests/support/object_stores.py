@@ -33,7 +33,7 @@ READY_SECONDS = 90
 @dataclass(frozen=True)
 class Kind:
     """A store. `command` makes its command line from program, data folder and port; without a `program` it comes with
-    the development requirements or is our own.
+    the development requirements, or is the embedded store behind the server of the tests.
     """
 
     name: str
@@ -55,9 +55,10 @@ MOTO = Kind(
 EMBEDDED = Kind(
     "embedded",
     lambda _, data, port: [
-        sys.executable, "-m", "local.s3", "--data", str(data), "--port", str(port),
-        "--access-key", ACCESS_KEY, "--key-file", str(key_file(data)),
+        sys.executable, "-m", "tests.support.files_over_http", "--data", str(data), "--port", str(port)
     ],
+    checks_signatures=False,
+    knows_v2=True,
 )  # fmt: skip
 MINIO = Kind(
     "minio",
@@ -144,13 +145,6 @@ def folder(*parts: Path | str) -> Path:
     """A folder that exists."""
     path = Path(*parts)
     path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def key_file(data: Path) -> Path:
-    """A file with the secret key."""
-    path = data / "secret.key"
-    path.write_text(SECRET_KEY)
     return path
 
 

@@ -1,4 +1,4 @@
-"""A process that makes tokens in a bucket: `python -m tests.support.token_maker URL KEY COUNT NAME`, all at once."""
+"""A process that makes tokens in a bucket: `python -m tests.support.token_maker URL COUNT NAME`, all at once."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,17 +10,16 @@ from livemem.llm import tool_calling
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.store.clients import open_store
-from local.s3 import ACCESS_KEY
 
 
-def main(url: str, key: str, count: str, name: str) -> None:
+def main(url: str, count: str, name: str) -> None:
     """Make `count` tokens, each in a thread with caches of its own, as Lambda environments have them."""
     settings = Settings(
         s3_bucket_name="live-memory",
         s3_endpoint_url=url,
         s3_region_name="us-east-1",
-        s3_access_key_id=ACCESS_KEY,
-        s3_secret_access_key=key,
+        s3_access_key_id="key",
+        s3_secret_access_key="secret",
     )
     caller = Principal(BOOTSTRAP_NAME, frozenset(PERMISSIONS), frozenset(), bootstrap=True)
     store = open_store(settings)

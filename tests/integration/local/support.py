@@ -15,37 +15,30 @@ from botocore.config import Config
 from local.functions.logs import FunctionLog
 from local.functions.pools import FunctionPool
 from local.functions.template import Function
-from local.s3 import ACCESS_KEY, KEY_FILE
 
 ROOT = Path(__file__).resolve().parents[3]
-MANY_BUCKET, MANY = "many-objects", 1205
 
 
 class S3Process:
-    """An embedded S3 server as the runtime starts it."""
+    """A store as another program."""
 
-    def __init__(self, data: Path, *arguments: str) -> None:
-        self.data = data
-        command = [sys.executable, "-m", "local.s3", "--data", str(data), *arguments]
+    def __init__(self, data: Path) -> None:
+        command = [sys.executable, "-m", "tests.support.files_over_http", "--data", str(data)]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.url = re.search(r"http://\S+", line)[0]
 
-    @property
-    def secret_key(self) -> str:
-        return (self.data / KEY_FILE).read_text().strip()
-
-    def client(self, *, secret_key: str | None = None, access_key: str = ACCESS_KEY, **config):
+    def client(self):
         return boto3.client(
             "s3",
             endpoint_url=self.url,
             region_name="us-east-1",
-            aws_access_key_id=access_key,
-            aws_secret_access_key=secret_key or self.secret_key,
-            config=Config(retries={"total_max_attempts": 1}, max_pool_connections=50, **config),
+            aws_access_key_id="key",
+            aws_secret_access_key="secret",
+            config=Config(retries={"total_max_attempts": 1}, max_pool_connections=50),
         )
 
-    def kill(self) -> None:
+    def close(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.process.stdout.close()

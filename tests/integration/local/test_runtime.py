@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
 from local.data_dir import DataDir
-from local.s3 import ACCESS_KEY
+from local.front.httpd import Response, Server
+from local.store.paths import decode_key
 from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
 
 KEY = "0123456789abcdef" * 2
@@ -64,6 +64,8 @@ Resources:
 
 WEB = """
 import boto3, json, os
+from livemem.settings import settings
+from livemem.store.clients import s3_client
 
 METRIC = {"CloudWatchMetrics": [{"Dimensions": [["service"]], "Metrics": [{"Name": "NotesKept", "Unit": "Count"}]}]}
 
@@ -78,15 +80,22 @@ def handler(event, context):
         return os.getpid()
     if what == "environ":
         return dict(os.environ)
+    if what == "note":
+        s3_client(settings()).put_object(Bucket=os.environ["S3_BUCKET_NAME"], Key="space/live/a b.md", Body=b"note")
+        return {}
+    if what == "address":
+        where = {"Bucket": os.environ["S3_BUCKET_NAME"], "Key": "space/live/a b.md"}
+        wanted = where | {"ResponseContentDisposition": "attachment"}
+        return {"url": s3_client(settings()).generate_presigned_url("get_object", Params=wanted, ExpiresIn=60)}
     boto3.client("lambda").invoke(FunctionName=os.environ["NAME"], InvocationType="Event", Payload=b'{"put": "by-web"}')
     return {"queued": True}
 """
 
 COUNTER = """
-import boto3, os
+import os
 from urllib.parse import unquote_plus
-
-s3 = boto3.client("s3", endpoint_url=os.environ["S3_ENDPOINT_URL"])
+from livemem.settings import settings
+from livemem.store.clients import s3_client
 
 def handler(event, context):
     if "put" in event:
@@ -95,7 +104,7 @@ def handler(event, context):
         key = "seen/" + unquote_plus(event["Records"][0]["s3"]["object"]["key"]).removesuffix(".md")
     else:
         key = "swept-" + event["source"]
-    s3.put_object(Bucket=os.environ["S3_BUCKET_NAME"], Key=key, Body=b"")
+    s3_client(settings()).put_object(Bucket=os.environ["S3_BUCKET_NAME"], Key=key, Body=b"")
 """
 
 
@@ -186,14 +195,10 @@ def fetch(url: str) -> Any:
         return json.loads(response.read())
 
 
-def s3_client(endpoints: dict):
-    return boto3.client(
-        "s3",
-        endpoint_url=endpoints["s3"],
-        region_name="us-east-1",
-        aws_access_key_id=endpoints["s3_access_key"],
-        aws_secret_access_key=Path(endpoints["s3_key_file"]).read_text().strip(),
-    )
+def kept(endpoints: dict) -> set[str | None]:
+    """The keys in the folder of a running service."""
+    bucket = Path(endpoints["s3"]) / endpoints["bucket"]
+    return {decode_key(str(path.relative_to(bucket))) for path in bucket.rglob("*") if path.is_file()}
 
 
 def list_keys(client, bucket: str) -> set[str]:
@@ -203,11 +208,8 @@ def list_keys(client, bucket: str) -> set[str]:
 def test_the_whole_runtime_from_start_to_restart(start):
     process = start(LIVEMEM_SWEEP_SECONDS="0.3", BACKUP_SCHEDULE="rate(1 day)", AWS_PROFILE="prod")
     endpoints = process.wait_ready()
-    client, bucket = s3_client(endpoints), endpoints["bucket"]
-
     # The functions' variables, and our own servers.
     environ = fetch(f"{endpoints['api']}/v1/environ")
-    assert environ["S3_ENDPOINT_URL"] == endpoints["s3"]
     assert environ["LLMAAS_API_URL"] == endpoints["llm"]
     assert (environ["LLMAAS_MODEL"], environ["S3_BUCKET_NAME"]) == ("offline-rules", "live-memory")
     key = Path(endpoints["admin_key_file"]).read_text().strip()
@@ -220,10 +222,14 @@ def test_the_whole_runtime_from_start_to_restart(start):
     assert (environ["EMBEDDINGS_MODEL"], environ["EMBEDDINGS_DIMENSIONS"]) == ("offline-fuse", "")
 
     # Puts, asynchronous invocations and schedules reach their function.
-    client.put_object(Bucket=bucket, Key="space/live/a b.md", Body=b"note")
+    fetch(f"{endpoints['api']}/v1/note")
     assert fetch(f"{endpoints['api']}/v1/queue") == {"queued": True}
     expected = {"space/live/a b.md", "seen/space/live/a b", "by-web", "swept-aws.events", "swept-aws.scheduler"}
-    wait_until(lambda: list_keys(client, bucket) == expected, 20)
+    wait_until(lambda: kept(endpoints) == expected, 20)
+    address = fetch(f"{endpoints['api']}/v1/address")["url"]
+    assert address.startswith(endpoints["api"])
+    with urllib.request.urlopen(address, timeout=20) as answer:
+        assert answer.read() == b"note"
 
     # A second runtime on the same folder is refused, and the first one goes on.
     second = start()
@@ -246,7 +252,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
     assert "offline stand-in" in out
     assert not (process.data / "endpoints.json").exists()
     again = start()
-    assert list_keys(s3_client(again.wait_ready()), bucket) == expected
+    assert kept(again.wait_ready()) == expected
 
     # Killed without warning, its lock does not outlive it.
     again.end(signal.SIGKILL)
@@ -289,13 +295,13 @@ def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
     process = start(
         S3_ENDPOINT_URL=shared_s3.url,
         S3_BUCKET_NAME="bucket-of-ones-own",
-        S3_ACCESS_KEY_ID=ACCESS_KEY,
-        S3_SECRET_ACCESS_KEY=shared_s3.secret_key,
+        S3_ACCESS_KEY_ID="key",
+        S3_SECRET_ACCESS_KEY="secret",
         LLMAAS_API_URL="http://127.0.0.1:9/v1",
         LLMAAS_MODEL="mine",
         ADMIN_BOOTSTRAP_KEY=KEY,
-        AWS_ACCESS_KEY_ID=ACCESS_KEY,
-        AWS_SECRET_ACCESS_KEY=shared_s3.secret_key,
+        AWS_ACCESS_KEY_ID="key",
+        AWS_SECRET_ACCESS_KEY="secret",
     )
     endpoints = process.wait_ready()
     assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")
@@ -386,8 +392,8 @@ def test_a_mistyped_bucket_is_an_error_and_not_a_new_bucket(start, shared_s3, s3
     process = start(
         S3_ENDPOINT_URL=shared_s3.url,
         S3_BUCKET_NAME="bucket-of-noes-own",
-        S3_ACCESS_KEY_ID=ACCESS_KEY,
-        S3_SECRET_ACCESS_KEY=shared_s3.secret_key,
+        S3_ACCESS_KEY_ID="key",
+        S3_SECRET_ACCESS_KEY="secret",
     )
     out, err = process.process.communicate(timeout=30)
     assert process.process.returncode == 1
@@ -397,9 +403,12 @@ def test_a_mistyped_bucket_is_an_error_and_not_a_new_bucket(start, shared_s3, s3
     assert "bucket-of-noes-own" not in {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}
 
 
-def test_a_store_that_refuses_the_keys_is_a_sentence_without_them(start, shared_s3):
-    process = start(S3_ENDPOINT_URL=shared_s3.url, S3_ACCESS_KEY_ID=ACCESS_KEY, S3_SECRET_ACCESS_KEY="hunter2")
+def test_a_store_that_refuses_the_keys_is_a_sentence_without_them(start):
+    store = Server("127.0.0.1", 0, lambda _: Response(403), max_body=0)
+    store.start()
+    process = start(S3_ENDPOINT_URL=store.url, S3_ACCESS_KEY_ID="key", S3_SECRET_ACCESS_KEY="hunter2")
     _, err = process.process.communicate(timeout=30)
+    store.stop()
     assert process.process.returncode == 1
     assert "refuses access to the bucket 'live-memory' (403): check S3_ACCESS_KEY_ID" in err
     assert "hunter2" not in err
@@ -410,15 +419,14 @@ def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(start, sha
     process = start(
         S3_BUCKET_NAME="bucket-at-aws",
         S3_REGION_NAME="eu-west-1",
-        S3_ACCESS_KEY_ID=ACCESS_KEY,
-        S3_SECRET_ACCESS_KEY=shared_s3.secret_key,
+        S3_ACCESS_KEY_ID="key",
+        S3_SECRET_ACCESS_KEY="secret",
         AWS_ENDPOINT_URL_S3=shared_s3.url,  # where the runtime's own look at the bucket finds its "AWS"
     )
     endpoints = process.wait_ready()
     environ = fetch(f"{endpoints['api']}/v1/environ")
     assert (environ["S3_ENDPOINT_URL"], environ["S3_BUCKET_NAME"]) == ("", "bucket-at-aws")
     assert endpoints["s3"] == "https://s3.eu-west-1.amazonaws.com"
-    assert (endpoints["s3_access_key"], endpoints["s3_key_file"]) == (None, None)
     assert not (process.data / "s3").exists()
     out = process.end()[1]
     assert "embedded" not in out

@@ -17,7 +17,6 @@ from tests.integration.local.support import ROOT, descendants, is_alive, wait_un
 SIGNALS = 300
 PROGRAMS = {
     "the offline LLM": ("local.offline_llm",),
-    "the S3 server": ("local.s3", "--data", "{data}"),
     "the runtime": ("local",),
     "the leash": (
         "local.children.leash",

@@ -49,11 +49,6 @@ def test_a_store_of_ones_own_is_opened_with_its_key_or_with_the_developers_profi
     assert (keyed.get("AWS_PROFILE"), keyed["AWS_CONFIG_FILE"]) == (None, os.devnull)
 
 
-def test_a_functions_credentials_open_the_embedded_store():
-    found = variables(provided={"S3_ACCESS_KEY_ID": "livememory", "S3_SECRET_ACCESS_KEY": "random"})
-    assert (found["AWS_ACCESS_KEY_ID"], found["AWS_SECRET_ACCESS_KEY"]) == ("livememory", "random")
-
-
 def test_a_function_reaches_our_servers_past_any_proxy():
     found = variables({"HTTP_PROXY": "http://proxy", "NO_PROXY": "corp"})
     assert (found["HTTP_PROXY"], found["NO_PROXY"]) == ("http://proxy", "corp,127.0.0.1,localhost")
