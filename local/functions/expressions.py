@@ -1,13 +1,12 @@
 """Schedule expressions of EventBridge, `rate(...)` and `cron(...)`, and when a cron expression comes next.
 
-The fields are read here, since AWS has rules of its own (a year, `?`, days of the week from 1 = Sunday); croniter then
-knows the calendar. It works on the time of the wall clock, and the two changes of the clock are dealt with here.
+croniter knows the calendar. AWS has `?` and days of the week from 1 = Sunday, which are translated here. croniter works
+on the time of the wall clock, and the two changes of the clock are dealt with here.
 """
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import CroniterBadCronError, croniter
@@ -17,8 +16,6 @@ _CRON = re.compile(r"^cron\(([^()]*)\)$")
 _SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-# The last year that croniter takes; EventBridge goes on to 2199.
-_LAST_YEAR = 2099
 # Between two fifth Sundays of a February there may be 40.
 _YEARS = 50
 # Of an expression, as the API of EventBridge Scheduler has it.
@@ -34,34 +31,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class Cron:
-    """At these times of the wall clock in a time zone."""
+    """At these times of the wall clock in a time zone. `pattern` is croniter's."""
 
-    expression: str
+    pattern: str
     zone: ZoneInfo
-
-    @cached_property
-    def pattern(self) -> str:
-        """The same for croniter: numbers only, Sunday is 0, and seconds before the year."""
-        return _translate(self.expression)
-
-
-@dataclass(frozen=True)
-class _Field:
-    name: str
-    first: int
-    last: int
-    names: tuple[str, ...] = ()
-    steps: bool = True
-
-
-_FIELDS = (
-    _Field("minutes", 0, 59),
-    _Field("hours", 0, 23),
-    _Field("day of month", 1, 31),
-    _Field("month", 1, 12, _MONTHS),
-    _Field("day of week", 1, 7, _DAYS, steps=False),
-    _Field("year", 1970, 2199),
-)
 
 
 def read_expression(text: str, timezone: str = "UTC") -> Rate | Cron:
@@ -73,19 +46,22 @@ def read_expression(text: str, timezone: str = "UTC") -> Rate | Cron:
     Raises:
         ValueError: the expression is neither, or can never come, or nobody knows the time zone; the text says which.
     """
-    zone = _read_zone(timezone)
+    try:
+        zone = ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"{timezone[:80]!r} is no time zone of the IANA database, like Europe/Paris") from error
     if len(text) > _LONGEST:
         raise ValueError(f"a schedule expression has at most {_LONGEST} characters")
     if (rate := _RATE.match(text)) and int(rate[1]):
         return Rate(int(rate[1]) * _SECONDS[rate[2]])
     if (found := _CRON.match(text)) is None:
         raise ValueError(f"{text!r} is neither rate(n minutes|hours|days) nor cron(...) with six fields")
-    cron = Cron(found[1], zone)
+    pattern = _translate(found[1])
     try:
-        croniter.expand(cron.pattern, strict=True)
-    except CroniterBadCronError as error:
-        raise ValueError(f"{text!r} can never come: there is no such day in these months") from error
-    return cron
+        croniter.expand(pattern, strict=True)
+    except (CroniterBadCronError, ValueError) as error:
+        raise ValueError(f"{text} has a field that is wrong, or days that never come: {error}") from error
+    return Cron(pattern, zone)
 
 
 def next_time(cron: Cron, after: datetime) -> datetime | None:
@@ -105,90 +81,35 @@ def next_time(cron: Cron, after: datetime) -> datetime | None:
     return None
 
 
-def _read_zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"{name[:80]!r} is no time zone of the IANA database, like Europe/Paris") from error
-
-
 def _translate(expression: str) -> str:
-    """Write the six fields of AWS as croniter wants them. Raises ValueError."""
-    texts = expression.upper().split()
-    if len(texts) != len(_FIELDS):
-        raise ValueError(f"cron({expression}) has {len(texts)} fields; it takes six: minutes, hours, day of month, ...")
-    minutes, hours, day, month, weekday, year = texts
-    if (day == "?") == (weekday == "?"):
-        raise ValueError(f"cron({expression}): of day of month and day of week exactly one has to be ?")
-    fields = dict(zip((field.name for field in _FIELDS), _FIELDS, strict=True))
-    years = [number for number in _numbers(fields["year"], year) if number <= _LAST_YEAR]
-    if not years:
-        raise ValueError(f"{year!r} is a year behind {_LAST_YEAR}, which the local runtime does not know")
-    return " ".join(
-        (
-            _join(_numbers(fields["minutes"], minutes)),
-            _join(_numbers(fields["hours"], hours)),
-            "*" if day == "?" else _translate_day(fields["day of month"], day),
-            _join(_numbers(fields["month"], month)),
-            "*" if weekday == "?" else _translate_weekday(fields["day of week"], weekday),
-            "0",
-            _join(years),
+    """The six fields of AWS as croniter wants them: Sunday is 0, the seconds before the year. Raises ValueError."""
+    fields = expression.upper().split()
+    if len(fields) != 6:
+        raise ValueError(
+            f"cron({expression}) has {len(fields)} fields; it takes six: minutes, hours, day of month, ..."
         )
-    )
+    if (fields[2] == "?") == (fields[4] == "?"):
+        raise ValueError(f"cron({expression}): of day of month and day of week exactly one has to be ?")
+    for place, names in ((3, _MONTHS), (4, _DAYS)):
+        for number, name in enumerate(names, 1):
+            fields[place] = fields[place].replace(name, str(number))
+    if not all(re.fullmatch(r"[\d*,/#?LW-]+", field, re.ASCII) for field in fields):
+        raise ValueError(f"cron({expression}) has a sign or a name that its field does not take")
+    *first, weekday, year = (re.sub(r"(\d+)-(\d+)", _span, field) for field in fields)
+    # Neither which of a month's days it is, nor a step.
+    weekday = re.sub(r"(?<![#/\d])\d+", _day, "7" if weekday == "L" else weekday)
+    weekday = re.sub(r"^(\d)L$", r"L\1", weekday)
+    return " ".join((*first, weekday, "0", year)).replace("?", "*")
 
 
-def _translate_day(field: _Field, text: str) -> str:
-    if text == "L":
-        return text
-    if text.endswith("W"):
-        return f"{_number(field, text[:-1], text)}W"
-    return _join(_numbers(field, text))
+def _span(span: re.Match[str]) -> str:
+    """croniter goes over the end of a field where a span goes backwards, and all around it where it is one number."""
+    if int(span[1]) > int(span[2]):
+        raise ValueError(f"{span[0]!r} goes backwards")
+    return span[1] if span[1] == span[2] else span[0]
 
 
-def _translate_weekday(field: _Field, text: str) -> str:
-    if text == "L":
-        return "6"  # the last day of the week
-    if text.endswith("L"):
-        return f"L{_number(field, text[:-1], text) - 1}"
-    if "#" in text:
-        day, _, which = text.partition("#")
-        if which not in {"1", "2", "3", "4", "5"}:
-            raise _wrong(field, text)
-        return f"{_number(field, day, text) - 1}#{which}"
-    return _join([number - 1 for number in _numbers(field, text)])
-
-
-def _numbers(field: _Field, text: str) -> list[int]:
-    """All numbers that a field without `L`, `W`, `#` and `?` stands for."""
-    found: set[int] = set()
-    for part in text.split(","):
-        span, slash, step = part.partition("/")
-        first, dash, last = span.partition("-")
-        if slash and (not field.steps or not re.fullmatch(r"0*[1-9][0-9]{0,3}", step)):
-            raise _wrong(field, text)
-        if first == "*" and not dash:
-            low, high = field.first, field.last
-        else:
-            low = _number(field, first, text)
-            high = _number(field, last, text) if dash else field.last if slash else low
-        if low > high:
-            raise _wrong(field, text)
-        found.update(range(low, high + 1, int(step or 1)))
-    return sorted(found)
-
-
-def _number(field: _Field, text: str, whole: str) -> int:
-    if text in field.names:
-        return field.names.index(text) + field.first
-    if not re.fullmatch(r"[0-9]{1,4}", text) or not field.first <= int(text) <= field.last:
-        raise _wrong(field, whole)
-    return int(text)
-
-
-def _wrong(field: _Field, text: str) -> ValueError:
-    names = f" or {field.names[0]}-{field.names[-1]}" if field.names else ""
-    return ValueError(f"{text!r} is no {field.name} of a cron expression ({field.first}-{field.last}{names})")
-
-
-def _join(numbers: list[int]) -> str:
-    return ",".join(map(str, numbers))
+def _day(number: re.Match[str]) -> str:
+    if not 1 <= int(number[0]) <= len(_DAYS):
+        raise ValueError(f"{number[0]!r} is no day of the week (1-7 or SUN-SAT)")
+    return str(int(number[0]) - 1)

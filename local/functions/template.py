@@ -1,9 +1,10 @@
-"""The facts of template.yaml that the local runtime needs: the functions, with their event sources (event_sources.py).
+"""The facts of template.yaml that the local runtime needs: the functions, and what calls them.
 
-Only the part of SAM that this project uses is understood. Anything else that would change what runs (another event
-type, an unknown S3 event) is an error with the place in its text, never skipped in silence.
+Only the part of SAM that this project uses is understood. A resource or an event that would change what runs and is not
+known is an error with its place in its text, never skipped in silence.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,30 +13,9 @@ from typing import Any
 
 import yaml
 
-from local.functions.event_sources import (
-    PUT_EVENT,
-    PutTrigger,
-    Route,
-    Schedule,
-    TemplateError,
-    read_route,
-    read_schedule,
-    read_trigger,
-)
+from local.functions.expressions import Cron, Rate, read_expression
 
-__all__ = [
-    "PSEUDO_PARAMETERS",
-    "PUT_EVENT",
-    "Function",
-    "PutTrigger",
-    "Route",
-    "Schedule",
-    "Template",
-    "TemplateError",
-    "read_template",
-]
-
-_PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")
+PUT_EVENT = "s3:ObjectCreated:Put"
 # What CloudFormation knows by itself. The stack has a name, since names of functions are made from it.
 PSEUDO_PARAMETERS = {
     "AWS::StackName": "live-memory",
@@ -43,16 +23,49 @@ PSEUDO_PARAMETERS = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",
 }
-# Lambda's own defaults, for what neither the function nor Globals sets.
-_DEFAULT_TIMEOUT, _DEFAULT_MEMORY, _DEFAULT_RETRIES = 3, 128, 2
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "ANY"})
+_FUNCTION, _LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
+_PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")
+
+
+class TemplateError(ValueError):
+    """The template cannot be read, or asks for something that the local runtime does not do."""
 
 
 @dataclass(frozen=True)
-class Tagged:
-    """A CloudFormation intrinsic in its short form, for example `!Ref Bucket` as Tagged("Ref", "Bucket")."""
+class Route:
+    """One HTTP API route. `segments` are literal texts, `{x}` (one segment) or `{x+}` (the rest of the path)."""
+
+    method: str
+    path: str
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The path cut at its slashes, without the leading one."""
+        return tuple(self.path.strip("/").split("/")) if self.path.strip("/") else ()
+
+
+@dataclass(frozen=True)
+class PutTrigger:
+    """An S3 event subscription to ObjectCreated:Put, with the key filter of the notification."""
 
     name: str
-    value: Any
+    prefix: str = ""
+    suffix: str = ""
+
+    def matches(self, key: str) -> bool:
+        """Tell whether a put of `key` is delivered."""
+        return key.startswith(self.prefix) and key.endswith(self.suffix)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A recurring invocation. `source` is `aws.events` (a rule) or `aws.scheduler`; `payload` replaces the event."""
+
+    name: str
+    when: Rate | Cron
+    source: str = "aws.events"
+    payload: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,16 +103,24 @@ class Template:
         return next((f for f in self.functions if plain in {f.logical_id, f.name}), None)
 
 
-class _Loader(yaml.SafeLoader):
+@dataclass(frozen=True)
+class _Tagged:
+    """A CloudFormation intrinsic in its short form, for example `!Ref Bucket` as _Tagged("Ref", "Bucket")."""
+
+    name: str
+    value: Any
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """PyYAML's safe loader that keeps CloudFormation's short tags instead of refusing them."""
 
 
-def _construct_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Tagged:
+def _construct_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> _Tagged:
     if isinstance(node, yaml.ScalarNode):
-        return Tagged(suffix, loader.construct_scalar(node))
+        return _Tagged(suffix, loader.construct_scalar(node))
     if isinstance(node, yaml.SequenceNode):
-        return Tagged(suffix, loader.construct_sequence(node, deep=True))
-    return Tagged(suffix, loader.construct_mapping(node, deep=True))  # type: ignore[arg-type]
+        return _Tagged(suffix, loader.construct_sequence(node, deep=True))
+    return _Tagged(suffix, loader.construct_mapping(node, deep=True))  # type: ignore[arg-type]
 
 
 _Loader.add_multi_constructor("!", _construct_tag)
@@ -125,157 +146,188 @@ def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Te
         raise TemplateError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
         raise TemplateError(f"{path}: no Resources")
-    reader = _Reader(document, path.parent, parameters or {})
-    functions = tuple(
-        reader.read_function(logical_id, resource.get("Properties") or {})
-        for logical_id, resource in document["Resources"].items()
-        if _kind(path, logical_id, resource) == "AWS::Serverless::Function"
-    )
-    return Template(functions)
+    values = _Values(document, parameters or {})
+    everyone = values.resolve((document.get("Globals") or {}).get("Function") or {})
+    functions = []
+    for logical_id, resource in document["Resources"].items():
+        kind = resource.get("Type") if isinstance(resource, dict) else None
+        # Loops and nested templates may bring functions from elsewhere.
+        if not isinstance(kind, str) or kind in {"AWS::Serverless::Application", "AWS::CloudFormation::Stack"}:
+            raise TemplateError(f"{path}: {logical_id}: the local runtime does not know resources of type {kind!r}")
+        if kind == _FUNCTION:
+            own = values.resolve(resource.get("Properties") or {})
+            functions.append(_Reader(logical_id, everyone, own, path.parent, document["Resources"]).read())
+    return Template(tuple(functions))
 
 
-def _kind(path: Path, logical_id: str, resource: Any) -> str:
-    """The type of a resource; a TemplateError for what may bring functions from elsewhere: loops, nested templates."""
-    kind = resource.get("Type") if isinstance(resource, dict) else None
-    if not isinstance(kind, str) or kind in {"AWS::Serverless::Application", "AWS::CloudFormation::Stack"}:
-        raise TemplateError(f"{path}: {logical_id}: the local runtime does not know resources of type {kind!r}")
-    return kind
+class _Values:
+    """What the expressions of a template come to. None where only a deployment knows it."""
 
-
-class _Reader:
-    """Reads functions with the document at hand, since values refer to parameters, layers and other functions."""
-
-    def __init__(self, document: dict[str, Any], root: Path, given: Mapping[str, str]) -> None:
-        self._root = root
-        self._given = given
-        self._parameters: dict[str, Any] = document.get("Parameters") or {}
+    def __init__(self, document: dict[str, Any], given: Mapping[str, str]) -> None:
+        parameters: dict[str, Any] = document.get("Parameters") or {}
         self._conditions: dict[str, Any] = document.get("Conditions") or {}
-        self._resources: dict[str, Any] = document["Resources"]
-        self._globals: dict[str, Any] = (document.get("Globals") or {}).get("Function") or {}
+        self._known: dict[str, str | None] = {
+            **PSEUDO_PARAMETERS,
+            **{name: given.get(name, _text(about.get("Default"))) for name, about in parameters.items()},
+        }
+        for logical_id, resource in document["Resources"].items():
+            kind = resource.get("Type") if isinstance(resource, dict) else None
+            if kind == _LAYER:
+                self._known[logical_id] = logical_id
+            elif kind == _FUNCTION:
+                name = self.resolve((resource.get("Properties") or {}).get("FunctionName"))
+                self._known[logical_id] = name or logical_id
 
-    def read_function(self, logical_id: str, properties: dict[str, Any]) -> Function:
-        def setting(name: str, default: Any) -> Any:
-            return properties.get(name, self._globals.get(name, default))
+    def resolve(self, value: Any) -> Any:
+        """The value with the expressions in it replaced."""
+        if isinstance(value, dict):
+            return {name: self.resolve(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [self.resolve(part) for part in value]
+        if not isinstance(value, _Tagged):
+            return value
+        if value.name == "Ref":
+            return self._known.get(value.value)
+        if value.name == "Sub" and isinstance(value.value, str):
+            known = {name: self._known.get(name) for name in _PLACEHOLDER.findall(value.value)}
+            if None not in known.values():
+                return _PLACEHOLDER.sub(lambda match: known[match[1]] or "", value.value)
+        if value.name == "If":
+            condition, then, otherwise = value.value
+            holds = self.resolve(self._conditions.get(condition))
+            return None if holds is None else self.resolve(then if holds else otherwise)
+        if value.name in {"Equals", "Not"}:
+            sides = [_text(side) for side in self.resolve(value.value)]
+            if None not in sides:
+                return sides[0] == sides[-1] if value.name == "Equals" else sides == ["false"]
+        return None
 
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads one function. `resources` are those of the whole template."""
+
+    logical_id: str
+    everyone: dict[str, Any]
+    own: dict[str, Any]
+    root: Path
+    resources: dict[str, Any]
+
+    def read(self) -> Function:
+        """The function. Raises TemplateError."""
+        variables = {
+            name: _text(value)
+            for source in (self.everyone, self.own)
+            for name, value in ((source.get("Environment") or {}).get("Variables") or {}).items()
+        }
+        handler = self._setting("Handler", "")
+        if "." not in handler:
+            raise TemplateError(f"{self.logical_id}.Handler: {handler!r} is not of the form module.function")
+        # Lambda's own defaults, for what neither the function nor Globals sets.
+        retries = (self._setting("EventInvokeConfig", None) or {}).get("MaximumRetryAttempts", 2)
+        reserved = self.own.get("ReservedConcurrentExecutions")
         routes: list[Route] = []
         triggers: list[PutTrigger] = []
         schedules: list[Schedule] = []
-        for name, event in (properties.get("Events") or {}).items():
-            where = f"{logical_id}.Events.{name}"
-            kind, wanted = event.get("Type"), event.get("Properties") or {}
+        for name, event in (self.own.get("Events") or {}).items():
+            where, kind, wanted = f"{self.logical_id}.Events.{name}", event.get("Type"), event.get("Properties") or {}
             if kind == "HttpApi":
-                routes.append(read_route(where, wanted))
+                routes.append(_read_route(where, wanted))
             elif kind == "S3":
-                triggers.append(read_trigger(where, name, wanted))
+                triggers.append(_read_trigger(where, name, wanted))
             elif kind in {"Schedule", "ScheduleV2"}:
-                schedules.extend(read_schedule(where, name, kind, wanted, self._text))
+                schedules.extend(_read_schedule(where, name, kind, wanted))
             else:
                 raise TemplateError(f"{where}: the local runtime does not know events of type {kind!r}")
-        asynchronous = setting("EventInvokeConfig", None) or {}
         return Function(
-            logical_id=logical_id,
-            name=self._text(properties.get("FunctionName")) or logical_id,
-            code=self._folder(logical_id, setting("CodeUri", None)),
-            handler=self._handler(logical_id, setting("Handler", None)),
-            timeout=self._integer(logical_id, "Timeout", setting("Timeout", _DEFAULT_TIMEOUT)),
-            memory=self._integer(logical_id, "MemorySize", setting("MemorySize", _DEFAULT_MEMORY)),
-            retries=self._integer(
-                logical_id, "MaximumRetryAttempts", asynchronous.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
-            ),
-            reserved_concurrency=self._optional_integer(properties.get("ReservedConcurrentExecutions")),
-            environment=self._environment(properties),
-            layers=self._layers(logical_id, properties),
+            logical_id=self.logical_id,
+            name=self.own.get("FunctionName") or self.logical_id,
+            code=self._folder(self.logical_id, self._setting("CodeUri", None)),
+            handler=handler,
+            timeout=self._number("Timeout", self._setting("Timeout", 3)),
+            memory=self._number("MemorySize", self._setting("MemorySize", 128)),
+            retries=self._number("MaximumRetryAttempts", retries),
+            reserved_concurrency=None if reserved is None else self._number("ReservedConcurrentExecutions", reserved),
+            environment=variables,
+            # SAM adds a function's layers behind those of Globals.
+            layers=tuple(map(self._layer, [*(self.everyone.get("Layers") or []), *(self.own.get("Layers") or [])])),
             routes=tuple(routes),
             triggers=tuple(triggers),
             schedules=tuple(schedules),
         )
 
-    def _text(self, value: Any) -> str | None:
-        """A value as CloudFormation would pass it on, or None when only a deployment knows it."""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, str | int | float):
-            return str(value)
-        if isinstance(value, dict) and set(value) == {"Ref"}:
-            value = Tagged("Ref", value["Ref"])
-        if isinstance(value, Tagged) and isinstance(value.value, str):
-            if value.name == "Ref":
-                return self._reference(value.value)
-            if value.name == "Sub":
-                return self._substitute(value.value)
-        if isinstance(value, Tagged) and value.name == "If":
-            condition, then, otherwise = value.value
-            holds = self._holds(self._conditions.get(condition))
-            return None if holds is None else self._text(then if holds else otherwise)
-        return None
+    def _setting(self, name: str, default: Any) -> Any:
+        return self.own.get(name, self.everyone.get(name, default))
 
-    def _holds(self, condition: Any) -> bool | None:
-        """Whether a condition holds with the parameters' values, or None when only a deployment knows it."""
-        if not isinstance(condition, Tagged):
-            return None
-        if condition.name == "Equals":
-            left, right = (self._text(side) for side in condition.value)
-            return None if left is None or right is None else left == right
-        if condition.name == "Not":
-            holds = self._holds(condition.value[0])
-            return None if holds is None else not holds
-        return None
+    def _number(self, name: str, value: Any) -> int:
+        if not str(value).isdecimal():
+            raise TemplateError(f"{self.logical_id}.{name}: {value!r} is not a number")
+        return int(value)
 
-    def _reference(self, name: str) -> str | None:
-        if name in PSEUDO_PARAMETERS:
-            return PSEUDO_PARAMETERS[name]
-        if name in self._parameters and name in self._given:
-            return self._given[name]
-        if name in self._parameters:
-            return self._text(self._parameters[name].get("Default"))
-        target = self._resources.get(name) or {}
-        if target.get("Type") == "AWS::Serverless::Function":
-            return self._text((target.get("Properties") or {}).get("FunctionName")) or name
-        return None
-
-    def _substitute(self, text: str) -> str | None:
-        known = {name: self._reference(name) for name in _PLACEHOLDER.findall(text)}
-        if None in known.values():
-            return None
-        return _PLACEHOLDER.sub(lambda match: known[match[1]] or "", text)
-
-    def _environment(self, properties: dict[str, Any]) -> dict[str, str | None]:
-        merged: dict[str, Any] = {}
-        for source in (self._globals, properties):
-            merged |= (source.get("Environment") or {}).get("Variables") or {}
-        return {name: self._text(value) for name, value in merged.items()}
-
-    def _layers(self, logical_id: str, properties: dict[str, Any]) -> tuple[Path, ...]:
-        # SAM adds a function's layers behind those of Globals.
-        wanted = [*(self._globals.get("Layers") or []), *(properties.get("Layers") or [])]
-        folders = []
-        for layer in wanted:
-            name = layer.value if isinstance(layer, Tagged) else layer.get("Ref") if isinstance(layer, dict) else None
-            resource = self._resources.get(name) if isinstance(name, str) else None
-            if not resource or resource.get("Type") != "AWS::Serverless::LayerVersion":
-                raise TemplateError(f"{logical_id}.Layers: {layer!r} is not a layer of this template")
-            folders.append(self._folder(str(name), (resource.get("Properties") or {}).get("ContentUri")))
-        return tuple(folders)
+    def _layer(self, name: Any) -> Path:
+        resource = self.resources.get(name) if isinstance(name, str) else None
+        if not resource or resource.get("Type") != _LAYER:
+            raise TemplateError(f"{self.logical_id}.Layers: {name!r} is not a layer of this template")
+        return self._folder(str(name), (resource.get("Properties") or {}).get("ContentUri"))
 
     def _folder(self, logical_id: str, uri: Any) -> Path:
-        if not isinstance(uri, str):
-            raise TemplateError(f"{logical_id}: needs a folder as CodeUri or ContentUri, not {uri!r}")
-        folder = (self._root / uri).resolve()
+        folder = (self.root / str(uri)).resolve()
         if not folder.is_dir():
             raise TemplateError(f"{logical_id}: no folder {uri}")
         return folder
 
-    def _handler(self, logical_id: str, handler: Any) -> str:
-        if not isinstance(handler, str) or "." not in handler:
-            raise TemplateError(f"{logical_id}.Handler: {handler!r} is not of the form module.function")
-        return handler
 
-    def _integer(self, logical_id: str, name: str, value: Any) -> int:
-        number = self._optional_integer(value)
-        if number is None or number < 0:
-            raise TemplateError(f"{logical_id}.{name}: {value!r} is not a number")
-        return number
+def _text(value: Any) -> str | None:
+    """A value as CloudFormation passes it on."""
+    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
-    def _optional_integer(self, value: Any) -> int | None:
-        text = self._text(value)
-        return int(text) if text is not None and text.lstrip("-").isdecimal() else None
+
+def _read_route(where: str, properties: dict[str, Any]) -> Route:
+    path, method = str(properties.get("Path")), str(properties.get("Method", "")).upper()
+    if not path.startswith(("/", "$default")):
+        raise TemplateError(f"{where}: Path {path!r} does not start with a slash")
+    # SAM writes the catch-all without a slash, OpenAPI with one.
+    route = Route({"*": "ANY"}.get(method, method), path if path.startswith("/") else f"/{path}")
+    if route.method not in METHODS:
+        raise TemplateError(f"{where}: unknown Method {method!r}")
+    if any(segment.endswith("+}") for segment in route.segments[:-1]):
+        raise TemplateError(f"{where}: {path}: a greedy variable must be the last segment")
+    names = [segment[1:-1].rstrip("+") for segment in route.segments if segment.startswith("{")]
+    if len(set(names)) < len(names) or not all(name.isidentifier() and name.isascii() for name in names):
+        raise TemplateError(f"{where}: {path}: path variables need different names of letters, digits and underscores")
+    return route
+
+
+def _read_trigger(where: str, name: str, properties: dict[str, Any]) -> PutTrigger:
+    events = properties.get("Events")
+    if events not in (PUT_EVENT, [PUT_EVENT]):
+        raise TemplateError(f"{where}: the local runtime delivers {PUT_EVENT} only, not {events!r}")
+    rules = ((properties.get("Filter") or {}).get("S3Key") or {}).get("Rules") or []
+    filters = {str(rule.get("Name")).lower(): rule.get("Value") for rule in rules}
+    if not filters.keys() <= {"prefix", "suffix"} or not all(isinstance(value, str) for value in filters.values()):
+        raise TemplateError(f"{where}: a filter rule names prefix or suffix and a text")
+    return PutTrigger(name, **filters)
+
+
+def _read_schedule(where: str, name: str, kind: str, properties: dict[str, Any]) -> list[Schedule]:
+    """Read a Schedule (a rule, in UTC) or a ScheduleV2 (EventBridge Scheduler); none if it is off."""
+    rule = kind == "Schedule"
+    expression = "Schedule" if rule else "ScheduleExpression"
+    known = {"Description", "Input", "State", expression, "Enabled" if rule else "ScheduleExpressionTimezone"}
+    if never := properties.keys() - known:
+        raise TemplateError(f"{where}: the local runtime does not do {', '.join(sorted(never))}")
+    values = {key: _text(value) for key, value in properties.items()}
+    if unknown := [key for key, value in values.items() if value is None]:
+        raise TemplateError(f"{where}: only a deployment knows {', '.join(unknown)}")
+    state, enabled = values.get("State", "ENABLED"), values.get("Enabled", "true")
+    if state not in {"ENABLED", "DISABLED"} or enabled not in {"true", "false"}:
+        raise TemplateError(f"{where}: State is ENABLED or DISABLED and Enabled true or false")
+    payload = values.get("Input")
+    try:
+        when = read_expression(values.get(expression) or "", values.get("ScheduleExpressionTimezone") or "UTC")
+        json.loads(payload or "{}")
+    except ValueError as error:
+        raise TemplateError(f"{where}: {error}") from error
+    if state == "DISABLED" or enabled == "false":
+        return []
+    return [Schedule(name, when, "aws.events" if rule else "aws.scheduler", payload)]

@@ -141,8 +141,8 @@ def test_a_function_is_found_by_every_name_that_it_has(folder, name):
 @each(
     ("event", "word"),
     [
-        ("{Type: Schedule, Properties: {Schedule: 'cron(0 25 * * ? *)'}}", "'25' is no hours"),
-        ("{Type: Schedule, Properties: {Schedule: 'cron(0 25 * * ? *)', Enabled: false}}", "'25' is no hours"),
+        ("{Type: Schedule, Properties: {Schedule: 'cron(0 25 * * ? *)'}}", "out of range"),
+        ("{Type: Schedule, Properties: {Schedule: 'cron(0 25 * * ? *)', Enabled: false}}", "out of range"),
         ("{Type: ScheduleV2, Properties: {ScheduleExpression: at(2026-11-21T04:05:06)}}", "neither rate"),
         ("{Type: ScheduleV2, Properties: {}}", "neither rate"),
         ("{Type: ScheduleV2, Properties: {ScheduleExpression: !GetAtt A.B}}", "only a deployment knows"),
@@ -157,7 +157,7 @@ def test_a_function_is_found_by_every_name_that_it_has(folder, name):
         ("{Type: Schedule, Properties: {Schedule: rate(1 day), ScheduleExpressionTimezone: UTC}}", "Timezone"),
         ("{Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 day), Input: !GetAtt A.B}}", "only a deployment"),
         ("{Type: Schedule, Properties: {Schedule: rate(0 minutes)}}", "rate"),
-        ("{Type: Schedule, Properties: {Schedule: rate(1 hour), Input: not json}}", "Input"),
+        ("{Type: Schedule, Properties: {Schedule: rate(1 hour), Input: not json}}", "Expecting value"),
         ("{Type: SQS, Properties: {Queue: q}}", "SQS"),
         ("{Type: S3, Properties: {Events: 's3:ObjectCreated:*'}}", "ObjectCreated"),
         (
@@ -264,8 +264,10 @@ def nightly(folder: Path, **parameters: str) -> tuple[Schedule, ...]:
 
 def test_a_schedule_at_times_of_the_day_is_read_through_the_parameters_defaults(folder):
     assert nightly(folder) == (
-        Schedule("Nightly", Cron("0 2 * * ? *", ZoneInfo("Europe/Paris")), "aws.scheduler", '{"zone": "Europe/Paris"}'),
-        Schedule("Rule", Cron("0 3 * * ? *", ZoneInfo("UTC"))),
+        Schedule(
+            "Nightly", Cron("0 2 * * * 0 *", ZoneInfo("Europe/Paris")), "aws.scheduler", '{"zone": "Europe/Paris"}'
+        ),
+        Schedule("Rule", Cron("0 3 * * * 0 *", ZoneInfo("UTC"))),
     )
 
 
