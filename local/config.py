@@ -1,13 +1,14 @@
 """The choices of the person who starts the runtime, by environment variables."""
 
 import ipaddress
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+from zoneinfo import ZoneInfo
 
+from local import ROOT
 from local.admin_key import given_hash
 from local.embeddings import Embeddings, read_embeddings
 from local.front.guard import Networks
@@ -17,8 +18,6 @@ from local.functions.pools import MAX_INVOCATIONS
 from local.machine_zone import of_machine
 from local.service_settings import find_problems
 
-ROOT = Path(__file__).resolve().parent.parent
-LAYERS = (str(ROOT / "layers" / "livemem"),)
 DEFAULT_PORT = 3000
 DEFAULT_BUCKET = "live-memory"
 WRONG_VARIABLE = 2
@@ -90,16 +89,21 @@ class Checks:
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables
-        self._problems = find_problems(variables, LAYERS)
+        self._problems = find_problems(variables)
 
-    def read(self, name: str, reader: Callable[[str], _T], default: _T) -> _T:
-        """The value that `reader` makes of a variable, or the default where it is unset, empty or wrong."""
+    def read(self, name: str, reader: Callable[[str], _T], default: _T, takes: str = "") -> _T:
+        """The value that `reader` makes of a variable, or the default where it is unset, empty or wrong.
+
+        What is wrong is a ConfigError of the reader, with a sentence; after any other one it is said what it takes.
+        """
         text = self._variables.get(name)
         try:
             return reader(text) if text else default
-        except ValueError as error:
+        except ConfigError as error:
             self._problems.append(str(error))
-            return default
+        except (ValueError, KeyError, OSError):
+            self._problems.append(f"{name} is {text[:80]!r}; it takes {takes}." if text else "")
+        return default
 
     def complain(self, sentence: str) -> None:
         """Keep a sentence about variables that do not go together."""
@@ -119,10 +123,10 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
     """
     values = dict(os.environ if variables is None else variables)
     embeddings = read_embeddings(values)
-    checks = Checks(values)
+    checks, truth = Checks(values), {"true": True, "false": False}
     config = Config(
         host=values.get("HOST") or "127.0.0.1",
-        port=checks.read("PORT", _whole_number("PORT", 0, 65535, " (any free port)"), DEFAULT_PORT),
+        port=checks.read("PORT", _number(0, 65535), DEFAULT_PORT, "a number from 0 (any free port) to 65535"),
         data=Path(values.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute(),
         template=Path(values.get("LIVEMEM_TEMPLATE") or ROOT / "template.yaml").absolute(),
         bucket=values.get("S3_BUCKET_NAME") or DEFAULT_BUCKET,
@@ -132,18 +136,28 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         embeddings=embeddings,
         admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
         admin_key_sha256=given_hash(values),
-        sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _read_seconds, None),
-        retry_seconds=checks.read("LIVEMEM_RETRY_SECONDS", _read_pauses, RETRY_SECONDS),
-        invoke_from=checks.read("LIVEMEM_INVOKE_FROM", _read_networks, ()),
+        sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _seconds, None, "a number of seconds from 0.1 to 9,999,999"),
+        retry_seconds=checks.read(
+            "LIVEMEM_RETRY_SECONDS",
+            lambda text: tuple(_seconds(part, 0) for part in text.split(",")),
+            RETRY_SECONDS,
+            "numbers of seconds with commas, like 60,120",
+        ),
+        invoke_from=checks.read(
+            "LIVEMEM_INVOKE_FROM",
+            lambda text: tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip()),
+            (),
+            "networks like 172.17.0.0/16, with commas between them",
+        ),
         parameters=_read_parameters(checks, values),
         outer=values,
         log_file=Path(values["LIVEMEM_LOG_FILE"]).absolute() if values.get("LIVEMEM_LOG_FILE") else None,
-        shared=checks.read("LIVEMEM_SHARED", _yes_or_no("LIVEMEM_SHARED"), False),
-        invocations=checks.read("LIVEMEM_ENVIRONMENTS", _whole_number("LIVEMEM_ENVIRONMENTS", 2, 256), MAX_INVOCATIONS),
-        metrics_key=checks.read("LIVEMEM_METRICS_KEY", _read_metrics_key, None),
-        workers=checks.read("LIVEMEM_WORKERS", _whole_number("LIVEMEM_WORKERS", 1, 64), 1),
-        make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _yes_or_no("LIVEMEM_MAKE_BUCKET"), False),
-        logs_to_stdout=checks.read("LIVEMEM_LOGS", _read_logs, False),
+        shared=checks.read("LIVEMEM_SHARED", _one_of(truth), False, "true or false"),
+        invocations=checks.read("LIVEMEM_ENVIRONMENTS", _number(2, 256), MAX_INVOCATIONS, "a number from 2 to 256"),
+        metrics_key=checks.read("LIVEMEM_METRICS_KEY", _metrics_key, None),
+        workers=checks.read("LIVEMEM_WORKERS", _number(1, 64), 1, "a number from 1 to 64"),
+        make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _one_of(truth), False, "true or false"),
+        logs_to_stdout=checks.read("LIVEMEM_LOGS", _one_of({"files": False, "stdout": True}), False, "files or stdout"),
     )
     if config.embedded and config.workers > 1:
         checks.complain(
@@ -156,93 +170,47 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
 
 def _read_parameters(checks: Checks, values: Mapping[str, str]) -> dict[str, str]:
     """The time zone of this machine, and the parameters of the schedule of backups."""
+    zone, states = "an IANA name, like Europe/Paris", {"ENABLED": "ENABLED", "DISABLED": "DISABLED"}
     given = {
-        "BackupSchedule": checks.read("BACKUP_SCHEDULE", _read_schedule, None),
+        "BackupSchedule": checks.read("BACKUP_SCHEDULE", _schedule, None),
         "DefaultTimezone": of_machine(values) if not values.get("DEFAULT_TIMEZONE") else None,
-        "BackupTimezone": checks.read("BACKUP_TIMEZONE", _read_timezone, None),
-        "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", _read_state, None),
+        "BackupTimezone": checks.read("BACKUP_TIMEZONE", lambda text: ZoneInfo(text).key, None, zone),
+        "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", _one_of(states), None, "ENABLED or DISABLED"),
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _read_schedule(text: str) -> str | None:
+def _schedule(text: str) -> str:
     try:
         read_expression(text)
     except ValueError as error:
-        raise ValueError(
+        raise ConfigError(
             f"BACKUP_SCHEDULE takes an expression like cron(0 2 * * ? *) or rate(1 day): {error}."
         ) from error
     return text
 
 
-def _read_timezone(text: str) -> str | None:
-    try:
-        read_expression("rate(1 day)", text)
-    except ValueError as error:
-        raise ValueError(f"BACKUP_TIMEZONE is {text[:80]!r}; it takes an IANA name, like Europe/Paris.") from error
+def _metrics_key(text: str) -> str:
+    if len(text) < 32:
+        raise ConfigError("LIVEMEM_METRICS_KEY has fewer than 32 characters; it takes random ones.")
     return text
 
 
-def _read_state(text: str) -> str | None:
-    if text not in {"ENABLED", "DISABLED"}:
-        raise ValueError(f"BACKUP_SCHEDULE_STATE is {text[:80]!r}; it takes ENABLED or DISABLED.")
-    return text
+def _one_of(values: Mapping[str, _T]) -> Callable[[str], _T]:
+    return lambda text: values[text]
 
 
-def _yes_or_no(name: str) -> Callable[[str], bool]:
-    def read(text: str) -> bool:
-        if text not in {"true", "false"}:
-            raise ValueError(f"{name} is {text[:80]!r}; it takes true or false.")
-        return text == "true"
-
-    return read
-
-
-def _whole_number(name: str, least: int, most: int, about: str = "") -> Callable[[str], int]:
+def _number(lowest: int, highest: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not text.isascii() or not text.isdecimal() or not least <= int(text[:9]) <= most:
-            raise ValueError(f"{name} is {text[:80]!r}; it takes a number from {least}{about} to {most}.")
+        if not text.isascii() or not text.isdecimal() or not lowest <= int(text[:9]) <= highest:
+            raise ValueError
         return int(text)
 
     return read
 
 
-def _read_metrics_key(text: str) -> str | None:
-    if len(text) < 32:
-        raise ValueError("LIVEMEM_METRICS_KEY has fewer than 32 characters; it takes random ones.")
-    return text
-
-
-def _read_logs(text: str) -> bool:
-    if text not in {"files", "stdout"}:
-        raise ValueError(f"LIVEMEM_LOGS is {text[:80]!r}; it takes files or stdout.")
-    return text == "stdout"
-
-
-def _read_seconds(text: str) -> float | None:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0.1 <= seconds < 1e7:
-        raise ValueError(f"LIVEMEM_SWEEP_SECONDS is {text!r}; it takes a number of seconds from 0.1 to 9,999,999.")
+def _seconds(text: str, lowest: float = 0.1) -> float:
+    # Written so that NaN, which is in no order, is refused too.
+    if not lowest <= (seconds := float(text)) < 1e7:
+        raise ValueError
     return seconds
-
-
-def _read_pauses(text: str) -> tuple[float, ...]:
-    try:
-        pauses = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        pauses = (math.nan,)
-    if not all(0 <= pause < 1e7 for pause in pauses):
-        raise ValueError(f"LIVEMEM_RETRY_SECONDS is {text!r}; it takes numbers of seconds with commas, like 60,120.")
-    return pauses
-
-
-def _read_networks(text: str) -> Networks:
-    try:
-        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise ValueError(
-            f"LIVEMEM_INVOKE_FROM is {text!r}; it takes networks like 172.17.0.0/16, with commas between them."
-        ) from error

@@ -8,7 +8,6 @@ import getpass
 import sys
 
 from local import admin_key, terminal
-from local.config import LAYERS
 from local.files import new_secret
 from local.service_settings import find_problems
 
@@ -27,7 +26,7 @@ def main() -> int:
 
 
 def _tell_hash(key: str) -> int:
-    problems = find_problems({"ADMIN_BOOTSTRAP_KEY": key}, LAYERS) if key else ["There is no key."]
+    problems = find_problems({"ADMIN_BOOTSTRAP_KEY": key}) if key else ["There is no key."]
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:

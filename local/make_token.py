@@ -7,31 +7,18 @@ import argparse
 import json
 import os
 import sys
-import urllib.error
-import urllib.request
-from collections.abc import Mapping
-from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
+from live_memory import Client, LiveMemoryError
 from local import terminal
 from local.config import ConfigError, read_config
 
-TIMEOUT = 35
+TIMEOUT = 35.0
 """Seconds; the service answers or gives up before (template.yaml)."""
 
 
 class NoServiceError(OSError):
     """No service to ask; the text is one sentence for the terminal."""
-
-
-@dataclass(frozen=True)
-class Service:
-    """Where the service is, and an admin's token for it."""
-
-    api: str
-    token: str
 
 
 def main() -> int:
@@ -46,55 +33,35 @@ def main() -> int:
     if bool(wanted.spaces) == wanted.all_spaces:
         parser.error("name the spaces (SPACE=demo or SPACE='one two'), or give --all-spaces")
     permissions = wanted.permissions.split(",")
-    body = {"name": wanted.name, "permissions": permissions, "space_ids": wanted.spaces}
     try:
-        status, answer = _post(_service(os.environ), "/tokens", body)
+        with _service() as service:
+            made = service.tokens.create(name=wanted.name, permissions=permissions, space_ids=wanted.spaces)
     except (ConfigError, NoServiceError) as error:
         print(error, file=sys.stderr)
         return 2
-    if status != HTTPStatus.CREATED:
-        print(answer.get("detail", f"The service answered with status {status}."), file=sys.stderr)
-        return 1
+    except LiveMemoryError as error:
+        print(error, file=sys.stderr)
+        return 1 if error.status else 2
     where = "all spaces" if wanted.all_spaces else f"the space {', '.join(wanted.spaces)}"
     print(f"{wanted.name} may {' and '.join(permissions)} in {where}; the token is shown once, here:", file=sys.stderr)
-    print(answer["token"])
+    print(made.token)
     return 0
 
 
-def _service(environment: Mapping[str, str]) -> Service:
+def _service() -> Client:
     """The service that two variables name, or the one of `make run`; raises ConfigError, NoServiceError."""
-    if environment.get("API") and environment.get("TOKEN"):
-        return Service(environment["API"].rstrip("/"), environment["TOKEN"])
-    config = read_config(environment)
+    if os.environ.get("API") and os.environ.get("TOKEN"):
+        return Client(os.environ["API"].rstrip("/").removesuffix("/v1"), os.environ["TOKEN"], timeout=TIMEOUT)
+    config = read_config()
     try:
-        endpoints: Mapping[str, Any] = json.loads((config.data / "endpoints.json").read_bytes())
+        endpoints = json.loads((config.data / "endpoints.json").read_bytes())
         key_file = endpoints["admin_key_file"]
         key = config.admin_key or (Path(key_file).read_text("ascii").strip() if key_file else None)
     except (OSError, ValueError):
         raise NoServiceError(f"Nothing runs in {config.data}: start `make run` first, or set API and TOKEN.") from None
     if not key:
         raise NoServiceError("The service was given a key of your own: set ADMIN_BOOTSTRAP_KEY, or API and TOKEN.")
-    return Service(f"{endpoints['api']}/v1", key)
-
-
-def _post(service: Service, path: str, body: Any) -> tuple[int, Any]:
-    request = urllib.request.Request(f"{service.api}{path}", json.dumps(body).encode(), method="POST")
-    request.add_header("Authorization", f"Bearer {service.token}")
-    request.add_header("Content-Type", "application/json")
-    try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        return error.code, _problem(error.read())
-    except (OSError, ValueError) as error:
-        raise NoServiceError(f"{service.api} does not answer as a Live Memory service does.") from error
-
-
-def _problem(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError:
-        return {}
+    return Client(endpoints["api"], key, timeout=TIMEOUT)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from local.functions import host
 from local.functions.async_queue import AsyncQueue
 from local.functions.invocations import Output, RootHandler
 from local.functions.logs import FunctionLog
-from local.functions.pools import Deadlines, FunctionPool, PoolClosedError, import_layers
+from local.functions.pools import Deadlines, FunctionPool, PoolClosedError
 from local.functions.put_events import PutEvents
 from local.functions.schedules import Scheduler
 from local.functions.template import Function, Template, read_template
@@ -169,7 +169,6 @@ class Runtime:
 
     def _start_functions(self, provided: dict[str, str]) -> None:
         functions = self.template.functions
-        import_layers(functions)
         self._take_over(
             build_environment(
                 functions,

@@ -1,20 +1,16 @@
 """The service's own variables, checked before anything starts: by the same model that the functions read."""
 
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
 
-def find_problems(variables: Mapping[str, str], layers: Iterable[str] = ()) -> list[str]:
+def find_problems(variables: Mapping[str, str]) -> list[str]:
     """The problems of the service's variables, one sentence for each, never with a value.
 
-    Args:
-        variables: a whole environment; what the service does not read is not looked at.
-        layers: folders where the service's packages lie, if they are not importable already.
+    `variables` is a whole environment; what the service does not read is not looked at.
     """
-    sys.path[:] = [*sys.path, *(folder for folder in layers if folder not in sys.path)]
-    from livemem.settings import Settings, problems  # noqa: PLC0415 - a process that checks nothing does without the layer
+    from livemem.settings import Settings, problems  # noqa: PLC0415 - a process that checks nothing does without them
 
     given = {name.lower(): value for name, value in variables.items() if name.lower() in Settings.model_fields}
     try:

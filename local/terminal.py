@@ -8,9 +8,7 @@ import io
 import sys
 from typing import TextIO
 
-from local.invisible import visible
-
-_REWRITE = "\r\x1b[K"
+from livemem.text.invisible import visible
 
 
 def clean(text: str) -> str:
@@ -22,13 +20,6 @@ def protect() -> None:
     """Let standard output and standard error of this process pass clean text only. A second call changes nothing."""
     sys.stdout = _Clean.around(sys.stdout)
     sys.stderr = _Clean.around(sys.stderr)
-
-
-def rewrite_line(text: str) -> None:
-    """Replace the line at the cursor, on a terminal."""
-    stream = sys.stdout.stream if isinstance(sys.stdout, _Clean) else sys.stdout
-    stream.write(_REWRITE + clean(text))
-    stream.flush()
 
 
 class _Clean(io.TextIOBase):

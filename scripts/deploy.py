@@ -23,7 +23,6 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import admin_key
-from local.config import LAYERS
 from local.files import read_secret
 from local.service_settings import find_problems
 
@@ -117,7 +116,7 @@ def deploy(variables: Mapping[str, str], overrides: Sequence[str], sam: Sequence
         account = look(stack)
         key_file = _key_folder(variables) / f"{stack}.key"
         known = variables.get("ADMIN_BOOTSTRAP_KEY_SHA256")
-        if known and (problems := find_problems({"ADMIN_BOOTSTRAP_KEY_SHA256": known}, LAYERS)):
+        if known and (problems := find_problems({"ADMIN_BOOTSTRAP_KEY_SHA256": known})):
             raise CannotDeployError(problems[0])
         wanted = plan(variables, account, known or "")
         if account.parameters is None and not known:

@@ -33,7 +33,6 @@ COPIED = {
     "client/live_memory/_invisible.py": "text/invisible.py",
     "client/live_memory/_front_matter.py": "markdown/front_matter.py",
     # The programs of the local runtime begin without service and client.
-    "local/invisible.py": "text/invisible.py",
 }
 """The copies, and the modules of the service that they are made of."""
 TARGETS = (*TABLES, PAGE, ASYNC_METHODS, *COPIED)

@@ -146,7 +146,7 @@ class EmbeddedStore(Store):
     def __init__(self, data: Path, log: Path) -> None:
         port = free_port()
         self.address = f"127.0.0.1:{port}"
-        command = [sys.executable, "-m", "local.children.module", "tests.support.files_over_http"]
+        command = [sys.executable, "-m", "benchmarks.chaos.owned", "tests.support.files_over_http"]
         command += ["--port", str(port), "--data", str(data), "--bucket", BUCKET]
         super().__init__("The store", command, {}, log, lambda _: listens(port))
 
@@ -197,7 +197,7 @@ class Runtime(Program):
         self.data = data
         self.port = port
         own = {"PORT": str(port), "LIVEMEM_DATA_DIR": str(data), "LIVEMEM_TEMPLATE": str(template)}
-        command = [sys.executable, "-m", "local.children.module", program]
+        command = [sys.executable, "-m", "benchmarks.chaos.owned", program]
         super().__init__("The runtime", command, {**own, **variables}, log, self._is_ready)
 
     @property

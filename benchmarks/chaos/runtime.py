@@ -10,8 +10,6 @@ import sys
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from local.config import LAYERS
-
 VARIABLE = "CHAOS_CLOCK_MINUTES"
 """By how much the clock may be off, either way."""
 
@@ -33,9 +31,9 @@ def move_clock(minutes: float) -> None:
     """Set the clock of this process. Whole distances are worth more than small ones: a third of the clocks are right,
     the others off by all of it.
     """
-    sys.path[:] = [*LAYERS, *sys.path]
     from ulid import ULID as plain  # noqa: N811, PLC0415 - the layer is on the path by now
 
+    import local  # noqa: F401, PLC0415
     from livemem import clock  # noqa: PLC0415
 
     shifted = _Shifted(random.SystemRandom().choice((-60 * minutes, 0.0, 60 * minutes)))

@@ -22,7 +22,7 @@ from benchmarks.chaos.mischief import Mischief
 from benchmarks.chaos.programs import BUCKET, EmbeddedStore, Minio, Runtime, free_port, write_template
 from benchmarks.chaos.store_door import StoreDoor
 from benchmarks.chaos.work import Space, Work
-from local.config import ROOT
+from local import ROOT
 from local.functions.put_events import PutEvents
 from local.functions.template import read_template
 

@@ -14,20 +14,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from live_memory import Client
-from local import terminal
+from local import ROOT
 from local.demo import stage
-from local.demo.report import Progress, table, width, wrap
-from local.demo.service import ROOT, DemoError, Service
+from local.demo.report import table, width, wrap
+from local.demo.service import DemoError, Service
 from local.offline_llm import sentences
 
 SPACE = "talk"
-Profile = Literal["turns", "windows"]
 TALK = ROOT / "examples" / "conversation.ndjson"
 LEVELS = (1, 2, 3)
-_IMPORT_BYTES = 500_000
 _POLL_SECONDS = 0.5
 _QUIET = 3
 """Looks in a row that find nothing more to do."""
@@ -64,25 +62,16 @@ QUESTIONS = (
 
 def main() -> int:
     """Run the demo; returns the exit status."""
-    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo.conversations", description="Conversation memory.")
     parser.add_argument("--profile", choices=("turns", "windows"), default="turns", help="how turns are summarised")
     parser.add_argument("--full", action="store_true", help="print each context as a whole")
-    options = parser.parse_args()
+    return stage.play(_run, "demo-conversations", parser)
+
+
+def _run(service: Service, _data: Path, options: argparse.Namespace) -> None:
     began = time.monotonic()
-
-    def show(service: Service, _data: Path) -> None:
-        _run(service, options.profile, full=options.full, began=began)
-
-    return stage.play(show, "demo-conversations")
-
-
-def _run(service: Service, profile: Profile, *, full: bool, began: float) -> None:
     lines = [line for line in TALK.read_text("utf-8").split("\n") if line.strip()]
     api = service.admin
-    print(f"Live Memory runs at {api.url}, with its own store.")
-    print(stage.describe_llm(service))
-    print(stage.describe_embeddings(service))
     api.spaces.create(space_id=SPACE, description="A conversation", rules_template="standard")
     # The pause between waves of calls is for providers with limits; the stand-in has none.
     parameters = {"ratio": _RATIO} | ({"batch_delay_ms": 0} if service.offline_llm else {})
@@ -91,17 +80,17 @@ def _run(service: Service, profile: Profile, *, full: bool, began: float) -> Non
         title="The building of Live Memory",
         cwd="/home/ann/live-memory",
         host="laptop",
-        profile=profile,
+        profile=options.profile,
         parameters=parameters,
     ).conversation_id
     raw = sum(len(turn["user_message"]) + len(turn["assistant_message"]) for turn in map(json.loads, lines))
     print(f"\nA talk of {len(lines)} turns and {raw:,} characters is imported: too many to send with each question.")
-    progress = Progress(every=10)
+    print("Its put events start the summaries, which take a while.", flush=True)
     _import(api, talk, lines)
-    _await_summaries(api, talk, progress, patience=60.0 if service.offline_llm else 1_800.0)
+    _await_summaries(api, talk, patience=60.0 if service.offline_llm else 1_800.0)
     _check_turns(api, talk, lines)
     print(f"\n{_costs(api, talk, lines)}\n\n{_top(api, talk)}\n")
-    found = [_ask(api, talk, question, full=full) for question in QUESTIONS]
+    found = [_ask(api, talk, question, full=options.full) for question in QUESTIONS]
     if not all(found):
         raise DemoError("A context holds none of the turns that answer its question.")
     print(
@@ -111,21 +100,17 @@ def _run(service: Service, profile: Profile, *, full: bool, began: float) -> Non
 
 
 def _import(api: Client, talk: str, lines: Sequence[str]) -> None:
-    """Import the lines in calls of a bounded size; lines for which there was no time are sent again."""
-    left = list(lines)
+    """Import the lines. Those for which there was no time are sent again."""
+    left = [json.loads(line) for line in lines]
     while left:
-        size, count = 0, 0
-        while count < len(left) and size + len(left[count].encode()) < _IMPORT_BYTES:
-            size += len(left[count].encode()) + 1
-            count += 1
-        answer = api.conversations.append_turn(SPACE, talk, items=[json.loads(line) for line in left[:count]])
+        answer = api.conversations.append_turn(SPACE, talk, items=left)
         done = answer.imported + answer.repeated
         if not done:
             raise DemoError("The import does not go on.")
         left = left[done:]
 
 
-def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: float) -> None:
+def _await_summaries(api: Client, talk: str, *, patience: float) -> None:
     """Wait until the events have started all that they will start, and it is done."""
     deadline = time.monotonic() + patience
     quiet, before = 0, None
@@ -142,9 +127,8 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
         whole = not running and not any(pending for _, pending in counts) and counts[0][0] > 0
         quiet = quiet + 1 if whole and counts == before else 0
         before = counts
-        progress.show("summaries: " + ", ".join(f"level {n} {sealed}" for n, (sealed, _) in enumerate(counts, 1)))
         time.sleep(_POLL_SECONDS)
-    progress.tell("  every block has its summary")
+    print("  summaries: " + ", ".join(f"level {n} {sealed}" for n, (sealed, _) in enumerate(counts, 1)))
 
 
 def _check_turns(api: Client, talk: str, lines: Sequence[str]) -> None:

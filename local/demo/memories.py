@@ -14,12 +14,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from live_memory import Client, models
-from local import terminal
+from local import ROOT
 from local.demo import stage
 from local.demo.report import width, wrap
-from local.demo.service import ROOT, DemoError, Service
+from local.demo.service import DemoError, Service
 
 SPACE, ROOM = "team", "build"
 TALK = ROOT / "examples" / "room.ndjson"
@@ -52,17 +53,12 @@ QUESTIONS = (
 
 def main() -> int:
     """Run the demo; returns the exit status."""
-    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo.memories", description="Memories, rooms, digests, ask.")
-    parser.parse_args()
-    return stage.play(lambda service, _data: _run(service), "demo-memories")
+    return stage.play(_run, "demo-memories", parser)
 
 
-def _run(service: Service) -> None:
+def _run(service: Service, _data: Path, _options: argparse.Namespace) -> None:
     api = service.admin
-    print(f"Live Memory runs at {api.url}, with its own store.")
-    print(stage.describe_llm(service))
-    print(stage.describe_embeddings(service))
     api.spaces.create(space_id=SPACE, description="A team", rules_template="standard")
     api.memories.store(SPACE, items=SELF)
     began = time.monotonic()

@@ -1,41 +1,11 @@
-"""The output of the demos: progress while they work, tables, and lines that fit the terminal."""
+"""The output of the demos: tables, and lines that fit the terminal."""
 
 import re
 import shutil
-import sys
 import textwrap
 from collections.abc import Sequence
 
-from local import terminal
-
 _MAX_WIDTH = 120
-
-
-class Progress:
-    """One line that is rewritten on a terminal; elsewhere a line now and then."""
-
-    def __init__(self, every: int) -> None:
-        """Without a terminal, `show` prints only each `every`-th time."""
-        self._live = sys.stdout.isatty()
-        self._every = every
-        self._count = 0
-        self._open = False
-
-    def show(self, text: str) -> None:
-        """The present state."""
-        self._count += 1
-        if self._live:
-            terminal.rewrite_line(f"  {text[: width() - 3]}")
-            self._open = True
-        elif self._count % self._every == 0:
-            print(f"  {text}", flush=True)
-
-    def tell(self, text: str) -> None:
-        """Something that stays on the screen."""
-        if self._open:
-            terminal.rewrite_line("")
-            self._open = False
-        print(text, flush=True)
 
 
 def width() -> int:

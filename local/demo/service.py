@@ -1,24 +1,17 @@
-"""What the demo needs of the world: the local runtime as a process, and a client of its API."""
+"""What the demo needs of the world: the local runtime in this process, and a client of its API."""
 
 import contextlib
-import json
 import os
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from filelock import FileLock, Timeout
 
 from live_memory import Client
+from local.config import read_config
+from local.data_dir import OWN_NAMES, DataDir, DataDirError
+from local.runtime import Runtime
 
-ROOT = Path(__file__).resolve().parents[2]
-_READY_SECONDS = 60.0
-_STOP_SECONDS = 15.0
 _HTTP_SECONDS = 30.0
 # The demo has a data folder, a store and a key of its own, whatever the caller uses otherwise. The models' variables go
 # through.
@@ -43,84 +36,40 @@ class Service:
 
 @contextlib.contextmanager
 def running_service(data: Path) -> Iterator[Service]:
-    """Run `python -m local` on an emptied data folder for as long as the block lasts.
+    """Run the service on an emptied data folder for as long as the block lasts.
 
-    Raises DemoError if the folder is in use or the runtime does not become ready.
+    Raises:
+        ConfigError: variables of the caller are wrong; nothing was touched.
+        DemoError: the folder is in use, or the service does not start.
     """
-    _empty(data)
-    log = data / "runtime.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            # The wrapper ends the runtime when this process is gone, even by SIGKILL.
-            [sys.executable, "-m", "local.children.module", "local"],
-            cwd=ROOT,
-            env=_environment(data),
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,  # Ctrl-C comes to the demo alone, which then stops the runtime
-        )
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
+    config = read_config({**kept, "PORT": "0", "LIVEMEM_DATA_DIR": str(data)})
     try:
-        endpoints = _wait_ready(process, data / "endpoints.json", log)
-        yield _connect(endpoints)
+        _empty(data)
+        runtime = Runtime(config)
+    except (DataDirError, OSError) as error:
+        raise DemoError(str(error)) from error
+    try:
+        endpoints = runtime.start()
+        key = runtime.data.admin_key()
+        yield Service(
+            Client(endpoints["api"], key, timeout=_HTTP_SECONDS),
+            key,
+            endpoints["llm_is_offline_stand_in"],
+            endpoints["llm"],
+            endpoints["embeddings_are_offline"],
+            endpoints["embeddings"],
+        )
     finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def runtime_variables() -> dict[str, str]:
-    """What the demo's runtime gets of the caller's environment."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
-
-
-def _environment(data: Path) -> dict[str, str]:
-    return runtime_variables() | {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
+        runtime.stop()
 
 
 def _empty(data: Path) -> None:
-    """Remove what an earlier demo left, unless its runtime still runs."""
-    lock = data / "runtime.lock"
-    if lock.exists():
-        try:
-            FileLock(lock).acquire(timeout=0).lock.release()
-        except Timeout as error:
-            raise DemoError(f"Another runtime uses {data}; is a demo running already?") from error
-    elif data.exists() and any(data.iterdir()):
-        raise DemoError(f"{data} holds something that is not from a demo; it was left as it is.")
-    shutil.rmtree(data, ignore_errors=True)
+    """Remove what an earlier demo left, unless it still runs."""
+    if data.exists():
+        if not {entry.name for entry in data.iterdir()} <= OWN_NAMES:
+            raise DemoError(f"{data} holds something that is not from a demo; it was left as it is.")
+        DataDir(data).close()
+        shutil.rmtree(data)
     # The folder above may be that of `make run`.
     data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    data.mkdir(mode=0o700)
-    lock.touch()  # marks the folder as one that the next demo may empty
-
-
-def _wait_ready(process: subprocess.Popen[bytes], file: Path, log: Path) -> dict[str, Any]:
-    deadline = time.monotonic() + _READY_SECONDS
-    while time.monotonic() < deadline:
-        with contextlib.suppress(FileNotFoundError, ValueError):
-            endpoints: dict[str, Any] = json.loads(file.read_text("utf-8"))
-            return endpoints
-        if process.poll() is not None:
-            raise DemoError(f"The runtime ended with status {process.returncode}:\n{_tail(log)}")
-        time.sleep(0.05)
-    raise DemoError(f"The runtime was not ready within {_READY_SECONDS:.0f} s:\n{_tail(log)}")
-
-
-def _tail(log: Path) -> str:
-    return log.read_text("utf-8", "replace")[-2_000:].strip()
-
-
-def _connect(endpoints: Mapping[str, Any]) -> Service:
-    key = Path(endpoints["admin_key_file"]).read_text("utf-8").strip()
-    return Service(
-        Client(endpoints["api"], key, timeout=_HTTP_SECONDS),
-        key,
-        bool(endpoints["llm_is_offline_stand_in"]),
-        endpoints["llm"],
-        bool(endpoints["embeddings_are_offline"]),
-        endpoints["embeddings"],
-    )

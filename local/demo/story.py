@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from local import terminal
+from local import ROOT
 from local.demo import stage
 from local.demo.report import width, wrap
-from local.demo.service import ROOT, DemoError, Service
+from local.demo.service import DemoError, Service
 
 SPACE, FILE = "shop", "webhook.md"
 STORY = ROOT / "examples" / "story"
@@ -84,16 +84,12 @@ class Shell:
 
 def main() -> int:
     """Run the demo; returns the exit status."""
-    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo", description="Two agents and a bug, in a minute.")
-    parser.parse_args()
+    return stage.play(_run, "demo", parser)
+
+
+def _run(service: Service, home: Path, _options: argparse.Namespace) -> None:
     began = time.monotonic()
-    return stage.play(lambda service, data: _run(service, data, began), "demo")
-
-
-def _run(service: Service, home: Path, began: float) -> None:
-    print(stage.describe_llm(service))
-    print(stage.describe_embeddings(service))
     _headline("A team, a space, a token for each agent")
     lead = Shell("lead", service.admin_key, service, home)
     rules = str((STORY / "rules.md").relative_to(ROOT))
@@ -146,7 +142,7 @@ def _run(service: Service, home: Path, began: float) -> None:
     used, requests = service.admin.usage.get(space_id=SPACE, days=1).total, _requests(service)
     print(
         f"{used.runs} consolidations: {used.calls} calls of the LLM, {used.tokens:,} tokens. {requests} requests to "
-        f"the API.\nAll {len(posted)} notes are in exactly one of {records} records. With the start of the service: "
+        f"the API.\nAll {len(posted)} notes are in exactly one of {records} records. It took "
         f"{time.monotonic() - began:.0f} s."
     )
 

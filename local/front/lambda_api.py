@@ -11,8 +11,6 @@ from local.functions.async_queue import AsyncQueue
 from local.functions.pools import FunctionPool, PoolClosedError
 from local.functions.template import Template
 
-# Lambda's quotas for the payload of synchronous and asynchronous invocations.
-MAX_SYNCHRONOUS_BYTES, MAX_ASYNCHRONOUS_BYTES = 6_291_556, 1_048_576
 _PATH = re.compile(r"^/2015-03-31/functions/(?P<name>[^/]+)/invocations/?$")
 
 
@@ -60,31 +58,16 @@ class LambdaApi:
         except ValueError:
             return _refuse(400, "InvalidRequestContentException", "Could not parse request body into json")
         kind = request.header("X-Amz-Invocation-Type") or "RequestResponse"
+        if kind not in {"Event", "RequestResponse"}:
+            return _refuse(400, "InvalidParameterValueException", f"unknown invocation type {kind}")
         if kind == "Event":
-            return self._invoke_later(function.logical_id, body)
-        if kind == "RequestResponse":
-            return self._invoke(function.logical_id, body)
-        if kind == "DryRun":
-            return Response(204)
-        return _refuse(400, "InvalidParameterValueException", f"unknown invocation type {kind}")
-
-    def _invoke_later(self, function_id: str, body: bytes) -> Response:
-        if len(body) > MAX_ASYNCHRONOUS_BYTES:
-            return _refuse(413, "RequestTooLargeException", f"event of more than {MAX_ASYNCHRONOUS_BYTES} bytes")
-        request_id = self._queue.accept(function_id, body)
-        return Response(202, (("x-amzn-RequestId", request_id),))
-
-    def _invoke(self, function_id: str, body: bytes) -> Response:
-        if len(body) > MAX_SYNCHRONOUS_BYTES:
-            return _refuse(413, "RequestTooLargeException", f"event of more than {MAX_SYNCHRONOUS_BYTES} bytes")
+            return Response(202, (("x-amzn-RequestId", self._queue.accept(function.logical_id, body)),))
         try:
-            outcome = self._pools[function_id].submit(body).result()
+            outcome = self._pools[function.logical_id].submit(body).result()
         except PoolClosedError:
             return _refuse(503, "ServiceException", "the runtime is stopping")
-        headers = [("Content-Type", "application/json"), ("X-Amz-Executed-Version", "$LATEST")]
-        if outcome.failed:
-            headers.append(("X-Amz-Function-Error", "Unhandled"))
-        return Response(200, tuple(headers), outcome.payload)
+        failed = (("X-Amz-Function-Error", "Unhandled"),) if outcome.failed else ()
+        return Response(200, (("Content-Type", "application/json"), *failed), outcome.payload)
 
 
 def _refuse(status: int, kind: str, message: str) -> Response:

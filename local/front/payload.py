@@ -6,7 +6,6 @@ stays as it was sent.
 """
 
 import base64
-import binascii
 import json
 import math
 import uuid
@@ -14,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from local.front.httpd import Headers, Request, Response
+from local.front.httpd import Request, Response
 from local.functions.template import Route
 from local.functions.variables import ACCOUNT
 
@@ -112,40 +111,14 @@ def read_answer(payload: bytes) -> Response:
         # A shorthand of format 2.0: any other value is the body of a 200.
         body = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         return Response(200, (("content-type", "application/json"),), body.encode())
-    headers = _read_headers(answer)
-    if not any(name == "content-type" for name, _ in headers):
-        headers = (*headers, ("content-type", "text/plain;charset=UTF-8"))
-    return Response(_read_status(answer["statusCode"]), headers, _read_body(answer))
-
-
-def _read_status(value: Any) -> int:
-    text = str(value)
-    if isinstance(value, bool) or not text.isdecimal() or not 200 <= int(text) <= 599:
-        raise MalformedAnswerError(f"statusCode {value!r}")
-    return int(text)
-
-
-def _read_headers(answer: dict[str, Any]) -> Headers:
-    given, cookies = answer.get("headers") or {}, answer.get("cookies") or []
-    if not isinstance(given, dict) or not isinstance(cookies, list):
-        raise MalformedAnswerError("headers is not an object, or cookies not a list")
-    pairs: list[tuple[str, str]] = []
-    for name, value in given.items():
-        if isinstance(value, dict | list) or value is None:
-            raise MalformedAnswerError(f"header {name!r} is not a text")
-        pairs.append((name.lower(), str(value).lower() if isinstance(value, bool) else str(value)))
-    return (*pairs, *(("set-cookie", str(cookie)) for cookie in cookies))
-
-
-def _read_body(answer: dict[str, Any]) -> bytes:
-    body = answer.get("body")
-    if body is None:
-        return b""
-    if not isinstance(body, str):
-        raise MalformedAnswerError("body is not a text")
-    if answer.get("isBase64Encoded"):
-        try:
-            return base64.b64decode(body, validate=True)
-        except binascii.Error as error:
-            raise MalformedAnswerError("body is not base64") from error
-    return body.encode("utf-8", "replace")
+    try:
+        headers = {name.lower(): str(value) for name, value in (answer.get("headers") or {}).items()}
+        headers.setdefault("content-type", "text/plain;charset=UTF-8")
+        cookies = [("set-cookie", str(cookie)) for cookie in answer.get("cookies") or []]
+        text = answer.get("body") or ""
+        content = (
+            base64.b64decode(text, validate=True) if answer.get("isBase64Encoded") else text.encode("utf-8", "replace")
+        )
+        return Response(int(answer["statusCode"]), (*headers.items(), *cookies), content)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise MalformedAnswerError(str(error)) from error

@@ -22,8 +22,6 @@ from local.functions.logs import FunctionLog
 from local.functions.template import Function
 from local.functions.variables import function_arn
 
-MAX_RESPONSE_BYTES = 6_291_556
-"""Lambda's limit on what a synchronous invocation may return."""
 MAX_METRIC_LINES = 100
 """Lines of metrics that go with one answer; further ones are only written."""
 
@@ -105,9 +103,6 @@ class Invocation:
             payload = json.dumps(result, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:
             return self._fail("Runtime.MarshalError", f"Unable to marshal response: {error}")
-        if len(payload) > MAX_RESPONSE_BYTES:
-            text = f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE_BYTES} bytes)."
-            return self._fail("Function.ResponseSizeTooLarge", text)
         return Outcome(payload, metrics=self.metrics)
 
     def write(self, text: str, level: str) -> None:

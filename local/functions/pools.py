@@ -9,7 +9,6 @@ import contextvars
 import heapq
 import itertools
 import logging
-import sys
 import threading
 import time
 import uuid
@@ -246,10 +245,3 @@ class FunctionPool:
             place = self._log.path or "the lines above"
             _log.error("%s (%s): %s; see %s", name, job.request_id, outcome.describe(), place)
         self._log.write_report("platform.report", record)
-
-
-def import_layers(functions: tuple[Function, ...]) -> None:
-    """Put the layers of the functions on the import path, once."""
-    for layer in dict.fromkeys(str(layer) for function in functions for layer in function.layers):
-        if layer not in sys.path:
-            sys.path.insert(0, layer)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from local.functions.async_queue import AsyncQueue
-from local.functions.expressions import Cron, next_time
+from local.functions.expressions import Cron, Rate, next_time
 from local.functions.template import Function, Schedule
 from local.functions.variables import ACCOUNT, REGION
 
@@ -75,8 +75,25 @@ class CronPlan:
         return due
 
 
+class RatePlan:
+    """Says when a schedule with a rate is due: soon after the start, then so many seconds after the run before."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._due = time.monotonic() + min(seconds, FIRST_SECONDS)
+
+    def take_due(self, now: datetime) -> datetime | None:
+        """The present time if a run is to be started now. The wall clock does not matter."""
+        moment = time.monotonic()
+        if moment < self._due:
+            return None
+        # Not from the time of this run: a machine that slept makes up for one run, not for all that it missed.
+        self._due = max(self._due + self._seconds, moment)
+        return now
+
+
 class Scheduler:
-    """Runs the schedules of all functions, each in a thread of its own, until it is stopped."""
+    """Runs the schedules of all functions, in a thread, until it is stopped."""
 
     def __init__(
         self,
@@ -94,47 +111,38 @@ class Scheduler:
             queue: takes the events on.
             every_seconds: replaces every rate (tests don't wait for a quarter of an hour), and no cron expression.
             clock: the wall clock, for cron expressions.
-            look_seconds: how often to look at it.
+            look_seconds: how often to look at it, at most.
         """
-        self._work = [(function, schedule) for function in functions for schedule in function.schedules]
+        self._work = [
+            (function.logical_id, schedule, _plan(schedule.when, every_seconds, clock()))
+            for function in functions
+            for schedule in function.schedules
+        ]
         self._queue = queue
-        self._every_seconds = every_seconds
         self._clock = clock
-        self._look_seconds = look_seconds
+        self._look_seconds = min(look_seconds, every_seconds or look_seconds)
         self._stopped = threading.Event()
 
     def start(self) -> None:
         """Begin."""
-        for function, schedule in self._work:
-            name = f"schedule-{schedule.name}"
-            threading.Thread(target=self._run, args=(function, schedule), name=name, daemon=True).start()
+        threading.Thread(target=self._run, name="schedules", daemon=True).start()
 
     def stop(self) -> None:
         """End. Events already handed to the queue stay there."""
         self._stopped.set()
 
-    def _run(self, function: Function, schedule: Schedule) -> None:
-        if isinstance(schedule.when, Cron):
-            self._run_at_times(function, schedule, CronPlan(schedule.when, self._clock()))
-        else:
-            self._run_at_rate(function, schedule, self._every_seconds or float(schedule.when.seconds))
-
-    def _run_at_rate(self, function: Function, schedule: Schedule, every: float) -> None:
-        due = time.monotonic() + min(every, FIRST_SECONDS)
-        while not self._stopped.wait(max(0.0, due - time.monotonic())):
-            self._invoke(function, schedule, datetime.now(UTC))
-            # Not from the time of this run: a machine that slept makes up for one run, not for all that it missed.
-            due = max(due + every, time.monotonic())
-
-    def _run_at_times(self, function: Function, schedule: Schedule, plan: CronPlan) -> None:
+    def _run(self) -> None:
         while not self._stopped.wait(self._look_seconds):
-            due = plan.take_due(self._clock())
-            if due is not None:
-                self._invoke(function, schedule, due)
+            now = self._clock()
+            for function_id, schedule, plan in self._work:
+                due = plan.take_due(now)
+                if due is None:
+                    continue
+                try:
+                    self._queue.accept(function_id, json.dumps(build_scheduled_event(schedule, due)).encode())
+                except OSError:
+                    _log.exception("schedule %s", schedule.name)
 
-    def _invoke(self, function: Function, schedule: Schedule, moment: datetime) -> None:
-        event = build_scheduled_event(schedule, moment)
-        try:
-            self._queue.accept(function.logical_id, json.dumps(event).encode())
-        except OSError:
-            _log.exception("schedule %s", schedule.name)
+
+def _plan(when: Rate | Cron, every_seconds: float | None, now: datetime) -> RatePlan | CronPlan:
+    return CronPlan(when, now) if isinstance(when, Cron) else RatePlan(every_seconds or float(when.seconds))

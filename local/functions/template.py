@@ -24,7 +24,7 @@ PSEUDO_PARAMETERS = {
     "AWS::Partition": "aws",
 }
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "ANY"})
-_FUNCTION, _LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
+_FUNCTION = "AWS::Serverless::Function"
 _PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")
 
 
@@ -85,7 +85,6 @@ class Function:
     retries: int
     reserved_concurrency: int | None
     environment: Mapping[str, str | None]
-    layers: tuple[Path, ...]
     routes: tuple[Route, ...]
     triggers: tuple[PutTrigger, ...]
     schedules: tuple[Schedule, ...]
@@ -156,7 +155,7 @@ def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Te
             raise TemplateError(f"{path}: {logical_id}: the local runtime does not know resources of type {kind!r}")
         if kind == _FUNCTION:
             own = values.resolve(resource.get("Properties") or {})
-            functions.append(_Reader(logical_id, everyone, own, path.parent, document["Resources"]).read())
+            functions.append(_Reader(logical_id, everyone, own, path.parent).read())
     return Template(tuple(functions))
 
 
@@ -171,10 +170,7 @@ class _Values:
             **{name: given.get(name, _text(about.get("Default"))) for name, about in parameters.items()},
         }
         for logical_id, resource in document["Resources"].items():
-            kind = resource.get("Type") if isinstance(resource, dict) else None
-            if kind == _LAYER:
-                self._known[logical_id] = logical_id
-            elif kind == _FUNCTION:
+            if isinstance(resource, dict) and resource.get("Type") == _FUNCTION:
                 name = self.resolve((resource.get("Properties") or {}).get("FunctionName"))
                 self._known[logical_id] = name or logical_id
 
@@ -205,13 +201,12 @@ class _Values:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads one function. `resources` are those of the whole template."""
+    """Reads one function."""
 
     logical_id: str
     everyone: dict[str, Any]
     own: dict[str, Any]
     root: Path
-    resources: dict[str, Any]
 
     def read(self) -> Function:
         """The function. Raises TemplateError."""
@@ -223,6 +218,9 @@ class _Reader:
         handler = self._setting("Handler", "")
         if "." not in handler:
             raise TemplateError(f"{self.logical_id}.Handler: {handler!r} is not of the form module.function")
+        code = (self.root / str(self._setting("CodeUri", None))).resolve()
+        if not code.is_dir():
+            raise TemplateError(f"{self.logical_id}: no folder {self._setting('CodeUri', None)}")
         # Lambda's own defaults, for what neither the function nor Globals sets.
         retries = (self._setting("EventInvokeConfig", None) or {}).get("MaximumRetryAttempts", 2)
         reserved = self.own.get("ReservedConcurrentExecutions")
@@ -242,15 +240,13 @@ class _Reader:
         return Function(
             logical_id=self.logical_id,
             name=self.own.get("FunctionName") or self.logical_id,
-            code=self._folder(self.logical_id, self._setting("CodeUri", None)),
+            code=code,
             handler=handler,
             timeout=self._number("Timeout", self._setting("Timeout", 3)),
             memory=self._number("MemorySize", self._setting("MemorySize", 128)),
             retries=self._number("MaximumRetryAttempts", retries),
             reserved_concurrency=None if reserved is None else self._number("ReservedConcurrentExecutions", reserved),
             environment=variables,
-            # SAM adds a function's layers behind those of Globals.
-            layers=tuple(map(self._layer, [*(self.everyone.get("Layers") or []), *(self.own.get("Layers") or [])])),
             routes=tuple(routes),
             triggers=tuple(triggers),
             schedules=tuple(schedules),
@@ -263,18 +259,6 @@ class _Reader:
         if not str(value).isdecimal():
             raise TemplateError(f"{self.logical_id}.{name}: {value!r} is not a number")
         return int(value)
-
-    def _layer(self, name: Any) -> Path:
-        resource = self.resources.get(name) if isinstance(name, str) else None
-        if not resource or resource.get("Type") != _LAYER:
-            raise TemplateError(f"{self.logical_id}.Layers: {name!r} is not a layer of this template")
-        return self._folder(str(name), (resource.get("Properties") or {}).get("ContentUri"))
-
-    def _folder(self, logical_id: str, uri: Any) -> Path:
-        folder = (self.root / str(uri)).resolve()
-        if not folder.is_dir():
-            raise TemplateError(f"{logical_id}: no folder {uri}")
-        return folder
 
 
 def _text(value: Any) -> str | None:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from local.config import ROOT
+from local import ROOT
 from local.sam.config import BUILD, SamConfig
 from local.sam.servers import StackError
 

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from local import ROOT
 from local.admin_key import given_hash
-from local.config import DEFAULT_BUCKET, ROOT, Checks
+from local.config import DEFAULT_BUCKET, Checks, ConfigError
 from local.embeddings import Embeddings, read_embeddings
 
 DEFAULT_PORT = 3000
@@ -19,30 +21,13 @@ BUILD = ROOT / ".aws-sam" / "local"
 PYTHON = "3.13"
 
 
-@dataclass(frozen=True)
-class Ports:
-    """Four neighbours: the API that is asked for, and the servers behind it."""
+class Ports(NamedTuple):
+    """Four neighbours: the API, and where `sam local start-lambda`, MinIO and the offline LLM listen."""
 
     api: int
-
-    @property
-    def lambda_api(self) -> int:
-        """Where `sam local start-lambda` listens."""
-        return self.api + 1
-
-    @property
-    def store(self) -> int:
-        """Where MinIO listens."""
-        return self.api + 2
-
-    @property
-    def llm(self) -> int:
-        """Where the offline LLM listens."""
-        return self.api + 3
-
-    def all(self) -> tuple[int, ...]:
-        """All of them."""
-        return (self.api, self.lambda_api, self.store, self.llm)
+    lambda_api: int
+    store: int
+    llm: int
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> SamConfig:
     embeddings = read_embeddings(values)
     checks = Checks(values)
     config = SamConfig(
-        ports=checks.read("PORT", _read_ports, Ports(DEFAULT_PORT)),
+        ports=checks.read("PORT", _read_ports, _ports(DEFAULT_PORT)),
         data=Path(values.get("LIVEMEM_DATA_DIR") or ROOT / ".local" / "sam").expanduser().absolute(),
         bucket=values.get("S3_BUCKET_NAME") or DEFAULT_BUCKET,
         llm_url=checks.read("LLMAAS_API_URL", partial(_read_address, "LLMAAS_API_URL"), None),
@@ -93,13 +78,15 @@ def read_config(variables: Mapping[str, str] | None = None) -> SamConfig:
     return config
 
 
+def _ports(first: int) -> Ports:
+    return Ports(*range(first, first + 4))
+
+
 def _read_ports(text: str) -> Ports:
-    if not text.isascii() or not text.isdecimal():
-        raise ValueError(f"PORT is {text!r}, not a number.")
-    ports = Ports(int(text[:9]))
-    if not 1024 <= ports.api <= 65535 - len(ports.all()) or any(port in SAM_PORTS for port in ports.all()):
-        raise ValueError(
-            f"PORT is {ports.api}: it and the three after it have to lie outside {SAM_PORTS[0]} to {SAM_PORTS[-1]}, "
+    ports = _ports(int(text[:9]) if text.isascii() and text.isdecimal() else 0)
+    if not 1024 <= ports.api <= 65531 or any(port in SAM_PORTS for port in ports):
+        raise ConfigError(
+            f"PORT is {text[:80]!r}: it and the three after it have to lie outside {SAM_PORTS[0]} to {SAM_PORTS[-1]}, "
             "where the SAM CLI puts its containers."
         )
     return ports
@@ -108,7 +95,7 @@ def _read_ports(text: str) -> Ports:
 def _read_address(name: str, url: str) -> str | None:
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.startswith("127.") or host == "::1":
-        raise ValueError(
+        raise ConfigError(
             f"{name} is {url}, which inside a container is the container itself: let the server listen on "
             "Docker's bridge and name that address (172.17.0.1 as a rule; host.docker.internal with Docker Desktop)."
         )

@@ -91,6 +91,10 @@ def remove_functions(variable: str) -> list[str]:
         if variable in found[0]["Config"]["Env"]:
             mine.append(container)
     for container in mine:
-        # One that is being removed already is an error for the client, and none for us.
-        subprocess.run(["docker", "rm", "--force", container], capture_output=True, timeout=_SECONDS, check=False)
+        remove(container)
     return mine
+
+
+def remove(container: str) -> None:
+    """Remove a container; one that is gone, or is being removed already, is no error."""
+    subprocess.run(["docker", "rm", "--force", container], capture_output=True, timeout=_SECONDS, check=False)

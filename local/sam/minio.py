@@ -1,4 +1,4 @@
-"""MinIO: as a program on this machine, or as a container by `compose.yaml`; its bucket, and what it does at each put.
+"""MinIO: as a program on this machine, or in a container; its bucket, and what it does at each put.
 
 MinIO has no template, so what SAM does from `template.yaml` on AWS is done here: a webhook per function that is
 subscribed to puts, and the bucket's notification with the function's filter.
@@ -6,8 +6,7 @@ subscribed to puts, and the bucket's notification with the function's filter.
 
 import os
 import shutil
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,17 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.config import ROOT
+from local.files import write_file
 from local.functions.template import PUT_EVENT, Template
+from local.sam import docker
 from local.sam.config import SamConfig
 from local.sam.docker import Host
 from local.sam.servers import ServerProcess, StackError
 from local.sam.variables import Store
 
 ACCESS_KEY = "livememory"
-_COMPOSE_FILE = ROOT / "local" / "sam" / "compose.yaml"
-MISSING = (
-    "MinIO is missing: put a minio program on the PATH, or run scripts/stores.sh minio (needs Go), "
-    "or install Docker Compose, which pulls it."
-)
-# Where `docker compose` pulls the image first.
-_COMPOSE_SECONDS = 900
+# The last one that was published of the community edition, which is no longer maintained (docs/stores.md).
+IMAGE = "docker.io/minio/minio:RELEASE.2025-09-07T16-13-09Z"
 
 
 def find_program(outer: Mapping[str, str]) -> str | None:
@@ -39,68 +34,45 @@ def find_program(outer: Mapping[str, str]) -> str | None:
     return shutil.which("minio", path=outer.get("PATH")) or shutil.which("minio", path=str(cache))
 
 
-def find_compose() -> list[str] | None:
-    """The command of Docker Compose, as a plugin or as the older program; None if there is none."""
-    for command in (["docker", "compose"], ["docker-compose"]):
-        if shutil.which(command[0]):
-            done = subprocess.run([*command, "version"], capture_output=True, timeout=30, check=False)
-            if done.returncode == 0:
-                return command
-    return None
+def prepare(outer: Mapping[str, str]) -> None:
+    """Pull the image unless there is a program. Raises StackError when it cannot be had."""
+    if not find_program(outer):
+        try:
+            docker.ensure_image(IMAGE)
+        except StackError as error:
+            raise StackError(
+                "MinIO is missing: put a minio program on the PATH, or run scripts/stores.sh minio (needs Go). "
+                f"({error})"
+            ) from error
 
 
-def start(
-    config: SamConfig, host: Host, template: Template, *, secret_key: str
-) -> tuple[ServerProcess, Callable[[], None]]:
-    """Start it; returns the process and what else has to be done after that was stopped.
-
-    Raises StackError if there is neither a program nor Docker Compose.
-    """
+def start(config: SamConfig, host: Host, template: Template, *, secret_key: str) -> ServerProcess:
+    """Start it, as a program or in a container."""
     listen = (host.address, config.ports.store)
     settings = {"MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": secret_key, "MINIO_BROWSER": "off"}
-    log, data = config.data / "logs" / "minio.log", config.data / "minio"
+    data = config.data / "minio"
     data.mkdir(parents=True, exist_ok=True)
+    kept = {name: value for name, value in config.outer.items() if not name.startswith("MINIO_")}
     if program := find_program(config.outer):
         settings |= _webhooks(template, f"http://{host.address}:{config.ports.lambda_api}")
         command = [program, "server", "--quiet", "--address", f"{listen[0]}:{listen[1]}", str(data)]
-        kept = {name: value for name, value in config.outer.items() if not name.startswith("MINIO_")}
-        return ServerProcess("MinIO", command, environment=kept | settings, log=log, address=listen), lambda: None
-    compose = find_compose()
-    if compose is None:
-        raise StackError(MISSING)
-    settings |= _webhooks(template, f"http://{host.name_in_containers}:{config.ports.lambda_api}")
-    # Compose passes only variables that its file names, so all settings go through a file.
-    env_file = config.data / "minio.env"
-    env_file.touch(mode=0o600)
-    env_file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
-    environment = {
-        **config.outer,
-        "MINIO_LISTEN": f"{listen[0]}:{listen[1]}",
-        "MINIO_ENV_FILE": str(env_file),
-        "MINIO_DATA": str(data),
-        "MINIO_OWNER": f"{os.getuid()}:{os.getgid()}",
-        "COMPOSE_PROJECT_NAME": f"livemem-{config.ports.store}",
-    }
-    command = [*compose, "--file", str(_COMPOSE_FILE)]
-
-    def remove() -> None:
-        subprocess.run(
-            [*command, "down", "--timeout", "10"],
-            env={**os.environ, **environment},
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-
-    server = ServerProcess(
-        "MinIO (Docker Compose)", [*command, "up", "--no-color"], environment=environment, log=log, address=listen
-    )
-    return server, remove
+        kept |= settings
+    else:
+        settings |= _webhooks(template, f"http://{host.name_in_containers}:{config.ports.lambda_api}")
+        # Not as arguments: all users of a machine see those.
+        env_file = config.data / "minio.env"
+        write_file(env_file, "".join(f"{name}={value}\n" for name, value in settings.items()).encode(), mode=0o600)
+        # What it writes belongs to who started it. Its webhook posts to `sam local start-lambda` on the host.
+        command = ["docker", "run", "--rm", "--name", container(config), "--env-file", str(env_file)]
+        command += ["--user", f"{os.getuid()}:{os.getgid()}", "--volume", f"{data}:/data"]
+        command += ["--publish", f"{listen[0]}:{listen[1]}:9000", "--add-host", "host.docker.internal:host-gateway"]
+        command += [IMAGE, "server", "--quiet", "/data"]
+    return ServerProcess("MinIO", command, environment=kept, log=config.data / "logs" / "minio.log", address=listen)
 
 
-def ready_seconds(config: SamConfig) -> float:
-    """How long it may take until MinIO listens."""
-    return 60 if find_program(config.outer) else _COMPOSE_SECONDS
+def container(config: SamConfig) -> str:
+    """The name of the container."""
+    return f"livemem-minio-{config.ports.store}"
 
 
 def _webhooks(template: Template, lambda_url: str) -> dict[str, str]:

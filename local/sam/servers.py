@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from local.config import ROOT
+from local import ROOT
 
 # More than the leash takes to ask and then to force.
 _STOP_SECONDS = 25.0
@@ -40,7 +40,7 @@ class ServerProcess:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "local.children.leash", *command],
+                [sys.executable, "-m", "local.sam.leash", *command],
                 cwd=ROOT,
                 env={**environment, "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.PIPE,

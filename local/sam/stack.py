@@ -7,18 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local import admin_key, embeddings
-from local.children.child import Child, ChildError
-from local.config import ROOT
+from local import ROOT, admin_key, embeddings
 from local.data_dir import DataDir
 from local.files import read_secret, write_file
+from local.front.httpd import Server
 from local.functions.template import Template, read_template
+from local.offline_llm import server as offline_llm
 from local.sam import docker, minio
 from local.sam.build import build
 from local.sam.config import SamConfig
 from local.sam.servers import ServerProcess, StackError, check_free
 from local.sam.variables import Store, functions_variables, sam_variables
-from local.sam.warm_up import warm_up_api, warm_up_lambda
+from local.sam.warm_up import warm_up
 
 _READY_SECONDS = 90.0
 
@@ -38,19 +38,18 @@ class Stack:
         self.config = config
         self._say = say
         self._servers: list[ServerProcess] = []
-        self._llm: Child | None = None
+        self._llm: Server | None = None
         self._after: list[Callable[[], object]] = []
         self.template: Template = read_template(ROOT / "template.yaml")
         if not config.sam.exists():
             raise StackError("The SAM CLI is missing: run make setup-sam.")
         docker.check_daemon()
-        if not minio.find_program(config.outer) and not minio.find_compose():
-            raise StackError(minio.MISSING)
         self.host = docker.find_host()
         check_free("127.0.0.1", config.ports.api)
-        for port in config.ports.all()[1:]:
+        for port in config.ports[1:]:
             check_free(self.host.address, port)
         docker.ensure_image(config.image)
+        minio.prepare(config.outer)
         self.data = DataDir(config.data)
 
     def start(self) -> dict[str, Any]:
@@ -87,15 +86,13 @@ class Stack:
         self._after.append(lambda: docker.remove_functions(f"AWS_ENDPOINT_URL_LAMBDA=http://{name}:{ports.lambda_api}"))
         self._start_sam("start-lambda", self.host.address, ports.lambda_api, built, env_file)
         self._start_sam("start-api", "127.0.0.1", ports.api, built, env_file)
-        server, remove = minio.start(self.config, self.host, self.template, secret_key=store.secret_key)
-        self._servers.append(server)
-        self._after.append(remove)
+        self._after.append(lambda: docker.remove(minio.container(self.config)))
+        self._servers.append(minio.start(self.config, self.host, self.template, secret_key=store.secret_key))
         for server in self._servers:
-            server.wait_ready(minio.ready_seconds(self.config) if server.name.startswith("MinIO") else _READY_SECONDS)
+            server.wait_ready(_READY_SECONDS)
         minio.prepare_bucket(store_url, store, self.template)
         self._say("first call of each function:")
-        warm_up_lambda(self.template, lambda_url, self._say)
-        warm_up_api(self.template, api_url, self._say)
+        warm_up(self.template, api_url, lambda_url, self._say)
         endpoints = {
             "api": api_url,
             "lambda": lambda_url,
@@ -140,11 +137,13 @@ class Stack:
     def _start_llm(self) -> str:
         """The offline LLM; returns its URL for containers."""
         port = self.config.ports.llm
-        self._llm = Child("offline LLM", "local.offline_llm", "--host", self.host.address, "--port", str(port))
         try:
-            self._llm.wait_ready(_READY_SECONDS)
-        except ChildError as error:
-            raise StackError(str(error)) from error
+            self._llm = offline_llm.bind(self.host.address, port)
+        except OSError as error:
+            raise StackError(
+                f"The offline LLM cannot listen on {self.host.address}:{port}: {error.strerror}"
+            ) from error
+        self._llm.start()
         return f"http://{self.host.name_in_containers}:{port}/v1"
 
     def _start_sam(self, kind: str, host: str, port: int, template: Path, env_file: Path) -> None:

@@ -3,78 +3,61 @@
 import json
 import re
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from local.config import ROOT
+import httpx
+
+from local import ROOT
 from local.functions.schedules import build_scheduled_event
-from local.functions.template import Function, Route, Template
+from local.functions.template import Function, Template
 from local.sam.servers import StackError
 
 _SECONDS = 120
 _PLACEHOLDER = re.compile(r"\{[^}]+\}")
 
 
-def warm_up_api(template: Template, url: str, say: Callable[[str], None]) -> None:
-    """Call each function that has routes, without a token, so that nothing happens but a refusal. Raises StackError."""
+def warm_up(template: Template, api_url: str, lambda_url: str, say: Callable[[str], None]) -> None:
+    """Call each function as it is called in use, so that nothing happens: by a route without a token, or with an event
+    of nothing. Raises StackError.
+    """
     for function in template.functions:
         if function.routes:
-            began = time.monotonic()
-            route = _route(function)
-            status, _ = _send(_method(route), f"{url}{_path(route)}", b"")
-            if status >= 500:
-                raise StackError(f"{function.logical_id} answered its first request with {status}.")
-            say(f"{function.logical_id} (API) {time.monotonic() - began:.1f} s")
-
-
-def warm_up_lambda(template: Template, url: str, say: Callable[[str], None]) -> None:
-    """Invoke each function that is invoked otherwise than by a route, with an event of nothing. Raises StackError."""
-    for function in template.functions:
+            route = next((route for route in function.routes if route.method == "GET"), function.routes[0])
+            method = "GET" if route.method == "ANY" else route.method
+            answer = _call(function, "API", method, api_url + _PLACEHOLDER.sub("warm-up", route.path), None, say)
+            if answer.status_code >= 500:
+                raise StackError(f"{function.logical_id} answered its first request with {answer.status_code}.")
         if function.triggers or function.schedules or not function.routes:
-            began = time.monotonic()
-            path = f"/2015-03-31/functions/{function.logical_id}/invocations"
-            status, failed = _send("POST", url + path, json.dumps(first_event(function)).encode())
-            if status != 200 or failed:
-                raise StackError(f"{function.logical_id} failed at its first invocation ({status}); see the log.")
-            say(f"{function.logical_id} (Lambda) {time.monotonic() - began:.1f} s")
-
-
-def _route(function: Function) -> Route:
-    return next((route for route in function.routes if route.method == "GET"), function.routes[0])
-
-
-def _method(route: Route) -> str:
-    return "GET" if route.method == "ANY" else route.method
-
-
-def _path(route: Route) -> str:
-    return _PLACEHOLDER.sub("warm-up", route.path)
+            url = f"{lambda_url}/2015-03-31/functions/{function.logical_id}/invocations"
+            answer = _call(function, "Lambda", "POST", url, first_event(function), say)
+            # The CLI says so in a header only if the error has none but the oldest fields.
+            failed = "X-Amz-Function-Error" in answer.headers or '"errorType"' in answer.text[:2_000]
+            if answer.status_code != 200 or failed:
+                raise StackError(
+                    f"{function.logical_id} failed at its first invocation ({answer.status_code}); see the log."
+                )
 
 
 def first_event(function: Function) -> dict[str, Any]:
     """An event that starts nothing: no records, a schedule's own, or a run in a space that there is not."""
-    now = datetime.now(UTC)
     if function.triggers:
         return {"Records": []}
     if function.schedules:
-        return build_scheduled_event(function.schedules[0], now)
+        return build_scheduled_event(function.schedules[0], datetime.now(UTC))
     # What other functions start.
     sample: dict[str, Any] = json.loads((ROOT / "events" / f"{function.code.name}-run.json").read_bytes())
     return sample
 
 
-def _send(method: str, url: str, body: bytes) -> tuple[int, bool]:
-    """Status, and whether the answer is a function's error instead of its result."""
-    request = urllib.request.Request(url, data=body or None, method=method)
+def _call(
+    function: Function, how: str, method: str, url: str, event: dict[str, Any] | None, say: Callable[[str], None]
+) -> httpx.Response:
+    began = time.monotonic()
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
-            # The CLI says so in a header only if the error has none but the oldest fields.
-            text = answer.read(2_000)
-            return int(answer.status), "X-Amz-Function-Error" in answer.headers or b'"errorType"' in text
-    except urllib.error.HTTPError as error:
-        return error.code, False
-    except OSError as error:
+        answer = httpx.request(method, url, json=event, timeout=_SECONDS, trust_env=False)
+    except httpx.HTTPError as error:
         raise StackError(f"{url} did not answer: {error}") from error
+    say(f"{function.logical_id} ({how}) {time.monotonic() - began:.1f} s")
+    return answer

@@ -6,18 +6,14 @@ import json
 import sys
 from collections.abc import Iterable
 
-from local.config import LAYERS
-
-sys.path[:] = [*sys.path, *(folder for folder in LAYERS if folder not in sys.path)]
-
-from livemem.errors import NotConfigured  # noqa: E402 - the layer is no package of this interpreter
-from livemem.settings import Settings  # noqa: E402
-from local import terminal  # noqa: E402
-from local.try_model import cases, trial_table  # noqa: E402
-from local.try_model.cases import Case  # noqa: E402
-from local.try_model.empty_store import empty_store  # noqa: E402
-from local.try_model.given_model import given_model  # noqa: E402
-from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial  # noqa: E402
+from livemem.errors import NotConfigured
+from livemem.settings import Settings
+from local import terminal
+from local.try_model import cases, trial_table
+from local.try_model.cases import Case
+from local.try_model.empty_store import empty_store
+from local.try_model.given_model import given_model
+from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial
 
 FAILED, USAGE, LATER = 1, 2, 6
 CODES = {FAILED: "failed", USAGE: "refused", LATER: "model_unusable"}

@@ -17,7 +17,7 @@ def make_token(*arguments: str, **environment: str) -> "subprocess.CompletedProc
     return subprocess.run(
         [sys.executable, "-m", "local.make_token", *arguments],
         cwd=ROOT,
-        env={**clean, "PYTHONPATH": "layers/livemem:.", **environment},
+        env={**clean, "PYTHONPATH": "layers/livemem:client:.", **environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -77,7 +77,7 @@ def test_without_a_running_service_it_says_what_to_start(tmp_path):
 
     assert (done.returncode, done.stdout, nowhere.returncode) == (2, "", 2)
     assert "start `make run` first" in done.stderr
-    assert "does not answer" in nowhere.stderr
+    assert "No connection to" in nowhere.stderr
 
 
 def test_an_agent_replaces_its_own_token(service):

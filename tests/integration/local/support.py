@@ -59,7 +59,7 @@ def build_pool(root: Path, source: str, name: str, limit: int = 4, **settings) -
     """Write a function's module and make a pool for it."""
     folder = Path(tempfile.mkdtemp(dir=root))
     (folder / "app.py").write_text(source)
-    function = Function(name, name.lower(), folder, "app.handler", 10, 256, 2, None, {}, (), (), (), ())
+    function = Function(name, name.lower(), folder, "app.handler", 10, 256, 2, None, {}, (), (), ())
     context = settings.pop("context", None)
     return FunctionPool(replace(function, **settings), FunctionLog(root / "logs", name), limit, context=context)
 

@@ -240,7 +240,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
     # Who takes all memory that there is fails alone.
     with bounded_memory(process.process.pid), pytest.raises(urllib.error.HTTPError, match="500"):
         fetch(f"{endpoints['api']}/v1/all-memory")
-    assert list_keys(client, bucket) == expected
+    assert kept(endpoints) == expected
 
     # It is one process. A stop is complete, and the next start finds everything.
     assert descendants(process.process.pid) == set()

@@ -19,7 +19,7 @@ PROGRAMS = {
     "the offline LLM": ("local.offline_llm",),
     "the runtime": ("local",),
     "the leash": (
-        "local.children.leash",
+        "local.sam.leash",
         sys.executable,
         "-c",
         "import time; print('ready', flush=True); time.sleep(600)",

@@ -51,7 +51,7 @@ def test_a_fresh_checkout_gets_all_and_nothing_is_written_again_until_a_source_i
     source.write_text('"""Another."""\n', "utf-8")
     os.utime(source, (0, 0))
     generated.main()
-    assert '"""Another."""' in (checkout / "local/invisible.py").read_text("utf-8")
+    assert '"""Another."""' in (checkout / "client/live_memory/_invisible.py").read_text("utf-8")
 
 
 def test_the_package_has_them_as_they_would_be_made_now_whatever_lies_in_the_checkout(checkout, monkeypatch):

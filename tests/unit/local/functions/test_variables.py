@@ -17,7 +17,6 @@ FUNCTION = Function(
     (),
     (),
     (),
-    (),
 )
 
 

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import httpx
 import pytest
 
-from local.config import ROOT, ConfigError
+from local import ROOT
+from local.config import ConfigError
 from local.embeddings import Embeddings
 from local.functions.template import Function, PutTrigger, Template, read_template
 from local.sam import minio, warm_up
@@ -40,7 +42,7 @@ def test_a_port_that_sam_or_the_system_may_take_is_refused(port):
 
 
 def test_the_four_ports_are_neighbours():
-    assert read_config({"PORT": "14300"}).ports.all() == (14300, 14301, 14302, 14303)
+    assert read_config({"PORT": "14300"}).ports == (14300, 14301, 14302, 14303)
 
 
 @each("url", ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://[::1]:8000/v1"])
@@ -90,7 +92,7 @@ def test_the_sam_cli_sees_no_credentials_of_the_developer():
 
 def test_each_subscribed_function_has_a_webhook_and_a_notification_with_its_filter():
     trigger = PutTrigger("Written", suffix=".md")
-    function = Function("Counter", "c", Path(), "app.handler", 3, 128, 2, None, {}, (), (), (trigger,), ())
+    function = Function("Counter", "c", Path(), "app.handler", 3, 128, 2, None, {}, (), (trigger,), ())
     template = Template((function,))
     webhooks = minio._webhooks(template, "http://172.17.0.1:3001")
     assert webhooks == {
@@ -105,10 +107,17 @@ def test_each_subscribed_function_has_a_webhook_and_a_notification_with_its_filt
 
 def test_each_function_with_routes_is_called_by_a_method_that_there_is(monkeypatch):
     sent = []
-    monkeypatch.setattr(warm_up, "_send", lambda method, url, body: sent.append((method, url)) or (401, False))
+
+    def request(method, url, **_):
+        of_route = url.startswith("http://api/")
+        if of_route:
+            sent.append((method, url))
+        return httpx.Response(401 if of_route else 200, json={})
+
+    monkeypatch.setattr(httpx, "request", request)
     template = read_template(ROOT / "template.yaml")
 
-    warm_up.warm_up_api(template, "http://api", lambda _: None)
+    warm_up.warm_up(template, "http://api", "http://lambda", lambda _: None)
 
     assert len(sent) == len([function for function in template.functions if function.routes])
     assert ("GET", "http://api/mcp") in sent

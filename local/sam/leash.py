@@ -1,4 +1,4 @@
-"""Runs a program that must not outlive its owner: `python -m local.children.leash <program> <arguments>`.
+"""Runs a program that must not outlive its owner: `python -m local.sam.leash <program> <arguments>`.
 
 The owner holds the other end of standard input. When that closes (also because the owner was killed), or at SIGTERM,
 the program and everything that it started in its group is asked to end, again and again, and then made to: the SAM CLI

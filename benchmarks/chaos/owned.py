@@ -1,6 +1,6 @@
-"""Runs a module as a child of the runtime: `python -m local.children.module <module> <arguments>`.
+"""Runs a module that must not outlive its owner: `python -m benchmarks.chaos.owned <module> <arguments>`.
 
-The parent holds the other end of standard input. When that closes, the parent is gone, even by SIGKILL, and the child
+The owner holds the other end of standard input. When that closes, the owner is gone, even by SIGKILL, and the module
 ends too: first as if asked to (SIGTERM), then by force.
 """
 
