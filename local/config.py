@@ -94,7 +94,8 @@ class Checks:
     def read(self, name: str, reader: Callable[[str], _T], default: _T, takes: str = "") -> _T:
         """The value that `reader` makes of a variable, or the default where it is unset, empty or wrong.
 
-        What is wrong is a ConfigError of the reader, with a sentence; after any other one it is said what it takes.
+        A reader raises ConfigError with a sentence of its own. After any other error the sentence says what the
+        variable takes.
         """
         text = self._variables.get(name)
         try:

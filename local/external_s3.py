@@ -17,27 +17,21 @@ def check_bucket(config: Config) -> None:
     Raises:
         StoreError: there is no such bucket, the keys do not open it, or nobody answers.
     """
-    # Half a second of import that a runtime with its own store never needs.
-    import boto3  # noqa: PLC0415
-    from botocore.config import Config as ClientConfig  # noqa: PLC0415
+    # What a runtime with its own store never needs.
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
 
-    outer = config.outer
+    from livemem.settings import Settings  # noqa: PLC0415
+    from livemem.store.clients import s3_client  # noqa: PLC0415
+
     where = f"The store at {config.s3_url}" if config.s3_url else f"AWS S3 in {config.region}"
+    settings = Settings(
+        s3_endpoint_url=config.s3_url,
+        s3_region_name=config.region,
+        s3_access_key_id=config.outer.get("S3_ACCESS_KEY_ID") or None,
+        s3_secret_access_key=config.outer.get("S3_SECRET_ACCESS_KEY") or None,
+    )
     try:
-        client = boto3.client(
-            "s3",
-            endpoint_url=config.s3_url,
-            region_name=config.region,
-            aws_access_key_id=outer.get("S3_ACCESS_KEY_ID") or None,
-            aws_secret_access_key=outer.get("S3_SECRET_ACCESS_KEY") or None,
-            config=ClientConfig(
-                connect_timeout=5,
-                read_timeout=15,
-                retries={"total_max_attempts": 2},
-                s3={"addressing_style": "path" if config.s3_url else "auto"},
-            ),
-        )
+        client = s3_client(settings)
         _find_or_make(client, config)
     except ClientError as error:
         status = error.response["ResponseMetadata"]["HTTPStatusCode"]

@@ -5,7 +5,6 @@ import logging
 import sys
 
 from local import terminal
-from local.config import LAYERS
 from local.offline_llm import server as offline_llm
 from local.offline_llm.api import MODEL
 from local.stopping import StopRequest
@@ -14,8 +13,6 @@ from local.stopping import StopRequest
 def main() -> int:
     """Serve until SIGTERM or Ctrl-C; prints one line when ready. Returns the exit status."""
     terminal.protect()
-    # Sections of a bank are read as the service reads them.
-    sys.path[:] = [*sys.path, *(folder for folder in LAYERS if folder not in sys.path)]
     parser = argparse.ArgumentParser(
         prog="python -m local.offline_llm",
         description="An OpenAI-compatible server: it folds notes by fixed rules (no language model), and embeds texts.",

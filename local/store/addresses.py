@@ -1,4 +1,4 @@
-"""Addresses of single objects of the embedded store, on the service itself: who has one needs no token.
+"""Addresses of single objects of the embedded store, on the service itself. A client that has one needs no token.
 
 An address says what it is for: one operation on one key, until a moment. It is signed with a key of this process, so
 nobody can make or change one, and none outlives the service.

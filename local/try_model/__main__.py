@@ -11,8 +11,7 @@ from livemem.settings import Settings
 from local import terminal
 from local.try_model import cases, trial_table
 from local.try_model.cases import Case
-from local.try_model.empty_store import empty_store
-from local.try_model.given_model import given_model
+from local.try_model.given_model import empty_store, given_model
 from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial
 
 FAILED, USAGE, LATER = 1, 2, 6

@@ -50,12 +50,15 @@ class Expected(CasePart):
     language: str | None = None
 
 
-class Consolidation(CasePart):
+class _Case(CasePart):
+    name: str
+    about: str
+
+
+class Consolidation(_Case):
     """Notes that are folded into a bank. `rules` is a template's name, or rules of its own."""
 
     kind: Literal["consolidation"]
-    name: str
-    about: str
     today: str
     rules: str
     language: str | None = None
@@ -79,12 +82,10 @@ class DigestExpected(Expected):
     most: int
 
 
-class DigestCase(CasePart):
+class DigestCase(_Case):
     """Messages of a room of which memories are made."""
 
     kind: Literal["digest"]
-    name: str
-    about: str
     now: str
     room: str
     messages: Sequence[MessageGiven]
@@ -99,12 +100,10 @@ class PairGiven(CasePart):
     verdict: Literal["same", "contradicts", "different"]
 
 
-class Verdicts(CasePart):
+class Verdicts(_Case):
     """Pairs of facts that are judged in one call."""
 
     kind: Literal["verdicts"]
-    name: str
-    about: str
     pairs: Sequence[PairGiven]
 
 
@@ -114,12 +113,10 @@ class AnswerExpected(Expected):
     sources: Sequence[Pattern] = ()
 
 
-class QuestionAsked(CasePart):
+class QuestionAsked(_Case):
     """A question about memories and notes that are stored before."""
 
     kind: Literal["question"]
-    name: str
-    about: str
     memories: Sequence[str] = ()
     notes: Sequence[NoteGiven] = ()
     message: str

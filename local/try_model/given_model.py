@@ -1,15 +1,21 @@
-"""The model that is tried: that of the variables LLMAAS_*, or the offline LLM."""
+"""The model that is tried: that of the variables LLMAAS_*, or the offline LLM; and an empty store for its questions."""
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from livemem.errors import NotConfigured
 from livemem.settings import Settings, settings
+from livemem.store.objects import Store
 from local.offline_llm import server as offline_llm
 from local.offline_llm.api import MODEL
+from local.store.client import FileStore
 
 OFFLINE = "offline"
+BUCKET = "trial"
 
 
 @contextlib.contextmanager
@@ -31,3 +37,12 @@ def given_model() -> Iterator[Settings]:
         yield settings()
     finally:
         server.stop()
+
+
+@contextlib.contextmanager
+def empty_store() -> Iterator[Store]:
+    """The embedded store in a folder of its own, for as long as the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="livemem-trial-") as name:
+        files: Any = FileStore(Path(name))
+        files.create_bucket(Bucket=BUCKET)
+        yield Store(BUCKET, files, files)

@@ -83,11 +83,13 @@ class CaseOutcome:
 
 
 @dataclass
-class _Counter:
-    """Counts the calls of a case. There is no budget to ask."""
+class _Meter:
+    """Counts the calls of a case, without a budget to ask, their seconds, and keeps the error of the last one."""
 
     used: Usage = field(default_factory=Usage)
     prompt: int = 0
+    seconds: float = 0.0
+    error: LlmError | None = None
 
     def before_call(self, prompt: int, limit: int | None, seconds: float) -> None:  # noqa: ARG002 - as Counter has it
         self.prompt = prompt
@@ -97,31 +99,6 @@ class _Counter:
 
     def failed(self, error: LlmError) -> None:
         self.used += Usage.of_call(error.usage, 0)
-
-
-@dataclass
-class _Watch:
-    """The seconds that the model took, and the last error of a call."""
-
-    seconds: float = 0.0
-    error: LlmError | None = None
-
-    def last(self) -> LlmError | None:
-        """The last error of the case that is tried."""
-        return self.error
-
-    def over(self, call: Callable[P, T]) -> Callable[P, T]:
-        def timed(*arguments: P.args, **named: P.kwargs) -> T:
-            begun = time.monotonic()
-            try:
-                return call(*arguments, **named)
-            except LlmError as error:
-                self.error = error
-                raise
-            finally:
-                self.seconds += time.monotonic() - begun
-
-        return timed
 
 
 @dataclass(frozen=True)
@@ -146,12 +123,12 @@ class Trial:
 
     def __init__(self, settings: Settings, store: Store, prices: Prices | None = None) -> None:
         self._settings, self._prices = settings, prices
-        self._watch = _Watch()
+        self._meter = _Meter()
         self._process = Process(
             store=store,
             settings=settings,
-            ask=self._watch.over(llm.connect(settings)),
-            converse=self._watch.over(tool_calling.connect(settings)),
+            ask=self._timed(llm.connect(settings)),
+            converse=self._timed(tool_calling.connect(settings)),
             enqueue=lambda function, payload: None,  # noqa: ARG005 - nobody works in the background
             new_suffix=lambda: f"{time.monotonic_ns() & 0xFFFFFFFF:08x}",
             in_background=lambda work: None,  # noqa: ARG005
@@ -160,18 +137,22 @@ class Trial:
 
     def run(self, case: Case) -> CaseOutcome:
         """Try one case. Raises Hopeless."""
-        outcome, counter = CaseOutcome(case.name, case.kind), _Counter()
-        self._watch.seconds, self._watch.error = 0.0, None
+        outcome, self._meter = CaseOutcome(case.name, case.kind), _Meter()
         try:
-            beside = self._try(case, outcome, counter)
-            counter.used += beside
+            if isinstance(case, QuestionAsked):
+                self._question(case, outcome)
+            elif isinstance(case, Consolidation):
+                self._consolidation(case, outcome)
+            elif isinstance(case, DigestCase):
+                self._digest(case, outcome)
+            else:
+                self._verdicts(case, outcome)
         except LiveMemoryError as error:
             outcome.error = f"{error.code}: {error.detail}"
-        failed = self._watch.last()
-        if failed and (failed.code in OF_ALL or failed.http_status in _REFUSED_ALL):
+        if (failed := self._meter.error) and (failed.code in OF_ALL or failed.http_status in _REFUSED_ALL):
             raise Hopeless(failed.detail)
-        used = counter.used
-        outcome.calls, outcome.seconds = used.calls, self._watch.seconds
+        used, outcome.seconds = self._meter.used, self._meter.seconds
+        outcome.calls = used.calls
         outcome.prompt_tokens, outcome.completion_tokens = used.prompt_tokens, used.completion_tokens
         outcome.estimated_tokens = used.estimated_tokens
         outcome.dollars = self._prices.of(used) if self._prices else None
@@ -179,39 +160,39 @@ class Trial:
             outcome.wrong.append("the server read only a part of the prompt: raise its context length")
         return outcome
 
-    def _try(self, case: Case, outcome: CaseOutcome, counter: _Counter) -> Usage:
-        """Fill the outcome in. Returns usage that the counter did not see."""
-        if isinstance(case, QuestionAsked):
-            return self._question(case, outcome)
-        if isinstance(case, Consolidation):
-            self._consolidation(case, outcome, counter)
-        elif isinstance(case, DigestCase):
-            self._digest(case, outcome, counter)
-        else:
-            self._verdicts(case, outcome, counter)
-        return Usage()
+    def _timed(self, call: Callable[P, T]) -> Callable[P, T]:
+        def timed(*arguments: P.args, **named: P.kwargs) -> T:
+            begun = time.monotonic()
+            try:
+                return call(*arguments, **named)
+            except LlmError as error:
+                self._meter.error = error
+                raise
+            finally:
+                self._meter.seconds += time.monotonic() - begun
+
+        return timed
 
     def _asked(
         self,
         messages: Messages,
         contract: Contract[T],
-        counter: _Counter,
         outcome: CaseOutcome,
         *,
         corrects: bool = True,
     ) -> Answered[T]:
-        found = ask_model(self._process, counter, messages, contract, self._until(), corrects=corrects)
+        found = ask_model(self._process, self._meter, messages, contract, self._until(), corrects=corrects)
         outcome.contract = "first" if found.used.calls == 1 else "corrected"
         return found
 
     def _until(self) -> datetime:
         return self._process.clock() + timedelta(seconds=2 * self._settings.llm_timeout_seconds + 60)
 
-    def _consolidation(self, case: Consolidation, outcome: CaseOutcome, counter: _Counter) -> None:
+    def _consolidation(self, case: Consolidation, outcome: CaseOutcome) -> None:
         collected = _collected(case)
         outcome.cited = (0, len(case.notes))
         _expect(outcome, case.expect)
-        answered = mending.ask(self._process, counter, collected, self._until())
+        answered = mending.ask(self._process, self._meter, collected, self._until())
         outcome.contract = "first" if answered.used.calls == 1 else "corrected"
         found = answered.value
         outcome.cited = (len(case.notes) - len(found.outcome.uncited), len(case.notes))
@@ -219,7 +200,7 @@ class Trial:
         after |= {change.path: change.after or "" for change in found.outcome.files}
         _compare(outcome, "\n".join(after.values()), case.expect, written=_written(found))
 
-    def _digest(self, case: DigestCase, outcome: CaseOutcome, counter: _Counter) -> None:
+    def _digest(self, case: DigestCase, outcome: CaseOutcome) -> None:
         now = clock.parse(case.now)
         said = [
             Message(message_id=f"m{number}", author=one.author, content=one.content, timestamp=one.at)
@@ -234,7 +215,7 @@ class Trial:
             language=case.expect.language,
         )
         _expect(outcome, expect)
-        found = self._asked(messages, chunks.contract_of(said, now), counter, outcome).value
+        found = self._asked(messages, chunks.contract_of(said, now), outcome).value
         cited = []
         for expected in case.expect.memories:
             fitting = [one for one in found if cases.fits(expected.has, one.content)]
@@ -248,17 +229,17 @@ class Trial:
             assert outcome.right
             outcome.right = (outcome.right[0], outcome.right[1] + 1)
 
-    def _verdicts(self, case: Verdicts, outcome: CaseOutcome, counter: _Counter) -> None:
+    def _verdicts(self, case: Verdicts, outcome: CaseOutcome) -> None:
         pairs = [(one.new, one.there) for one in case.pairs]
         outcome.right = (0, len(pairs))
         contract = model_judge.contract_of(pairs)
-        found = self._asked(model_judge.messages_of(pairs), contract, counter, outcome, corrects=False).value
+        found = self._asked(model_judge.messages_of(pairs), contract, outcome, corrects=False).value
         for number, (pair, given) in enumerate(zip(pairs, case.pairs, strict=True), 1):
             if found.get(pair) != given.verdict:
                 outcome.wrong.append(f"pair {number}: {found.get(pair)} instead of {given.verdict}")
         outcome.right = (len(pairs) - len(outcome.wrong), len(pairs))
 
-    def _question(self, case: QuestionAsked, outcome: CaseOutcome) -> Usage:
+    def _question(self, case: QuestionAsked, outcome: CaseOutcome) -> None:
         space_id = self._filled_space(case)
         outcome.cited = (0, len(case.expect.sources)) if case.expect.sources else None
         _expect(outcome, case.expect)
@@ -267,15 +248,15 @@ class Trial:
         worked = question_work.ask(self._process, space_id, ASKER, asked, may_write=True, until=until, alone=True)
         assert worked.stored
         question = worked.stored.value
+        self._meter.used += question.usage
         if question.answer is None:
             outcome.error = f"{question.error.code}: {question.error.detail}" if question.error else "no answer in time"
-            return question.usage
+            return
         outcome.contract = _kept(question)
         shown = [source.excerpt for source in question.answer.sources]
         named = [any(cases.fits(one, text) for text in shown) for one in case.expect.sources]
         outcome.cited = (sum(named), len(named)) if named else None
         _compare(outcome, question.answer.message, case.expect, written=question.answer.message)
-        return question.usage
 
     def _filled_space(self, case: QuestionAsked) -> str:
         """A space with what the case stores. The model is not asked about the memories: it would be another case."""

@@ -13,7 +13,7 @@ import pytest
 
 from livemem.settings import Settings
 from local.try_model import cases, trial_table
-from local.try_model.empty_store import empty_store
+from local.try_model.given_model import empty_store
 from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial
 from tests.integration.local.support import wait_until
 from tests.support import llm_server

@@ -64,5 +64,4 @@ def test_the_package_has_them_as_they_would_be_made_now_whatever_lies_in_the_che
     made = generated.files()
     assert package["live_memory/operations.json"].decode() == made[generated.TABLES[0]]
     assert package["live_memory/_redaction/__init__.py"].decode() == made["client/live_memory/_redaction/__init__.py"]
-    assert package["live_memory/_server/local/invisible.py"].decode() == made["local/invisible.py"]
     assert package[f"live_memory/_server/{generated.PAGE}"].decode() == made[generated.PAGE]
