@@ -24,7 +24,7 @@ def check_bucket(config: Config) -> None:
     from livemem.store.clients import s3_client  # noqa: PLC0415
 
     where = f"The store at {config.s3_url}" if config.s3_url else f"AWS S3 in {config.region}"
-    settings = Settings(
+    settings = Settings.model_construct(  # of the variables these alone
         s3_endpoint_url=config.s3_url,
         s3_region_name=config.region,
         s3_access_key_id=config.outer.get("S3_ACCESS_KEY_ID") or None,
