@@ -29,6 +29,7 @@ def check_bucket(config: Config) -> None:
         s3_region_name=config.region,
         s3_access_key_id=config.outer.get("S3_ACCESS_KEY_ID") or None,
         s3_secret_access_key=config.outer.get("S3_SECRET_ACCESS_KEY") or None,
+        embeddings_api_url=None,  # `off` is a word for the runtime alone
     )
     try:
         client = s3_client(settings)
