@@ -16,6 +16,13 @@ from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
 from local.functions.pools import MAX_INVOCATIONS
 from local.machine_zone import of_machine
+from local.own_model.choice import (
+    PROGRAM,
+    PURPOSE,
+    OwnModelChoice,
+    read_program,
+    take_own_model,
+)
 from local.service_settings import find_problems
 
 DEFAULT_PORT = 3000
@@ -71,6 +78,8 @@ class Config:
     """Whether the bucket is made in a store of one's own that has none of its name."""
     logs_to_stdout: bool = False
     """Whether the functions' lines go to standard output and not to files: a container's are read there."""
+    own_model: OwnModelChoice | None = None
+    """The program of this machine that is the model (`cli:claude`)."""
 
     @property
     def embedded(self) -> bool:
@@ -123,8 +132,10 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         ConfigError: some are wrong, also of those that only the functions read.
     """
     values = dict(os.environ if variables is None else variables)
-    embeddings = read_embeddings(values)
+    embeddings, is_own = read_embeddings(values), take_own_model(values)
     checks, truth = Checks(values), {"true": True, "false": False}
+    program = checks.read(PROGRAM, read_program, None) if is_own else None
+    for_all = checks.read(PURPOSE, _one_of({"folds": False, "all": True}), False, "folds or all")
     config = Config(
         host=values.get("HOST") or "127.0.0.1",
         port=checks.read("PORT", _number(0, 65535), DEFAULT_PORT, "a number from 0 (any free port) to 65535"),
@@ -159,11 +170,16 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         workers=checks.read("LIVEMEM_WORKERS", _number(1, 64), 1, "a number from 1 to 64"),
         make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _one_of(truth), False, "true or false"),
         logs_to_stdout=checks.read("LIVEMEM_LOGS", _one_of({"files": False, "stdout": True}), False, "files or stdout"),
+        own_model=OwnModelChoice(program, for_all) if program else None,
     )
     if config.embedded and config.workers > 1:
         checks.complain(
             "LIVEMEM_WORKERS needs a store that several processes can share: set S3_ENDPOINT_URL, or S3_REGION_NAME "
             "for AWS S3. The embedded store belongs to one process."
+        )
+    if config.own_model and config.workers > 1:
+        checks.complain(
+            "LLMAAS_API_URL names a program of this machine, of which one runs at a time: no LIVEMEM_WORKERS."
         )
     checks.finish()
     return config

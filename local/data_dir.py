@@ -29,6 +29,7 @@ OWN_NAMES = frozenset(
         ),
         *("queue", "dead-letters", "logs", "scratch"),
         *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
+        "own-model.json",
     }
 )
 """What a runtime, the demo and `make sam-local` leave in the default folder."""
@@ -90,6 +91,7 @@ class DataDir:
         self.dead_letters = root / "dead-letters"
         self.logs = root / "logs"
         self.scratch = root / "scratch"
+        self.own_model = root / "own-model.json"
         self.admin_key_file = root / "admin.key"
         self.instance = secrets.token_hex(16)
         """The id of this start. Programs tell by it whether who answers at an address is who has the folder."""

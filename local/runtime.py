@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -69,6 +69,7 @@ class Runtime:
         self._names = {config.host.lower(), DOCKER_HOST, *([public] if public else [])}
         self._store: AddressedStore | None = None
         self._beside: list[Server] = []
+        self._own_model = ExitStack()
         self._pools: dict[str, FunctionPool] = {}
         self._scheduler: Scheduler | None = None
         self._queue: AsyncQueue | None = None
@@ -102,13 +103,14 @@ class Runtime:
         s3_url = self._open_store() if self.config.embedded else self.config.s3_url
         needed = self.config.llm_url is None or self.config.embeddings.offline
         offline_url = self._start_offline_llm() if needed else ""
+        llm = self._start_own_model()
         key_sha256 = self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key())
-        self._start_functions(self._provide(s3_url, offline_url, key_sha256))
+        self._start_functions(self._provide(s3_url, offline_url, key_sha256) | llm)
         endpoints = {
             "api": self._server.url,
             "s3": str(self.data.root / "s3") if self.config.embedded else s3_url or self._aws_url,
-            "llm": self.config.llm_url or offline_url,
-            "llm_is_offline_stand_in": self.config.llm_url is None,
+            "llm": self.config.own_model.described() if self.config.own_model else self.config.llm_url or offline_url,
+            "llm_is_offline_stand_in": self.config.llm_url is None and not self.config.own_model,
             **embeddings.tell(self.config.embeddings, offline_url),
             "bucket": self.config.bucket,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
@@ -133,6 +135,7 @@ class Runtime:
             self._invocations.stop()
         for pool in self._pools.values():
             pool.close()
+        self._own_model.close()
         for server in self._beside:
             server.stop(grace_seconds=STOP_SECONDS)
         if self._put_events:
@@ -157,6 +160,18 @@ class Runtime:
         from local.offline_llm import server as offline_llm  # noqa: PLC0415
 
         return offline_llm.base_url(self._start_beside(offline_llm.bind()))
+
+    def _start_own_model(self) -> dict[str, str]:
+        """Start the program's server, if there is one; returns the variables that name it."""
+        if not self.config.own_model:
+            return {}
+        from local.own_model import completions  # noqa: PLC0415 - few have one
+
+        outer = self.config.outer
+        serving = completions.serving(self.config.own_model, outer, self.data.own_model)
+        url, key = self._own_model.enter_context(serving)
+        model = self.config.own_model.model(outer.get("LLMAAS_MODEL", ""))
+        return {"LLMAAS_API_URL": url, "LLMAAS_API_KEY": key, "LLMAAS_MODEL": model}
 
     def _start_beside(self, server: Server) -> Server:
         self._beside.append(server)

@@ -50,6 +50,12 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
     }
 
 
+def is_consolidation(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the messages ask for a bank or a part of one: they have the values of no other request."""
+    others = DUTIES.keys() - {"Live notes"}
+    return not any(others & prompt.values.keys() for prompt in read_prompts(messages))
+
+
 def _write(messages: Sequence[Mapping[str, Any]], limit: int | None) -> tuple[dict[str, Any], str, int]:
     """The message of an answer in words, why it ends, and its tokens."""
     whole = json.dumps(_answer(messages), ensure_ascii=False)
