@@ -21,6 +21,7 @@ OPTIONS = {
     "LLMAAS_API_URL": "--llm",
     "LLMAAS_MODEL": "--model",
     "LIVEMEM_WORKERS": "--workers",
+    "LIVEMEM_LLM_FOR": "--llm-for",
 }
 """Variables for which `livemem serve` has an option."""
 _VARIABLE = re.compile(rf"\b({'|'.join(OPTIONS)})\b")

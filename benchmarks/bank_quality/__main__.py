@@ -23,6 +23,8 @@ from benchmarks.bank_quality import section_edits
 from benchmarks.bank_quality.key import Key
 from benchmarks.bank_quality.play import CHAPTERS, SIZES, Fold, Play
 from benchmarks.bank_quality.recorded_model import RecordedModel
+from live_memory.cli import own_model
+from live_memory.cli.local_service import Choices
 from livemem.llm import client, window
 from livemem.llm.answering import OF_THE_QUESTION
 from local.try_model import __main__ as try_model
@@ -36,9 +38,11 @@ def main() -> int:
     """Play the story and print what the bank holds. 0: it was measured. 1: a chapter was not finished."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--llm", metavar="URL", help="an OpenAI-compatible API; its key: LLMAAS_API_KEY. offline: the offline LLM"
+        "--llm",
+        metavar="URL",
+        help="an OpenAI-compatible API (its key: LLMAAS_API_KEY), claude, or offline",
     )
-    parser.add_argument("--model", default="any", help="the model there")
+    parser.add_argument("--model", help="the model there")
     parser.add_argument("--record", type=Path, metavar="FILE", help="where new answers are kept")
     parser.add_argument("--seconds", type=float, default=3_600, help="for one answer")
     parser.add_argument("--bank-chars", type=int, default=10_000, help="the length that the bank should have; 0: none")
@@ -48,7 +52,8 @@ def main() -> int:
     asked = parser.parse_args()
     if not asked.llm:
         return played(asked, RecordedModel([ANSWERS]), {})
-    os.environ |= {"LLMAAS_API_URL": asked.llm, "LLMAAS_MODEL": asked.model}
+    model = asked.model or ("" if asked.llm == own_model.NAME else "any")
+    os.environ |= own_model.settled(Choices(llm=asked.llm, model=model), os.environ, Path.cwd()).variables()
     with given_model() as settings:
         if asked.cases:
             tried = try_model.run(settings, cases.read(), None, silent=False)

@@ -33,7 +33,7 @@ _ALSO_COMMON = frozenset(
     "sais know tell told said remember".split()
 )
 _SAYS = {
-    "found": ("neutral", "From what I know: ", "D'après ce que je sais : "),
+    "found": ("neutral", "No language model: fixed rules. Lines that fit: ", "Pas de modèle de langue. Lignes : "),
     "nothing": ("apologetic", "I found nothing about that in memory.", "Je n'ai rien trouvé à ce sujet en mémoire."),
     "stored": ("happy", "I will remember that.", "Je m'en souviendrai."),
     "not_stored": ("concerned", "I could not store that: ", "Je n'ai pas pu retenir cela : "),

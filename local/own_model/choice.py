@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ADDRESS = "cli:claude"
-"""What stands in LLMAAS_API_URL in the place of an address."""
+"""Stands in LLMAAS_API_URL in the place of an address."""
 PROGRAM, PURPOSE = "LIVEMEM_LLM_PROGRAM", "LIVEMEM_LLM_FOR"
 MODEL = "claude-code"
 

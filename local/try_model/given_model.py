@@ -12,6 +12,7 @@ from livemem.settings import Settings, settings
 from livemem.store.objects import Store
 from local.offline_llm import server as offline_llm
 from local.offline_llm.api import MODEL
+from local.own_model import choice, completions
 from local.store.client import FileStore
 
 OFFLINE = "offline"
@@ -20,10 +21,17 @@ BUCKET = "trial"
 
 @contextlib.contextmanager
 def given_model() -> Iterator[Settings]:
-    """The settings of the model. `LLMAAS_API_URL=offline` starts the offline LLM for as long as the block lasts.
+    """The settings of the model. `LLMAAS_API_URL=offline` starts the offline LLM for as long as the block lasts, and
+    `cli:claude` the program of LIVEMEM_LLM_PROGRAM for each question.
 
     Raises NotConfigured.
     """
+    variables = dict(os.environ)
+    if choice.take_own_model(variables):
+        with _own_model(variables) as own:
+            os.environ |= own
+            yield settings()
+        return
     if os.environ.get("LLMAAS_API_URL") != OFFLINE:
         found = settings()
         if not found.llmaas_api_url:
@@ -46,3 +54,17 @@ def empty_store() -> Iterator[Store]:
         files: Any = FileStore(Path(name))
         files.create_bucket(Bucket=BUCKET)
         yield Store(BUCKET, files, files)
+
+
+@contextlib.contextmanager
+def _own_model(variables: dict[str, str]) -> Iterator[dict[str, str]]:
+    try:
+        chosen = choice.OwnModelChoice(choice.read_program(variables[choice.PROGRAM]), for_all=True)
+    except ValueError as error:
+        raise NotConfigured(str(error)) from error
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        completions.serving(chosen, variables, Path(folder) / "process.json") as (url, key),
+    ):
+        model = chosen.model(variables.get("LLMAAS_MODEL", ""))
+        yield {"LLMAAS_API_URL": url, "LLMAAS_API_KEY": key, "LLMAAS_MODEL": model}

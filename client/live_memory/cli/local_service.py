@@ -43,7 +43,11 @@ _VARIABLES = {
     "llm": "LLMAAS_API_URL",
     "model": "LLMAAS_MODEL",
     "workers": "LIVEMEM_WORKERS",
+    "program": "LIVEMEM_LLM_PROGRAM",
+    "llm_for": "LIVEMEM_LLM_FOR",
 }
+OWN_MODEL = "cli:claude"
+"""The model is a program of this machine (cli/own_model.py)."""
 
 
 _STORE_KEYS = ("S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
@@ -62,6 +66,8 @@ class Choices:
     llm: str | None = None
     model: str | None = None
     workers: str | None = None
+    program: str | None = None
+    llm_for: str | None = None
 
     @classmethod
     def of(cls, environ: Mapping[str, str], **said: str | None) -> "Choices":
@@ -210,8 +216,16 @@ def chosen(folder: Path, said: Choices) -> Choices:
         return said
     except (OSError, ValueError, TypeError):
         raise Refused(f"{folder / CHOICES} can't be read: remove it, and say all options again.") from None
-    # An empty text takes a former choice back.
-    return Choices(**{name: value for name, value in {**former.known(), **said.known()}.items() if value})
+    # An empty text takes a former choice back, and another model one that was about the program.
+    made = {name: value for name, value in {**former.known(), **said.known()}.items() if value}
+    own = made.get("llm") == OWN_MODEL
+    return Choices(**{name: value for name, value in made.items() if own or name not in ("program", "llm_for")})
+
+
+def keep(folder: Path, choices: Choices) -> None:
+    """Keep choices for later starts. Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own_files.write(folder / CHOICES, json.dumps(choices.known()).encode())
 
 
 def start(

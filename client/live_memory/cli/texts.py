@@ -59,7 +59,7 @@ _NEXT_RUN = {
     "after_failure": "not before {not_before}, after a failure ({detail})",
     "paused": "paused ({detail})",
     "by_hand": "only by hand",
-    "due": "now",
+    "due": "by itself, enough notes wait",
     "threshold": "after {notes_missing} more notes",
 }
 

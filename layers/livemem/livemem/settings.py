@@ -310,6 +310,10 @@ class Settings(BaseSettings):
         """Whether the LLM is the offline one (local/offline_llm), which follows fixed rules."""
         return self.llmaas_model == "offline-rules"
 
+    def spends_a_subscription(self) -> bool:
+        """Whether the LLM is the command line of somebody's client (local/own_model)."""
+        return self.llmaas_model.partition("/")[0] == "claude-code"
+
     def bootstrap_hash(self) -> str:
         """The SHA-256 of the bootstrap key in hex digits. That of no key, if there is none."""
         return self.admin_bootstrap_key_sha256 or _sha256(self.admin_bootstrap_key)

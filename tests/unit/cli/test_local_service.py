@@ -5,10 +5,11 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from live_memory.cli import config, local_service
+from live_memory.cli import config, local_service, own_model
 from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
 from local import __main__ as program
@@ -131,7 +132,8 @@ def test_a_later_start_has_the_choices_of_the_one_before_and_no_key_is_kept(tmp_
 
 
 def test_each_option_of_a_start_has_one_name_for_the_command_line_and_the_service():
-    options = {variable: f"--{name}" for name, variable in local_service._VARIABLES.items()}
+    names = {name: variable for name, variable in local_service._VARIABLES.items() if name != "program"}
+    options = {variable: f"--{name.replace('_', '-')}" for name, variable in names.items()}
     assert options == command_line.OPTIONS
 
 
@@ -214,6 +216,40 @@ def test_the_store_and_port_of_a_project_are_not_those_of_the_service_that_its_a
     _, _, variables = local_service.command(project, tmp_path, Choices(s3="http://store", bucket="notes"))
     stores = {name: value for name, value in variables.items() if name.startswith("S3_")}
     assert stores == {"S3_ENDPOINT_URL": "http://store", "S3_BUCKET_NAME": "notes", "S3_ACCESS_KEY_ID": "k"}
+
+
+def installed(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "claude").write_text("#!/bin/sh\n")
+    (folder / "claude").chmod(0o755)
+    return folder / "claude"
+
+
+def test_the_program_is_fixed_by_its_whole_path_and_never_one_of_the_project(tmp_path, monkeypatch):
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    of_project, of_user = installed(project / "bin"), installed(tmp_path / "home" / "bin")
+    packed = installed(tmp_path / "other" / "node_modules" / ".bin")
+    path = os.pathsep.join(["bin", *(str(one.parent) for one in (of_project, packed, of_user))])
+    said = Choices(llm="claude")
+
+    found = own_model.settled(said, {"PATH": path}, project / "src")
+    assert (found.llm, found.program) == ("cli:claude", str(of_user))
+    of_user.unlink()
+    with pytest.raises(Refused, match="install Claude Code"):
+        own_model.settled(said, {"PATH": path}, project / "src")
+
+
+def test_a_project_cannot_name_the_program_and_another_model_takes_it_back(tmp_path):
+    local_service.keep(tmp_path, Choices(llm="cli:claude", program="/home/bin/claude", llm_for="all", port="0"))
+    kept = local_service.chosen(tmp_path, Choices())
+    project = {"LIVEMEM_LLM_PROGRAM": "/project/claude", "LIVEMEM_LLM_FOR": "all"}
+
+    assert (kept.program, kept.llm_for) == ("/home/bin/claude", "all")
+    assert local_service.chosen(tmp_path, Choices(llm="http://127.0.0.1/v1")).known().keys() == {"llm", "port"}
+    assert not project.keys() & local_service.command(project, tmp_path, Choices())[2].keys()
+    assert (tmp_path / "serve.json").stat().st_mode & 0o077 == 0
 
 
 def test_a_model_can_be_tried_only_where_the_service_is_installed_and_a_model_is_named(tmp_path, monkeypatch):

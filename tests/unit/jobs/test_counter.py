@@ -7,6 +7,7 @@ import pytest
 from livemem.bank import corrections
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
 from livemem.jobs import counter, lease, places
+from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store.bucket import CAPABILITY_CHECK, NOTE
@@ -265,3 +266,59 @@ def test_without_conditional_writes_no_run_is_started_and_nothing_is_written():
     assert {key for key in ignoring.objects if key not in before} <= {CAPABILITY_CHECK}
     assert not world.queued
     assert lease.look(process, places.of_space("demo")) is None
+
+
+# A model that spends somebody's subscription
+
+
+def with_subscription(notes: int, *, threshold: int = 3) -> World:
+    world = space_with_notes(notes, threshold=threshold)
+    world.settings = world.settings.model_copy(update={"llmaas_model": "claude-code/sonnet"})
+    world.new_process()
+    return world
+
+
+def test_automatic_runs_of_a_space_that_spend_a_subscription_are_an_hour_apart():
+    world = with_subscription(3)
+    world.count()
+    assert world.work().state == "done"
+    for number in range(3):
+        world.note(f"later {number}")
+    results = [world.count().result]
+    world.clock.move(3_599)
+    results.append(world.count().result)
+    world.clock.move(1)
+    results.append(world.count().result)
+
+    assert results == ["resting", "resting", "started"]
+
+
+def test_after_a_failure_that_spends_a_subscription_the_next_run_waits_an_hour_too():
+    world = with_subscription(3)
+    world.llm.queue.append(LlmError("llm_unavailable", "No answer."))
+    world.count()
+    assert world.work().state == "failed"
+    world.clock.move(3_590)
+    early = world.count().result
+    world.clock.move(11)
+
+    assert (early, world.count().result) == ("busy", "started")
+
+
+def test_the_end_of_a_session_needs_its_own_number_of_notes_and_no_pause():
+    world = with_subscription(3)
+    world.count()
+    world.work()
+    for number in range(2):
+        world.note(f"later {number}")
+    few = counter.start_if_due(world.process, "demo", "threshold", least=3).result
+    world.note("the third")
+
+    assert few == "below_threshold"
+    assert counter.start_if_due(world.process, "demo", "threshold", least=3).result == "started"
+
+
+def test_a_space_without_automatic_runs_has_none_at_the_end_of_a_session():
+    world = with_subscription(5, threshold=0)
+
+    assert counter.start_if_due(world.process, "demo", "threshold", least=3).result == "not_automatic"

@@ -125,6 +125,7 @@ def test_the_offline_llm_is_named_as_such(llm_server: LlmServer):
     found = look(healthy(), llm_server, llmaas_model="offline-rules")
 
     assert (found.status, found.checks["llm"]) == ("ok", "offline")
+    assert "No language model: fixed rules. `livemem serve --llm claude`" in str(found.checks["llm_detail"])
 
 
 def test_an_llm_that_is_not_configured_degrades():

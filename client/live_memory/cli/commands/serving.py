@@ -3,11 +3,12 @@
 import os
 import runpy
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import local_service
+from live_memory.cli import local_service, own_model
 from live_memory.cli.exits import NOTHING, Refused
 from live_memory.cli.local_service import Choices, LocalService
 from live_memory.cli.options import Json
@@ -43,7 +44,11 @@ def serve(
     ] = False,
     llm: Annotated[
         str | None,
-        typer.Option("--llm", metavar="URL", help=f"An OpenAI-compatible API; its key: LLMAAS_API_KEY. {_AGAIN}"),
+        typer.Option(
+            "--llm",
+            metavar="URL",
+            help=f"An OpenAI-compatible API; its key: LLMAAS_API_KEY. claude: Claude Code of this machine. {_AGAIN}",
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option("--model", help=f"The model there. {_AGAIN}")] = None,
     workers: Annotated[
@@ -51,6 +56,10 @@ def serve(
         typer.Option(
             "--workers", min=1, max=64, help="Processes at the port; needs --s3 or --region. Kept for later starts."
         ),
+    ] = None,
+    llm_for: Annotated[
+        str | None,
+        typer.Option("--llm-for", metavar="WORK", help=f"With --llm claude: folds (default), or all. {_AGAIN}"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -61,11 +70,11 @@ def serve(
     with plain(ctx, json=json) as (program, out):
         folder = local_service.data_folder(program.environ)
         found = local_service.ready(folder)
-        given = {"s3": s3, "bucket": bucket, "region": region, "llm": llm, "model": model}
+        given = {"s3": s3, "bucket": bucket, "region": region, "llm": llm, "model": model, "llm_for": llm_for}
         numbers = {"port": port, "workers": workers}
         given |= {name: None if number is None else str(number) for name, number in numbers.items()}
         said = Choices.of(program.environ, **given)
-        choices = local_service.chosen(folder, said)
+        choices = local_service.chosen(folder, own_model.settled(said, program.environ, Path.cwd()))
         if found and (not background or choices != local_service.chosen(folder, Choices()) or host):
             again = "`livemem stop` ends it, so that it can be started with other options."
             raise Refused(f"The service runs already at {found.url} (process {found.pid}): {again}")
@@ -116,5 +125,5 @@ def _told(found: LocalService, folder: str) -> dict[str, Any]:
         "pid": found.pid,
         "data": folder,
         "store": f"{found.endpoints.get('s3')} (bucket {found.endpoints.get('bucket')})",
-        "llm": "offline LLM (fixed rules, no language model)" if offline else found.endpoints.get("llm"),
+        "llm": own_model.NO_MODEL if offline else found.endpoints.get("llm"),
     }

@@ -2,11 +2,12 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from live_memory.cli import local_service
+from live_memory.cli import local_service, own_model
 from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
 from live_memory.cli.options import Json
@@ -24,7 +25,9 @@ def try_model(
     llm: Annotated[
         str | None,
         typer.Option(
-            "--llm", metavar="URL", help="An OpenAI-compatible API; its key: LLMAAS_API_KEY. offline: the offline LLM."
+            "--llm",
+            metavar="URL",
+            help="An OpenAI-compatible API; its key: LLMAAS_API_KEY. claude: Claude Code. offline: the offline LLM.",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option("--model", help="The model there.")] = None,
@@ -51,7 +54,8 @@ def try_model(
     """
     with plain(ctx, json=json) as (program, _):
         folder = local_service.data_folder(program.environ)
-        choices = local_service.chosen(folder, Choices.of(program.environ, llm=llm, model=model))
+        said = own_model.settled(Choices.of(program.environ, llm=llm, model=model), program.environ, Path.cwd())
+        choices = local_service.chosen(folder, said)
         # Refuses first where the service is not installed.
         arguments, root, variables = local_service.command(program.environ, folder, choices, module="local.try_model")
         if not choices.llm:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import config, local_service, repository, texts
+from live_memory.cli import config, local_service, own_model, repository, texts
 from live_memory.cli.exits import FAILED, NOTHING, OK, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
@@ -17,6 +17,7 @@ from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.init.hooks.unsent import Unsent
 from live_memory.cli.init.plan import ByHand, Plan
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
+from live_memory.cli.local_service import Choices
 from live_memory.cli.mcp import repository_space
 from live_memory.cli.output import Output
 from live_memory.cli.program import Program
@@ -68,6 +69,10 @@ def init_command(
     with_token: Annotated[
         bool, typer.Option("--with-token", help="Write the token itself into the file, if the client has no other way.")
     ] = False,
+    llm: Annotated[
+        str | None,
+        typer.Option("--llm", metavar="claude", help="Let the service of this machine fold notes by Claude Code."),
+    ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Remove everything that was written for this client.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
@@ -96,7 +101,11 @@ def init_command(
             record=record_turns or undo,
             local=local,
         )
-        _carry_out(program, out, client.value, setup, known, derived=derived, undo=undo, dry_run=dry_run, yes=yes)
+        if llm and (llm != own_model.NAME or not local):
+            raise Refused("--llm takes claude, for the service of this machine. `livemem serve` takes other models.")
+        _carry_out(
+            program, out, client.value, setup, known, llm=llm, derived=derived, undo=undo, dry_run=dry_run, yes=yes
+        )
 
 
 def _own_space(program: Program, known: config.Settings, folder: Path, client: str) -> str:
@@ -142,6 +151,7 @@ def _carry_out(
     setup: Setup,
     known: config.Settings,
     *,
+    llm: str | None,
     derived: bool,
     undo: bool,
     dry_run: bool,
@@ -166,6 +176,7 @@ def _carry_out(
         if not dry_run:
             _forget(client, setup, undo=undo, others=bool(others))
             accepted = _accept(client, setup, out, undo=undo)
+            _choose_model(program, out, setup, llm, asks=False)
         out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
         raise typer.Exit(FAILED if left else OK if accepted else NOTHING)
     if dry_run:
@@ -177,6 +188,7 @@ def _carry_out(
     if undo:
         plan.take_back(drawn, kept)
     else:
+        _choose_model(program, out, setup, llm, asks=not yes)
         space_id = _make_space(program, known, setup, client, out, derived=derived) if setup.local else setup.space
         if space_id != setup.space:
             setup = replace(setup, space=space_id)
@@ -214,6 +226,28 @@ def _accept(client: str, setup: Setup, out: Output, *, undo: bool) -> bool:
         where = "this repository" if here else "all projects"
         out.say(f"The space {setup.space} is accepted for {where} on this machine.")
     return is_new and not undo
+
+
+def _choose_model(program: Program, out: Output, setup: Setup, llm: str | None, *, asks: bool) -> None:
+    """Let a program of this machine fold notes, if the user says so. Nothing uses it without a yes. Raises Refused."""
+    folder = local_service.data_folder(program.environ)
+    former = local_service.chosen(folder, Choices())
+    found = own_model.find(program.environ, setup.project)
+    if not setup.local or (former.llm and not llm):
+        return
+    if not llm and found and asks:
+        out.say(
+            f"{found} is installed. The service of this machine can fold notes by it: with your login, by its model, "
+            "at most once an hour and space. Notes and bank go to Anthropic then."
+        )
+        llm = own_model.NAME if typer.confirm("Use it for folds?", default=False, err=True) else None
+    if not llm:
+        out.say(own_model.NO_MODEL)
+        return
+    said = own_model.settled(Choices(llm=llm), program.environ, setup.project)
+    local_service.keep(folder, local_service.chosen(folder, said))
+    again = " once `livemem stop` has ended the one that runs" if local_service.ready(folder) else ""
+    out.say(f"The service folds by {said.program}{again}.")
 
 
 def _make_space(

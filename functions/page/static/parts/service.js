@@ -24,6 +24,7 @@ export const HealthBadge = ({ status }) => html`<${Badge} tone=${TONES[status] ?
 export function HealthLine({ health }) {
   const spaces = health.spaces ?? [];
   return html`<p class="health-line"><${HealthBadge} status=${health.status} />
+    ${health.checks?.llm === 'offline' && health.checks.llm_detail && html`<span><${Words} text=${health.checks.llm_detail} /></span>`}
     ${spaces.length > 0 && html`<span>${t('health.spaces', { n: spaces.length })}</span>`}
     <a href=${href('operate')}>${t('health.more')}</a></p>`;
 }

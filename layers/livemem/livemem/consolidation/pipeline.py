@@ -121,6 +121,7 @@ def _work_under_lease(
         raise
     if failed:
         wait = budget.pause(process, clocks.parse(ended.created_at)) if failed == budget.EXHAUSTED else None
+        wait = wait or counter.pause(process)
         lease.back_off(process, hold, failed, wait)
         return ended
     lease.release(process, hold)

@@ -6,8 +6,10 @@ So an event that comes twice, late or out of order can't count twice, and the ne
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
+from livemem import clock
 from livemem.errors import Busy, LiveMemoryError
 from livemem.jobs import lease, places, tidy_due
 from livemem.jobs import queue as queues
@@ -24,7 +26,10 @@ from livemem.store.capability_check import require_conditional_writes
 logger = logging.getLogger(__name__)
 
 
-CountResult = Literal["started", "below_threshold", "not_automatic", "busy", "unknown_space"]
+CountResult = Literal["started", "below_threshold", "resting", "not_automatic", "busy", "unknown_space"]
+
+FOLD_PAUSE = timedelta(hours=1)
+"""Between two automatic runs of a space whose model spends somebody's subscription."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +40,23 @@ class Counted:
     run_id: str | None = None
 
 
-def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
+def start_if_due(process: Process, space_id: str, trigger: Trigger, *, least: int | None = None) -> Counted:
     """Start a consolidation if the space has reached its threshold and no worker holds it. Else start a tidy run if the
     bank has grown too long.
 
     Below the threshold 1 GET and 1 LIST. A lease of kind `queued` makes many events start one run, and keeps the run's
     place for as long as its invocation can come.
+
+    With `least` so many notes are enough, and no pause is kept: for the end of a session.
     """
     head = heads.find(process, space_id)
     if not head:
         return Counted("unknown_space")
     if not head.meta.automatic():
         return Counted("not_automatic")
-    tidy = not reached(process, head)
+    if least is None and _rests(process, head):
+        return Counted("resting")
+    tidy = not reached(process, head, least)
     if tidy and not tidy_due.is_due(process, head):
         return Counted("below_threshold")
     return start(process, head, RunOrder(trigger=trigger, tidy=tidy))
@@ -98,7 +107,17 @@ def hear(process: Process, space_id: str) -> Counted:
     return start_if_due(process, space_id, "threshold")
 
 
-def reached(process: Process, head: Head) -> bool:
-    """Whether at least the threshold of live notes wait, without those that are set aside: 1 LIST."""
-    threshold = head.meta.consolidation_threshold
+def pause(process: Process) -> timedelta | None:
+    """For how long no run starts by itself after another one. None: it may start at once."""
+    return FOLD_PAUSE if process.settings.spends_a_subscription() else None
+
+
+def _rests(process: Process, head: Head) -> bool:
+    wait, last = pause(process), head.meta.last_consolidation
+    return bool(wait and last and (head.seen_at or process.clock()) - clock.parse(last) < wait)
+
+
+def reached(process: Process, head: Head, least: int | None = None) -> bool:
+    """Whether at least the threshold of live notes wait (or `least`), without those that are set aside: 1 LIST."""
+    threshold = min(least or head.meta.consolidation_threshold, head.meta.consolidation_threshold)
     return len(contents.waiting_notes(process, head.meta, most=threshold)) >= threshold

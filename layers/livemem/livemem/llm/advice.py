@@ -10,6 +10,8 @@ import socket
 import ssl
 from collections.abc import Iterator
 
+NO_MODEL = "No language model: fixed rules. `livemem serve --llm claude` sets Claude Code, LLMAAS_API_URL any other."
+"""About the offline LLM (local/offline_llm)."""
 PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 
 STREAM = re.compile(r"\s*(?:(?:data|event|id|retry)?:|\{[^\n]*\}\r?\n\s*\{)")

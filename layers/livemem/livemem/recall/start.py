@@ -442,6 +442,8 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
         )
     if not (material.sections or material.synthesis or material.live_count or material.memories):
         lines.append(words.nothing)
+    if material.by_rules:
+        lines.append(words.by_rules)
     if material.unread:
         lines.append(words.unread.format(count=material.unread))
     return "".join(f"{line}\n" for line in lines)

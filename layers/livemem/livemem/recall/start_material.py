@@ -101,6 +101,8 @@ class StartMaterial:
     """The earlier moment whose bank and notes these are. Then there are no memories and no hints."""
     language: str | None = None
     """The space's language: as it is set, else that of its rules."""
+    by_rules: bool = False
+    """Whether fixed rules fold the notes, and no language model."""
 
 
 def load(
@@ -164,6 +166,7 @@ def load(
         unread,
         whole_space.then,
         whole_space.meta.language or detect(whole_space.rules or ""),
+        process.settings.has_offline_llm(),
     )
 
 

@@ -11,8 +11,8 @@ from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreFull, StoreUnavailable
 from livemem.jobs import budget
 from livemem.jobs.package import HealthProblem, Package, Space, look_at_space
+from livemem.llm import advice, embeddings, last_call
 from livemem.llm import client as llm
-from livemem.llm import embeddings, last_call
 from livemem.llm import look as looks
 from livemem.llm.look import ApiState
 from livemem.process import Process
@@ -137,8 +137,9 @@ def _look_at_embeddings(settings: Settings) -> Checks:
 
 def _seen(name: str, api_state: ApiState, *, offline: bool) -> Checks:
     """What `look` saw of a model that is set; offline models are called so where they answer."""
-    checks: Checks = {} if offline and api_state.status == "ok" else {name: api_state.status}
-    return checks | ({f"{name}_detail": api_state.detail} if api_state.detail else {})
+    well = offline and api_state.status == "ok"
+    detail = advice.NO_MODEL if well and name == "llm" else api_state.detail
+    return ({} if well else {name: api_state.status}) | ({f"{name}_detail": detail} if detail else {})
 
 
 def _look_at_last_call(process: Process, checks: Checks) -> Checks:

@@ -27,6 +27,6 @@ def test_the_services_client_gets_calls_of_tools_and_then_an_answer_from_their_r
     assert first.usage["prompt_tokens"] > 0
     assert json.loads(second.calls[0].arguments) == {
         "expression": "neutral",
-        "message": "From what I know: Ines looks after the ferry.",
+        "message": "No language model: fixed rules. Lines that fit: Ines looks after the ferry.",
         "sources": ["m1"],
     }

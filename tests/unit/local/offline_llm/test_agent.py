@@ -52,7 +52,9 @@ def test_it_answers_with_sentences_of_what_it_found_and_names_them(asking: Askin
 
     asked = asking.ask("Who looks after the ferry timetable?")
 
-    assert asked.answer.message == "From what I know: Ines looks after the ferry timetable."
+    assert (
+        asked.answer.message == "No language model: fixed rules. Lines that fit: Ines looks after the ferry timetable."
+    )
     assert [one.id for one in asked.answer.sources] == [memory_id]
     assert names(asked) == ["search_memories", "respond"]
 
@@ -61,7 +63,7 @@ def test_it_answers_in_french_where_it_is_asked_in_french(asking: Asking):
     asking.remember("Inès s'occupe des horaires du ferry.")
 
     assert asking.ask("Qui s'occupe des horaires du ferry ?").answer.message == (
-        "D'après ce que je sais : Inès s'occupe des horaires du ferry."
+        "Pas de modèle de langue. Lignes : Inès s'occupe des horaires du ferry."
     )
     assert asking.ask("Où est le phare de Brest ?").answer.message == "Je n'ai rien trouvé à ce sujet en mémoire."
 
@@ -75,7 +77,7 @@ def test_where_memories_have_nothing_it_looks_into_notes_and_conversations_and_s
 
     again = asking.ask("Which crane broke?")
 
-    assert again.answer.message == "From what I know: The third crane broke on Monday."
+    assert again.answer.message == "No language model: fixed rules. Lines that fit: The third crane broke on Monday."
     assert [one.kind for one in again.answer.sources] == ["note"]
 
 
