@@ -28,13 +28,14 @@ def slow(tmp_path, request):
 class Slow:
     def __init__(self, home, paths):
         self.home, self.paths = home, paths
-        self.may_answer, self.asked, self.ended = threading.Event(), [], threading.Event()
-        self.said = []
+        self.reached, self.may_answer, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.asked, self.said = [], []
         self.server = Server("127.0.0.1", 0, self._answer, max_body=10**6)
         self.server.start()
         self.transcript = home / "transcript.jsonl"
 
     def _answer(self, request):
+        self.reached.set()
         assert self.may_answer.wait(30)
         self.asked.append((request.method, request.path.rpartition("/")[2]))
         if self.asked[-1][1] == "turns":
@@ -69,6 +70,7 @@ def test_the_client_goes_on_before_the_service_has_answered_and_the_end_of_the_s
     assert slow.asked == []
 
     # And when the session ends while that is still under way
+    assert slow.reached.wait(30)
     ending = slow.hook("SessionEnd", wait=False)
     slow.may_answer.set()
     assert ending.communicate(timeout=30) == (b"{}\n", b"")
