@@ -42,6 +42,7 @@ def main() -> int:
     except OSError as error:
         where = f"{config.host}:{config.port}"
         return _complain(f"Cannot listen on {where}: {error.strerror}. Set PORT to another port (0: any free one).")
+    runtime.data.lock_until_exit()
     stop = StopRequest()
     try:
         endpoints = runtime.start()

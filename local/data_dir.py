@@ -1,5 +1,6 @@
 """The folder that holds everything between two runs, and the files in it that say how to reach the runtime."""
 
+import atexit
 import json
 import os
 import secrets
@@ -13,6 +14,8 @@ from filelock import FileLock, Timeout
 from local.files import patiently, read_secret, write_file
 
 LOCK = "runtime.lock"
+_LOOK_SECONDS = 0.2
+"""For so long another program may look whether the folder is locked."""
 OWN_NAMES = frozenset(
     {
         *(
@@ -99,7 +102,7 @@ class DataDir:
         self._stop = root / "stop"
         try:
             make_private(root)
-            self._lock = FileLock(root / LOCK, timeout=0, mode=0o600, thread_local=False)
+            self._lock = FileLock(root / LOCK, timeout=_LOOK_SECONDS, mode=0o600, thread_local=False)
             self._lock.acquire()
         except Timeout as error:
             raise DataDirInUseError(
@@ -122,11 +125,19 @@ class DataDir:
         write_file(self._endpoints, json.dumps(told, indent=2).encode() + b"\n")
 
     def is_to_stop(self) -> bool:
-        """Whether a program asks this start to end: the file `stop` has its id. One of a former start is ignored."""
+        """Whether a program asks this start to end: the file `stop` has its id, or none, where it was not told yet.
+
+        One of a former start is ignored.
+        """
         try:
-            return self._stop.read_text("ascii", "replace").strip() == self.instance
+            return self._stop.read_text("ascii", "replace").strip() in {"", self.instance}
         except OSError:
             return False
+
+    def lock_until_exit(self) -> None:
+        """Keep the folder locked after `close` too, until this process ends: a caller of stop waits for that."""
+        self._lock.acquire()
+        atexit.register(self._lock.release)
 
     def close(self) -> None:
         """Remove what only holds while the runtime runs, and unlock."""

@@ -2,8 +2,7 @@
 
 Each start of the service has an id of its own, in a file of the data folder and in the answer of its address. Only what
 answers with that id is taken for the service: a crash leaves the file behind, and the port to another program. The
-service locks the folder. Nothing here takes the lock, not even for a moment: one that starts just then would find it
-taken.
+service locks the folder as long as its process lives.
 """
 
 import json
@@ -17,7 +16,7 @@ from typing import Any
 from live_memory.cli import own_files
 from live_memory.cli.exits import FAILED, LATER, Refused
 
-ENDPOINTS, STOP, LOG, CHOICES = "endpoints.json", "stop", "serve.log", "serve.json"
+ENDPOINTS, LOCK, STOP, LOG, CHOICES = "endpoints.json", "runtime.lock", "stop", "serve.log", "serve.json"
 IN_USE = 4
 """The exit status of a service whose folder another one has locked."""
 DEFAULT_PORT = 3000
@@ -281,25 +280,31 @@ def _said(log: Path, began: int) -> str:
 
 
 def stop(folder: Path, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """End the service of a data folder and wait until it has ended, 30 s at most. False: none runs. Raises Refused."""
+    """End the service of a data folder, also one that starts just now or gives no answer, and wait until its process
+    has ended, 30 s at most. False: none runs. Raises Refused.
+    """
     found = ready(folder)
-    if found is None:
+    if not found and not _is_locked(folder):
         return False
-    instance = found.endpoints["instance"]
-    # Each system has files, and not each a signal that another process may catch.
-    own_files.write(folder / STOP, instance.encode())
+    # Each system has files, and not each a signal that another process may catch. One that starts has told no id yet.
+    own_files.write(folder / STOP, (found.endpoints["instance"] if found else "").encode())
     for _ in range(int(STOP_SECONDS / PAUSE)):
-        if _instance(folder) != instance:
+        if not _is_locked(folder):
             return True
         sleep(PAUSE)
-    if ready(folder) is None:
-        return True  # killed before it could say so
-    raise Refused(f"The service (process {found.pid}) has not ended within {STOP_SECONDS:.0f} s.", FAILED)
+    named = f" (process {found.pid})" if found else ""
+    raise Refused(f"The service{named} has not ended within {STOP_SECONDS:.0f} s.", FAILED)
 
 
-def _instance(folder: Path) -> str | None:
+def _is_locked(folder: Path) -> bool:
     try:
-        found: str = json.loads((folder / ENDPOINTS).read_bytes())["instance"]
-        return found
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        from filelock import FileLock, Timeout  # noqa: PLC0415 - only where the service is installed
+    except ImportError:
+        return ready(folder) is not None
+    if not (folder / LOCK).exists():
+        return False
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return False
+    except Timeout:
+        return True

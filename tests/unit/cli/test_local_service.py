@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
 from local import __main__ as program
 from local import command_line
+from local.data_dir import DataDir
 from local.front.httpd import Response, Server, answer_json
 from tests.support.cli_harness import CliHarness
 
@@ -86,29 +88,59 @@ def test_a_service_of_a_former_version_is_named_and_no_other_one_is_started_besi
             use(service.folder)
 
 
-def test_a_stop_asks_the_start_that_runs_and_waits_until_it_says_that_it_has_ended(service):
-    asked = []
+@pytest.mark.parametrize("says", ["its id", "that it starts", "nothing"])
+def test_a_stop_asks_the_start_that_has_the_folder_and_waits_until_the_folder_is_free(tmp_path, says):
+    data, asked = DataDir(tmp_path), []
+    service = Service(tmp_path) if says != "that it starts" else None
+    if service:
+        service.instance = data.instance if says == "its id" else "hung"
+        service.tell(data.instance)
 
     def sleep(_):
-        asked.append((service.folder / "stop").read_text())
+        asked.append((tmp_path / "stop").read_text())
+        assert data.is_to_stop()
         if len(asked) == 3:
-            (service.folder / "endpoints.json").unlink()
+            data.close()
+
+    assert local_service.stop(tmp_path, sleep)
+    assert asked == [data.instance if says == "its id" else ""] * 3
+    assert not local_service.stop(tmp_path), "nobody has it any more"
+    if service:
+        service.server.stop(grace_seconds=0)
+
+
+def test_a_service_that_does_not_end_is_named(service):
+    data = DataDir(service.folder)
+    service.tell(service.instance)
+    with pytest.raises(Refused, match=r"\(process 7\) has not ended within 30 s"):
+        local_service.stop(service.folder, lambda _: None)
+    data.close()
+
+
+def test_where_no_lock_can_be_looked_at_the_service_is_asked_whether_it_runs(service, monkeypatch):
+    monkeypatch.setitem(sys.modules, "filelock", None)
+
+    def sleep(_):
+        service.instance = "somebody else's"
 
     assert local_service.stop(service.folder, sleep)
-    assert asked == [service.instance] * 3
+    assert not local_service.stop(service.folder, sleep)
 
 
-@pytest.mark.parametrize("killed", [True, False])
-def test_a_service_that_does_not_say_that_it_has_ended_is_looked_for(service, killed):
-    def sleep(_):
-        if killed:
-            service.instance = "somebody else's"
-
-    if killed:
-        assert local_service.stop(service.folder, sleep)
-    else:
-        with pytest.raises(Refused, match="process 7"):
-            local_service.stop(service.folder, sleep)
+@pytest.mark.process
+@pytest.mark.parametrize("signal", ["lock", "endpoints.json"])
+def test_a_stop_returns_when_the_process_has_ended_also_one_that_has_just_begun_to_start(tmp_path, signal):
+    data = tmp_path / "data"
+    arguments, root, variables = local_service.command(dict(os.environ), data, Choices(port="0"))
+    process = subprocess.Popen(arguments, cwd=root, env=variables, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while not (local_service._is_locked(data) if signal == "lock" else (data / signal).exists()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert local_service.stop(data)
+    # Only Python's own end is left to it, which is not waited for.
+    assert process.wait(5) == 0
+    assert not (data / "endpoints.json").exists()
 
 
 def test_a_later_start_has_the_choices_of_the_one_before_and_no_key_is_kept(tmp_path):

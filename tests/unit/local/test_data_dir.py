@@ -26,6 +26,8 @@ def test_a_file_asks_one_start_to_end_and_the_next_start_does_not_heed_it(tmp_pa
     assert not first.is_to_stop()
     (tmp_path / "stop").write_text(f"{first.instance}\n")
     assert first.is_to_stop()
+    (tmp_path / "stop").write_text("")  # from a program that was told no id yet
+    assert first.is_to_stop()
     first.close()
     (tmp_path / "stop").write_text(first.instance)
     second = DataDir(tmp_path)
