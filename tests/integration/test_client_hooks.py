@@ -88,7 +88,7 @@ def test_at_the_service_of_this_machine_notes_name_their_agent_also_when_its_tok
 
     with front.opened(service) as door:
         found = LocalService(1, f"http://127.0.0.1:{door.port}", BOOTSTRAP_KEY, {})
-        monkeypatch.setattr(local_service, "ready", lambda _: found)
+        monkeypatch.setattr(local_service, "find", lambda *_: found)
         upstreams = Upstreams(Program(), "ferry", tmp_path)
 
         def write(content: str) -> str:

@@ -6,7 +6,7 @@ temporary name first. A file that others may read is refused.
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from live_memory.cli import local_service, own_files
 from live_memory.cli.exits import NO_ACCESS, Refused
+from live_memory.cli.local_service import LocalService
 
 DEFAULT_PROFILE = "default"
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -154,12 +155,14 @@ def settle(
     space: str | None = None,
     folders: Sequence[Path] = (),
     given: str | None = None,
+    look: Callable[[Path], LocalService | None] | None = None,
 ) -> Settings:
     """The settings of this call. Where nothing names a service, the one that runs on this machine, with its own key.
 
     The space is the one that the user names here, else `given`, else that of the environment, else the one that `init`
     gave to the repository of the first of `folders`, else the profile's. `given` is from a client's configuration,
     which may be a file of the project. So it counts, as the environment does, only if project_space.choose says so.
+    `look` finds the service of a data folder, by default `local_service.ready`.
 
     Raises Refused for a missing profile, or a token that would go to another service.
     """
@@ -183,7 +186,7 @@ def settle(
     elif folders:
         values["space"], sources["space"], notice = _chosen(environ, folders, given, stored.space)
     if not values["url"] and not values["token"]:
-        here = local_service.ready(local_service.data_folder(environ))
+        here = (look or local_service.ready)(local_service.data_folder(environ))
         if here and here.token:
             values |= {"url": here.url, "token": here.token}
             sources |= dict.fromkeys(("url", "token"), LOCAL_SERVICE)

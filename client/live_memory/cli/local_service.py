@@ -94,25 +94,35 @@ def data_folder(environ: Mapping[str, str]) -> Path:
 def ready(folder: Path) -> LocalService | None:
     """The service of a data folder, if it runs and answers requests. Raises Refused for one of a former version."""
     try:
+        return find(folder)
+    except TimeoutError:
+        return None
+
+
+def find(folder: Path, seconds: float = HEALTH_SECONDS) -> LocalService | None:
+    """As `ready`. Raises TimeoutError where its address takes a request and does not answer in time."""
+    try:
         told = json.loads((folder / ENDPOINTS).read_bytes())
         url, instance = told["api"], told.get("instance")
-        health = _health(url)
+        health = _health(url, seconds)
         # A file that a crash left behind may name a port that is another program's by now.
         if health is None or health.get("instance") != instance:
             return None
         if instance:
             return LocalService(told["pid"], url, _token(told), told)
+    except TimeoutError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     raise Refused(f"The service at {url} is of a former version: end its process ({told.get('pid')}), and try again.")
 
 
-def _health(url: str) -> dict[str, Any] | None:
+def _health(url: str, seconds: float) -> dict[str, Any] | None:
     # Not urllib: a proxy must not be asked for what runs here.
     from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - most commands know their service
     from urllib.parse import urlsplit  # noqa: PLC0415
 
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=HEALTH_SECONDS)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=seconds)
     try:
         connection.request("GET", "/healthz")
         found: dict[str, Any] = json.loads(connection.getresponse().read())

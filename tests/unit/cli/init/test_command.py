@@ -297,7 +297,7 @@ def here(run, monkeypatch):
 
     monkeypatch.setattr(local_service, "is_installed", lambda: True)
     monkeypatch.setattr(local_service, "is_free", lambda _: True)
-    monkeypatch.setattr(local_service, "ready", lambda _: found if started else None)
+    monkeypatch.setattr(local_service, "find", lambda *_: found if started else None)
     monkeypatch.setattr(local_service, "start", start)
 
     connect: Any = lambda *_, **__: Memory()  # noqa: E731
@@ -452,7 +452,7 @@ def test_a_service_that_does_not_run_yet_is_started_once_the_person_has_agreed_a
     started, made = [], []
     found = LocalService(1, "http://127.0.0.1:3999", "own-key", {})
     monkeypatch.setattr(local_service, "is_installed", lambda: True)
-    monkeypatch.setattr(local_service, "ready", lambda _: found if started else None)
+    monkeypatch.setattr(local_service, "find", lambda *_: found if started else None)
     monkeypatch.setattr(local_service, "start", lambda *_: started.append(1) or found)
 
     def made_at(_service, _environ, settings, *_, **__):

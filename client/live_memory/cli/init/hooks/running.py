@@ -20,6 +20,7 @@ from live_memory.cli.init.hooks.sending import Memory, Sender
 from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.init.hooks.unsent import Entry, Unsent
 from live_memory.cli.init.setup import checked_space
+from live_memory.cli.local_service import LocalService
 from live_memory.cli.program import Program
 from live_memory.errors import LiveMemoryError
 
@@ -29,7 +30,8 @@ SECONDS = 5.0
 """Seconds that a session waits for its memory at most."""
 RESERVE_SECONDS = 1.0
 """Of these seconds, the part that is kept for sending while a hook waits for the lock of its session."""
-REQUEST_SECONDS = 3.5
+REQUEST_SECONDS, LOOK_SECONDS = 3.5, 1.5
+"""Seconds for a request, and before it for the question whether the service of this machine runs."""
 SEND, START = "send", "start"
 """Work that is done after the answer: send what is unsent, start the service of this machine first."""
 NOT_RUNNING = "no_connection"
@@ -189,8 +191,8 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     """
     event = events.read(called.client, called.event, text, program.environ)
     folders = _folders(program, event.folder if event else None)
-    profile = called.profile or program.profile
-    settings = config.settle(program.environ, profile=profile, folders=folders, given=called.space)
+    tries = event is not None and event.kind == "close"
+    settings = _settle(program, called, folders=folders, given=called.space, tries=tries)
 
     def own(memory: Memory) -> str:
         from live_memory.cli.mcp import repository_space  # noqa: PLC0415 - hooks of `init` name their space
@@ -219,16 +221,36 @@ def finish(program: Program, called: Called, later: list[str], log: Log, *, wait
 
     `waits`: the client waits for it all the same. Then nothing is started, which may take a minute.
     """
-    settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
+    settings = _settle(program, called, space=called.space)
     if START in later:
         if waits:
             return
         from live_memory.cli.mcp.upstream import start_here  # noqa: PLC0415 - hooks seldom need it
 
         log(f"livemem hook: the service of this machine is started: {start_here(program, settings).url}")
-        settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
+        settings = _settle(program, called, space=called.space)
     hook = _hook(program, settings, log, [])
     hook.send_unsent(hook.clock() + SECONDS)
+
+
+def _settle(program: Program, called: Called, *, tries: bool = False, **asked: Any) -> Settings:
+    """The settings. A service of this machine that is left alone is not looked for, unless the hook `tries`."""
+    away = Away.of(_state(program), "", near=True)
+
+    def look(folder: Path) -> LocalService | None:
+        if away.seconds_left() and not tries:
+            return None
+        try:
+            return local_service.find(folder, LOOK_SECONDS)
+        except TimeoutError:
+            away.learn(LiveMemoryError("no_answer", "The service of this machine gave no answer."))
+            return None
+
+    return config.settle(program.environ, profile=called.profile or program.profile, look=look, **asked)
+
+
+def _state(program: Program) -> Path:
+    return record.state_folder(program.environ) / "hooks"
 
 
 def _hook(program: Program, settings: Settings, log: Log, later: list[str]) -> Hook:
@@ -248,15 +270,15 @@ def _hook(program: Program, settings: Settings, log: Log, later: list[str]) -> H
             token, options["renew"] = own.get(), own.renewed
         return program.connect_quickly(service, token, **options)
 
-    folder = record.state_folder(program.environ) / "hooks"
-    # Its port may be another one after the next start.
-    service = f"{settings.profile} {'' if settings.is_local_service else url}"
+    folder = _state(program)
+    # That of this machine may have another port after the next start.
+    address = "" if settings.is_local_service else url
     return Hook(
         connect,
         folder,
         log,
-        away=Away.of(folder, url, near=near),
-        service=service,
+        away=Away.of(folder, address, near=near),
+        service=f"{settings.profile} {address}",
         starts=starts,
         later=later,
         environ=program.environ,
