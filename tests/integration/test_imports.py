@@ -347,7 +347,7 @@ def test_a_long_import_is_waited_for_and_a_failed_one_is_told(client, world, tmp
     waited = []
 
     class Service:
-        def call(self, name, arguments):
+        def call(self, name, arguments, *, idempotency_key=None):
             if name == "create_space":
                 return {"job": "x", "status": "running"}
             return client.call(name, arguments) if name == "create_upload" else answers.pop(0)

@@ -1,5 +1,8 @@
 """`livemem import`."""
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,9 +22,10 @@ if TYPE_CHECKING:
     from live_memory.cli.imports.detection import Source
     from live_memory.cli.imports.found_items import Found
     from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
-    from live_memory.cli.imports.running import Order, Planned
+    from live_memory.cli.imports.running import Order, Planned, World
 
 RULES_BYTES = 50_000
+_AGAIN = "Run the same command again to continue."
 
 
 def import_command(
@@ -115,36 +119,51 @@ def _text_of(rules: Path) -> str:
 def _checked(order: "Order", out: Output, now: "datetime", *, dry_run: bool) -> "Planned | None":
     """The source with what it holds. None after a dry run, which has printed its report."""
     from live_memory.cli.imports import running  # noqa: PLC0415
-    from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
 
-    try:
+    with _reading():
         planned = running.plan(running.look(order), order, now)
         if not dry_run:
             return planned
-        reports = planned.reports(order.space_id or "")
-        if reports:
-            _tell(out, planned.source, reports)
-        else:
+        reports: Sequence[SpaceReport | TalkReport | ItemReport] = planned.reports(order.space_id or "")
+        if not reports:
             with running.packed(planned.source, order) as parcels:
-                spaces = [parcel.report for parcel in parcels]
-            _tell(out, planned.source, spaces)
-    except (BadSource, OSError) as error:
-        raise Refused(str(error) if isinstance(error, BadSource) else "The source can't be read.") from None
+                reports = [parcel.report for parcel in parcels]
+        _tell(out, planned.source, reports)
     return None
 
 
 def _carry_out(session: Session, planned: "Planned", order: "Order") -> None:
-    from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
-
-    try:
+    with _reading():
         if not planned.talk and not planned.found:
             _make_spaces(session, planned.source, order)
             return
         talk = _take_in(session, planned.source, planned.talk, order) if planned.talk else None
         items = _place(session, planned.found) if planned.found else None
         _tell(session.out, planned.source, [report for report in (talk, items) if report])
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
+
+    try:
+        yield
     except (BadSource, OSError) as error:
         raise Refused(str(error) if isinstance(error, BadSource) else "The source can't be read.") from None
+
+
+@contextmanager
+def _world(session: Session, told: Callable[[], Iterable[str]]) -> Iterator["World"]:
+    """The dependencies of an import. `told`: the lines for the user where it can't go on."""
+    from live_memory.cli.imports.running import World  # noqa: PLC0415
+
+    with session.program.web() as web:
+        try:
+            yield World(session.client, web, session.program.sleep, session.out.say)
+        except LiveMemoryError:
+            for line in told():
+                session.out.say(line)
+            raise
 
 
 def _place(session: Session, found: "Found") -> "ItemReport":
@@ -154,43 +173,26 @@ def _place(session: Session, found: "Found") -> "ItemReport":
 
     made = session.here("get_space").get("uid", "")
     sent = Sent.of(config.file_path(session.program.environ).parent, session.client.url, session.space, made)
-    with session.program.web() as web:
-        world = running.World(session.client, web, session.program.sleep, session.out.say)
-        try:
-            return running.place(world, found, session.space, sent)
-        except LiveMemoryError:
-            session.out.say("Run the same command again to continue.")
-            raise
+    with _world(session, lambda: [_AGAIN]) as world:
+        return running.place(world, found, session.space, sent)
 
 
 def _take_in(session: Session, source: "Source", planned: "TalkReport", order: "Order") -> "TalkReport":
-    from dataclasses import replace  # noqa: PLC0415
-
     from live_memory.cli.imports import running  # noqa: PLC0415
 
     planned.space_id = session.space
-    with session.program.web() as web:
-        world = running.World(session.client, web, session.program.sleep, session.out.say)
-        try:
-            return running.talk(world, source, replace(order, space_id=session.space), planned)
-        except LiveMemoryError:
-            session.out.say(f"{planned.imported} new turns are imported. Run the same command again to continue.")
-            raise
+    with _world(session, lambda: [f"{planned.imported} new turns are imported. {_AGAIN}"]) as world:
+        return running.talk(world, source, replace(order, space_id=session.space), planned)
 
 
 def _make_spaces(session: Session, source: "Source", order: "Order") -> None:
     from live_memory.cli.imports import running  # noqa: PLC0415
 
     author = session.call("get_whoami")["name"]
-    with session.program.web() as web, running.packed(source, order, author) as parcels:
-        world = running.World(session.client, web, session.program.sleep, session.out.say)
-        try:
+    with running.packed(source, order, author) as parcels:
+        done = (f"{one.report.space_id} is imported." for one in parcels if one.report.outcome == "imported")
+        with _world(session, lambda: done) as world:
             reports = running.send_all(world, parcels, order)
-        except LiveMemoryError:
-            for parcel in parcels:
-                if parcel.report.outcome == "imported":
-                    session.out.say(f"{parcel.report.space_id} is imported.")
-            raise
     _tell(session.out, source, reports)
 
 

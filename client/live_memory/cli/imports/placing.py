@@ -9,24 +9,17 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 from live_memory import LiveMemoryError
 from live_memory.cli import own_files
 from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.reports import ItemReport
+from live_memory.cli.imports.sending import Service
 
 OPERATIONS = {"note": "append_note", "memory": "store_memory"}
 UNFIT_STATUS = (400, 413, 422)
 KEPT_EVERY = 20
 """Items after which the file is written."""
-
-
-class Service(Protocol):
-    """The methods of the client that are needed here."""
-
-    def call(self, name: str, arguments: dict[str, Any], *, idempotency_key: str | None = None) -> Any:
-        """Call an operation, JSON in and out."""
 
 
 @dataclass(frozen=True)

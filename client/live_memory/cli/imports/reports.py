@@ -11,10 +11,36 @@ Outcome = Literal["imported", "would_be_imported", "exists_already", "failed"]
 
 
 @dataclass
-class SpaceReport:
+class _Report:
+    space_id: str
+    changed: list[str] = field(default_factory=list, kw_only=True)
+    """Content that was changed, in sentences."""
+    left_out: list[str] = field(default_factory=list, kw_only=True)
+    """Content that was not imported although it should be, in sentences."""
+    not_taken: Counter[str] = field(default_factory=Counter, kw_only=True)
+    """Kinds of content that are never imported, with their counts."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing failed or was left out."""
+        return not self.left_out
+
+    def document(self) -> dict[str, Any]:
+        """For programs. Empty fields are left out."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in values.items() if value not in (None, [], {}, "")}
+
+    def _rest(self) -> list[str]:
+        """The last lines of every report: what did not come as it was."""
+        told = [f"  changed: {line}" for line in _some(self.changed)]
+        told += [f"  left out: {line}" for line in _some(self.left_out)]
+        return told + [f"  not taken: {line}" for line in _counted(self.not_taken)]
+
+
+@dataclass
+class SpaceReport(_Report):
     """A space that an import made, or would make. A field that is None is not known here."""
 
-    space_id: str
     outcome: Outcome = "would_be_imported"
     source: str = ""
     notes: int | None = None
@@ -23,21 +49,11 @@ class SpaceReport:
     rules: bool | None = None
     synthesis: bool | None = None
     objects: int | None = None
-    changed: list[str] = field(default_factory=list)
-    """Content that was changed, in sentences."""
-    left_out: list[str] = field(default_factory=list)
-    """Content that was not imported although it should be, in sentences."""
-    not_taken: Counter[str] = field(default_factory=Counter)
-    """Kinds of content that are never imported, with their counts."""
     error: str | None = None
 
     @property
     def complete(self) -> bool:
         return self.outcome in ("imported", "would_be_imported") and not self.left_out
-
-    def document(self) -> dict[str, Any]:
-        """For programs. Empty fields are left out."""
-        return _document(self)
 
     def lines(self) -> list[str]:
         """For people."""
@@ -48,14 +64,13 @@ class SpaceReport:
         made = [f"{self.space_id}: {outcome}{': ' if parts else ''}{', '.join(parts)}"]
         made += [f"  agents: {', '.join(self.agents)}"] if self.agents else []
         made += [f"  {line}" for line in (self.error,) if line]
-        return [*made, *_rest(self.changed, self.left_out, self.not_taken)]
+        return [*made, *self._rest()]
 
 
 @dataclass
-class TalkReport:
+class TalkReport(_Report):
     """Conversations that were taken into a space."""
 
-    space_id: str
     dry_run: bool
     service: str = ""
     conversations: int = 0
@@ -69,16 +84,6 @@ class TalkReport:
     """Turns that existed already."""
     skipped: int = 0
     """Conversations that are empty, or older than requested."""
-    left_out: list[str] = field(default_factory=list)
-    not_taken: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def complete(self) -> bool:
-        return not self.left_out
-
-    def document(self) -> dict[str, Any]:
-        """For programs."""
-        return _document(self)
 
     def lines(self) -> list[str]:
         """For people."""
@@ -87,14 +92,13 @@ class TalkReport:
             made.append(f"  imported into {self.space_id}: {self.begun} new conversations, {self.imported} new turns")
             made += [f"  there already: {self.repeated} turns"] if self.repeated else []
         made += [f"  skipped: {self.skipped} conversations that are empty or older"] if self.skipped else []
-        return [*made, *_rest([], self.left_out, self.not_taken)]
+        return [*made, *self._rest()]
 
 
 @dataclass
-class ItemReport:
+class ItemReport(_Report):
     """Notes and memories that an import wrote into a space, or would write."""
 
-    space_id: str
     dry_run: bool
     service: str = ""
     notes: int = 0
@@ -108,17 +112,6 @@ class ItemReport:
     """Texts that look like secrets, of which only a mark is sent."""
     items: list[str] = field(default_factory=list)
     """What comes, a line for each."""
-    changed: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    not_taken: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def complete(self) -> bool:
-        return not self.left_out
-
-    def document(self) -> dict[str, Any]:
-        """For programs."""
-        return _document(self)
 
     def lines(self) -> list[str]:
         """For people."""
@@ -130,19 +123,7 @@ class ItemReport:
             made.append(f"  imported into {self.space_id}: {self.imported}")
             made += [f"  there already: {self.repeated}"] if self.repeated else []
         made += [f"  without secrets: {self.redacted} texts are replaced by marks"] if self.redacted else []
-        return [*made, *_rest(self.changed, self.left_out, self.not_taken)]
-
-
-def _document(report: SpaceReport | TalkReport | ItemReport) -> dict[str, Any]:
-    values = {one.name: getattr(report, one.name) for one in fields(report)}
-    return {name: value for name, value in values.items() if value not in (None, [], {}, "")}
-
-
-def _rest(changed: list[str], left_out: list[str], not_taken: Counter[str]) -> list[str]:
-    """The last lines of every report: what did not come as it was."""
-    told = [f"  changed: {line}" for line in _some(changed)]
-    told += [f"  left out: {line}" for line in _some(left_out)]
-    return told + [f"  not taken: {line}" for line in _counted(not_taken)]
+        return [*made, *self._rest()]
 
 
 def _counted(not_taken: Counter[str]) -> list[str]:

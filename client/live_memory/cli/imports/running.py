@@ -87,7 +87,7 @@ class Planned:
 class World:
     """The dependencies of an import: the service, the upload to a URL, the wait, and the output."""
 
-    service: talks.Service
+    service: Service
     web: httpx.Client
     sleep: Callable[[float], None]
     say: Callable[[str], None] = field(default=lambda _: None)

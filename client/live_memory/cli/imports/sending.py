@@ -19,7 +19,7 @@ FAILED = "The archive could not be uploaded to the store's URL: {}. Nothing was 
 class Service(Protocol):
     """The methods of the client that are needed here."""
 
-    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+    def call(self, name: str, arguments: dict[str, Any], *, idempotency_key: str | None = None) -> Any:
         """Call an operation, JSON in and out."""
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from live_memory import LiveMemoryError
 from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, files, untaken
@@ -20,6 +20,7 @@ from live_memory.cli.imports.detection import SESSION, Source
 from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
 from live_memory.cli.imports.members import File
 from live_memory.cli.imports.reports import TalkReport
+from live_memory.cli.imports.sending import Service
 from live_memory.cli.imports.unfit import BadPart, BadSource, shown
 
 BODY_BYTES = 1_000_000
@@ -28,13 +29,6 @@ BODY_ITEMS = 500
 TOO_LARGE = 413
 UNFIT_STATUS = (400, 413, 422)
 NO_CHAT = "The source has no conversation of Claude, ChatGPT or Claude Code."
-
-
-class Service(Protocol):
-    """The methods of the client that are needed here."""
-
-    def call(self, name: str, arguments: dict[str, Any], *, idempotency_key: str | None = None) -> Any:
-        """Call an operation, JSON in and out."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 import sys
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -26,23 +25,7 @@ from live_memory.errors import LiveMemoryError
 
 ANY_SPACE, ANY_URL = "any", "https://any"
 """For an undo, which looks for our parts of any service and space."""
-
-
-class Client(StrEnum):
-    """The clients that `init` supports."""
-
-    claude_code = "claude-code"
-    cursor = "cursor"
-    cline = "cline"
-    vscode = "vscode"
-    codex = "codex"
-
-
-class ScopeName(StrEnum):
-    """The scope of the files that change: the user's or the project's."""
-
-    project = "project"
-    user = "user"
+Client = Literal["claude-code", "cursor", "cline", "vscode", "codex"]
 
 
 def init_command(
@@ -59,9 +42,7 @@ def init_command(
     url: Annotated[
         str | None, typer.Option(help="The URL of the service. Default: the one that you are logged in to.")
     ] = None,
-    scope: Annotated[
-        ScopeName, typer.Option(help="Write to the project's files, or to the user's own.")
-    ] = ScopeName.project,
+    scope: Annotated[Scope, typer.Option(help="Write to the project's files, or to the user's own.")] = "project",
     directory: Annotated[Path, typer.Option(help="The folder of the project.", file_okay=False, exists=True)] = Path(),
     record_turns: Annotated[
         bool, typer.Option("--record/--no-record", help="Record chats as conversations of the space.")
@@ -87,11 +68,11 @@ def init_command(
         local = not url and not undo and _is_local(known)
         derived = local and not known.space
         if derived:
-            known = replace(known, space=_own_space(program, known, folder, client.value))
+            known = replace(known, space=_own_space(program, known, folder, client))
         setup = Setup(
             space=ANY_SPACE if undo else checked_space(known.need_space()),
             url=ANY_URL if undo else checked_url(_url(known, url, local=local)),
-            scope=_scope(scope),
+            scope=scope,
             project=folder,
             home=Path.home(),
             platform=sys.platform,
@@ -103,9 +84,7 @@ def init_command(
         )
         if llm and (llm != own_model.NAME or not local):
             raise Refused("--llm takes claude, for the service of this machine. `livemem serve` takes other models.")
-        _carry_out(
-            program, out, client.value, setup, known, llm=llm, derived=derived, undo=undo, dry_run=dry_run, yes=yes
-        )
+        _carry_out(program, out, client, setup, known, llm=llm, derived=derived, undo=undo, dry_run=dry_run, yes=yes)
 
 
 def _own_space(program: Program, known: config.Settings, folder: Path, client: str) -> str:
@@ -130,13 +109,9 @@ def _url(known: config.Settings, url: str | None, *, local: bool) -> str:
     return known.url or config.LOCAL_URL if local else known.need_url()
 
 
-def _scope(scope: ScopeName) -> Scope:
-    return "project" if scope is ScopeName.project else "user"
-
-
 def _token(client: Client, known: config.Settings, url: str | None) -> str:
-    if client is not Client.cline:
-        raise Refused(f"{client.value} needs no --with-token: it reads the token from the environment, or asks.")
+    if client != "cline":
+        raise Refused(f"{client} needs no --with-token: it reads the token from the environment, or asks.")
     if url and known.url and config.check_url(url) != known.url:
         raise Refused("--url names another service than your token belongs to.")
     if known.is_local_service:
@@ -161,7 +136,7 @@ def _carry_out(
     fitted = clients.fitting(client, setup)
     kept = record.path_of(setup.environ, client, setup.scope, setup.root)
     records = record.load(kept)
-    drawn = plan.draw_up_undo(fitted.places, records) if undo else plan.draw_up(fitted.places, records)
+    drawn = plan.draw_up(fitted.places, records, undo=undo)
     by_hand = drawn.by_hand if undo else (*drawn.by_hand, *fitted.by_hand)
     after = {step.path: step.after for step in drawn.steps}
     others = recording.left_over(client, setup, after) if undo or not setup.record else []

@@ -62,17 +62,21 @@ class Plan:
     by_hand: tuple[ByHand, ...]
 
 
-def draw_up(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
-    """The plan that adds each piece to its file. A file that has it already is no step. Raises Refused."""
+def draw_up(places: list[Place], records: Mapping[str, FileRecord], *, undo: bool = False) -> Plan:
+    """The plan that adds each piece to its file. A file that has it already is no step. Raises Refused.
+
+    `undo`: it removes our parts. A file that nobody changed since gets its former text.
+    """
     steps: list[Step] = []
     by_hand: list[ByHand] = []
     for place in places:
         path = files.inside(place.root, place.relative)
         before, done = files.read(path), records.get(str(path))
+        wanted = place.wanted and not undo
         try:
-            step = _step(place, path, before, done) if place.wanted else _step_back(place, path, before, done)
+            step = _step(place, path, before, done) if wanted else _step_back(place, path, before, done)
         except NotPlain as problem:
-            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet(), remove=not place.wanted))
+            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet(), remove=not wanted))
             continue
         if step:
             steps.append(step)
@@ -101,25 +105,6 @@ def _origin(piece: Piece, before: str | None, done: FileRecord | None) -> str | 
     if before is None or done is None:
         return before
     return _undone(piece, before, done)
-
-
-def draw_up_undo(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
-    """The plan that removes our parts: it restores a file that nobody changed since, else it removes the marked parts.
-
-    Raises Refused.
-    """
-    steps: list[Step] = []
-    by_hand: list[ByHand] = []
-    for place in places:
-        path = files.inside(place.root, place.relative)
-        try:
-            step = _step_back(place, path, files.read(path), records.get(str(path)))
-        except NotPlain as problem:
-            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet(), remove=True))
-            continue
-        if step:
-            steps.append(step)
-    return Plan(tuple(steps), tuple(by_hand))
 
 
 def _undone(piece: Piece, now: str, done: FileRecord | None) -> str | None:

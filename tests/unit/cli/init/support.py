@@ -54,7 +54,7 @@ class Desk:
     def undo(self, client: str, **changes: Any) -> plan.Plan:
         setup = self.setup(token="", **changes)
         kept = self.kept(client, setup)
-        drawn = plan.draw_up_undo(clients.fitting(client, setup).places, record.load(kept))
+        drawn = plan.draw_up(clients.fitting(client, setup).places, record.load(kept), undo=True)
         plan.take_back(drawn, kept)
         self.accept(client, None, setup)
         return drawn
