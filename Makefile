@@ -49,11 +49,11 @@ demo: setup ## two agents and a bug: decisions, a contradiction, an undo; then s
 
 .PHONY: demo-memories
 demo-memories: setup ## a day of a chat room becomes memories that answer questions; then stop
-	@exec $(PYTHON_BIN) -m local.demo.memories
+	@exec $(PYTHON_BIN) -m local.demo memories
 
 .PHONY: demo-conversations
 demo-conversations: setup ## a long true talk is summarised in levels and asked; then stop
-	@exec $(PYTHON_BIN) -m local.demo.conversations
+	@exec $(PYTHON_BIN) -m local.demo conversations
 
 .PHONY: test
 test: setup ## all tests, fast ones first; a worker more than two cores, since some wait for processes

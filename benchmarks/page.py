@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Browser, Route
 
 from benchmarks.scale import tally
-from local.demo.service import Service, running_service
+from local.demo.stage import Service, running_service
 from tests.support.browser import Visit, launched, store_requests, visited
 
 SPACE = "page"

@@ -1,32 +1,22 @@
 """`make demo-memories`: a room is listened to, what matters in it becomes memories, and an agent answers from them.
 
-Starts the local runtime on an empty store, says who the agent is, and posts the messages of `examples/room.ndjson` as
-those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand.
-Then the agent is asked three questions. The exit status is 0 only if each message was digested once, a fact that was
-said twice is one memory or is linked to the other one, and each answer rests on a memory that answers it. The LLM
-decides whether two facts are one. The offline LLM does so only for the same words.
+Says who the agent is, and posts the messages of `examples/room.ndjson` as those of a day that ended an hour ago: the
+first part is digested because a digest was missed, the second by hand. Then the agent is asked three questions. It
+succeeds only if each message was digested once, a fact that was said twice is one memory or is linked to the other one,
+and each answer rests on a memory that answers it. The LLM decides whether two facts are one. The offline LLM does so
+only for the same words.
 """
 
-import argparse
-import json
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from live_memory import Client, models
-from local import ROOT
-from local.demo import stage
-from local.demo.report import width, wrap
-from local.demo.service import DemoError, Service
+from local.demo.stage import DemoError, Service, read_lines, show
 
 SPACE, ROOM = "team", "build"
-TALK = ROOT / "examples" / "room.ndjson"
 FIRST = 22
 """Messages of the first part."""
-_POLL_SECONDS = 0.25
 SELF = (
     {"kind": "self", "category": "context", "content": "I am the memory of those who build Live Memory."},
     {"kind": "self", "category": "limitation", "content": "I know only what was said in the room and what I was told."},
@@ -34,71 +24,50 @@ SELF = (
 )
 EXAMPLES, PAIRS = 5, 2
 """Memories, and pairs of memories, that are shown."""
+QUESTIONS = {
+    "How long does the id of a deleted space stay blocked?": "21 minutes",
+    "What happens to other tokens when a token is revoked?": "rotated",
+    "Pourquoi n'avons-nous pas pris obstore ?": "obstore",
+}
+"""Questions, and a word that a source of each answer must hold."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question, and a word that a source of its answer must hold."""
-
-    text: str
-    word: str
-
-
-QUESTIONS = (
-    Question("How long does the id of a deleted space stay blocked?", "21 minutes"),
-    Question("What happens to other tokens when a token is revoked?", "rotated"),
-    Question("Pourquoi n'avons-nous pas pris obstore ?", "obstore"),
-)
-
-
-def main() -> int:
-    """Run the demo; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m local.demo.memories", description="Memories, rooms, digests, ask.")
-    return stage.play(_run, "demo-memories", parser)
-
-
-def _run(service: Service, _data: Path, _options: argparse.Namespace) -> None:
-    api = service.admin
+def tell(service: Service) -> None:
+    """Tell it. Raises DemoError."""
+    began, api, messages = time.monotonic(), service.admin, _messages()
     api.spaces.create(space_id=SPACE, description="A team", rules_template="standard")
     api.memories.store(SPACE, items=SELF)
-    began = time.monotonic()
-    patience = 30.0 if service.offline_llm else 600.0
-
-    messages = _messages()
     told = f"{len(messages)} messages of people and agents, small talk among them. For example:"
     print(f"\nA day in the room `{ROOM}`: {told}")
     for message in messages[:3]:
         _tell(f"{message['author']}: {message['content']}")
     _post(api, messages[:FIRST])
-    missed = _await_digest(api, patience)
+    missed = _await_digest(service)
     print(f"\nNobody was there at the last hour of digests, so the first message made up for it.\n  {_told(missed)}")
     again = _post(api, messages[:FIRST])
     if not all(one.digested for one in again) or _waiting(api):
         raise DemoError("Messages that were digested came into the room once more.")
     print(f"The same {FIRST} messages are posted once more: all are known, none is digested twice.")
     _post(api, messages[FIRST:])
-    forced = _await_digest(api, patience, api.digests.start(SPACE).job)
+    forced = _await_digest(service, api.digests.start(SPACE).job)
     print(f"The rest, by hand.\n  {_told(forced)}\n")
     if _result(missed).messages + _result(forced).messages != len(messages) or _waiting(api):
         raise DemoError("Not every message was digested once.")
     _show_memories(api)
-    for question in QUESTIONS:
-        _ask(api, question, patience)
-    said = (
-        f"All {len(messages)} messages were digested once, what was said twice is one memory or linked, and each "
-        f"answer rests on a memory that has it. {time.monotonic() - began:.0f} s."
-    )
-    print("\n".join(wrap(said, width())))
+    for question, word in QUESTIONS.items():
+        _ask(service, question, word)
+    said = f"All {len(messages)} messages were digested once, what was said twice is one memory or linked, and each "
+    show([f"{said}answer rests on a memory that has it. {time.monotonic() - began:.0f} s."])
 
 
 def _tell(text: str) -> None:
     """Print a text below its heading, whole."""
-    print("\n".join(f"  {line}" for line in wrap(f"- {' '.join(text.split())}", width() - 2)))
+    show([f"- {' '.join(text.split())}"], "  ")
 
 
 def _messages() -> list[dict[str, str]]:
     """The day's messages, the last of them an hour ago."""
-    lines = [json.loads(line) for line in TALK.read_text("utf-8").split("\n") if line.strip()]
+    lines = read_lines("room.ndjson")
     later = datetime.now(UTC) - timedelta(hours=1) - datetime.fromisoformat(lines[-1]["timestamp"])
     for line in lines:
         moment = datetime.fromisoformat(line["timestamp"]) + later
@@ -114,17 +83,17 @@ def _waiting(api: Client) -> bool:
     return bool(api.rooms.list_messages(SPACE, ROOM, limit=10).items)
 
 
-def _await_digest(api: Client, patience: float, job: str | None = None) -> models.JobView:
+def _await_digest(service: Service, job: str | None = None) -> models.JobView:
     """The job, or the first digest, once it has ended."""
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
-        found = [one for one in api.jobs.list(space_id=SPACE, kind="digest", limit=5).items if job in (None, one.job)]
-        if found and found[0].status == "done":
-            return found[0]
-        if found and found[0].error:
-            raise DemoError(f"The digest failed ({found[0].error.code}).")
-        time.sleep(_POLL_SECONDS)
-    raise DemoError(f"No digest had ended after {patience:.0f} s.")
+
+    def look() -> models.JobView | None:
+        items = service.admin.jobs.list(space_id=SPACE, kind="digest", limit=5).items
+        found = next((one for one in items if job in (None, one.job)), None)
+        if found and found.error:
+            raise DemoError(f"The digest failed ({found.error.code}).")
+        return found if found and found.status == "done" else None
+
+    return service.wait(look, "No digest had ended")
 
 
 def _result(digest: models.JobView) -> models.DigestResult:
@@ -161,23 +130,20 @@ def _show_memories(api: Client) -> None:
     for pair in sorted(pairs, key=lambda pair: [contents[one] for one in sorted(pair)])[:PAIRS]:
         first, second = sorted(pair)
         _tell(contents[first])
-        print("\n".join(f"  {line}" for line in wrap(f"  ~ {contents[second]}", width() - 2)))
+        show([f"  ~ {contents[second]}"], "  ")
     print()
 
 
-def _ask(api: Client, question: Question, patience: float) -> None:
+def _ask(service: Service, question: str, word: str) -> None:
     """Ask, and print the answer, the tools that were called, and what it rests on."""
-    job = api.questions.ask(SPACE, message=question.text, user="ann", room=ROOM)
-    answer = api.jobs.wait(job.job, timeout=patience).result
+    api = service.admin
+    job = api.questions.ask(SPACE, message=question, user="ann", room=ROOM)
+    answer = api.jobs.wait(job.job, timeout=60.0 if service.offline_llm else 600.0).result
     assert isinstance(answer, models.QuestionResult)
-    print(f"── {question.text}")
-    sources = answer.sources or []
-    print("\n".join(f"  {line}" for line in wrap(answer.message or "", width() - 2)))
-    used = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls if call.name != "respond"))
-    print(f"  ({used}; it rests on {len(sources)} of {len(api.memories.search(SPACE, limit=50).items)} memories)\n")
-    if not any(question.word in source.excerpt for source in sources):
+    print(f"── {question}")
+    show([answer.message or ""], "  ")
+    sources, used = answer.sources or [], {call.name: None for call in answer.tool_calls if call.name != "respond"}
+    memories = len(api.memories.search(SPACE, limit=50).items)
+    print(f"  ({', '.join(used)}; it rests on {len(sources)} of {memories} memories)\n")
+    if not any(word in source.excerpt for source in sources):
         raise DemoError("The answer does not rest on a memory that answers the question.")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,39 +1,77 @@
-"""What every demo stands on: a running service on an empty store, and errors as sentences."""
+"""What every story stands on: a running service on an empty store, errors as sentences, lines that fit the terminal."""
 
-import argparse
+import contextlib
+import json
 import os
+import re
+import shutil
 import signal
 import sys
-from collections.abc import Callable
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from typing import Any, TypeVar
 
 import httpx
 
-from live_memory import LiveMemoryError
-from local import ROOT, terminal
-from local.config import WRONG_VARIABLE, ConfigError
-from local.demo.service import DemoError, Service, running_service
+from live_memory import Client, LiveMemoryError
+from local import ROOT, stopping
+from local.config import WRONG_VARIABLE, ConfigError, read_config
+from local.data_dir import OWN_NAMES, DataDir, DataDirError
+from local.runtime import Runtime
 
-_LLM_SECONDS = 10.0
+_HTTP_SECONDS, _LLM_SECONDS, _POLL_SECONDS = 30.0, 10.0, 0.3
+# A demo has a data folder, a store and a key of its own, whatever the caller uses otherwise. The models' variables go
+# through.
+_OWN_VARIABLES = ("S3_", "ADMIN_BOOTSTRAP_KEY", "HOST", "PORT", "LIVEMEM_")
+_T = TypeVar("_T")
 
 
-def play(
-    show: Callable[[Service, Path, argparse.Namespace], None], folder: str, parser: argparse.ArgumentParser
-) -> int:
-    """Run a demo with a service of its own, whose data is in `folder`; returns the exit status.
+class DemoError(Exception):
+    """The demo cannot go on; the text is for the person who started it."""
 
-    `show` gets the service, its folder and the options, and raises DemoError if it can't show what it is to show.
+
+@dataclass(frozen=True)
+class Service:
+    """The running service: its folder, a client and the key of its admin, and its endpoints (data_dir.py)."""
+
+    home: Path
+    admin: Client
+    admin_key: str
+    endpoints: dict[str, Any]
+
+    @property
+    def offline_llm(self) -> bool:
+        """Whether no language model answers, but rules."""
+        return bool(self.endpoints["llm_is_offline_stand_in"])
+
+    def wait(self, look: Callable[[], _T | None], what: str, *, most: float = 60.0) -> _T:
+        """What `look` gives once it is true, within so many seconds, of a real LLM fifteen times as many. Raises
+        DemoError.
+        """
+        patience = most if self.offline_llm else 15 * most
+        end = time.monotonic() + patience
+        while not (found := look()):
+            if time.monotonic() > end:
+                raise DemoError(f"{what} after {patience:.0f} s.")
+            time.sleep(_POLL_SECONDS)
+        return found
+
+
+def play(tell: Callable[[Service], None], folder: str) -> int:
+    """Tell a story with a service of its own, whose data is in `folder`; returns the exit status.
+
+    `tell` raises DemoError if it can't show what it is to show.
     """
-    terminal.protect()
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, stopping.interrupt)
     data = Path(os.environ.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute() / folder
     try:
         _check_llm()
         with running_service(data) as service:
-            print(describe_models(service))
-            show(service, data, options)
+            print(_describe_models(service.endpoints))
+            tell(service)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return WRONG_VARIABLE
@@ -49,20 +87,52 @@ def play(
     return 0
 
 
-def describe_models(service: Service) -> str:
-    """Which LLM and which embedding model work, for people."""
-    if service.offline_llm:
+@contextlib.contextmanager
+def running_service(data: Path) -> Iterator[Service]:
+    """Run the service on an emptied data folder for as long as the block lasts.
+
+    Raises:
+        ConfigError: variables of the caller are wrong; nothing was touched.
+        DemoError: the folder is in use, or the service does not start.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
+    config = read_config({**kept, "PORT": "0", "LIVEMEM_DATA_DIR": str(data)})
+    try:
+        _empty(data)
+        runtime = Runtime(config)
+    except (DataDirError, OSError) as error:
+        raise DemoError(str(error)) from error
+    try:
+        endpoints, key = runtime.start(), runtime.data.admin_key()
+        yield Service(data, Client(endpoints["api"], key, timeout=_HTTP_SECONDS), key, endpoints)
+    finally:
+        runtime.stop()
+
+
+def _empty(data: Path) -> None:
+    """Remove what an earlier demo left, unless it still runs."""
+    if data.exists():
+        if not {entry.name for entry in data.iterdir()} <= OWN_NAMES:
+            raise DemoError(f"{data} holds something that is not from a demo; it was left as it is.")
+        DataDir(data).close()
+        shutil.rmtree(data)
+    # The folder above may be that of `make run`.
+    data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _describe_models(endpoints: dict[str, Any]) -> str:
+    if endpoints["llm_is_offline_stand_in"]:
         llm = (
             "the rule-based offline stand-in (model offline-rules). It is no language model; it works by "
             "fixed rules.\n     Set LLMAAS_API_URL, LLMAAS_API_KEY and LLMAAS_MODEL to see a real one at work."
         )
     else:
-        llm = f"{_shown(service.llm_url)} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
-    if service.offline_embeddings:
+        llm = f"{_shown(endpoints['llm'])} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
+    if endpoints["embeddings_are_offline"]:
         embeddings = "a small model of 16 languages (offline-fuse). EMBEDDINGS_API_URL sets another, or off."
-    elif service.embeddings_url:
+    elif endpoints["embeddings"]:
         model = os.environ.get("EMBEDDINGS_MODEL") or "of the settings"
-        embeddings = f"{_shown(service.embeddings_url)} (model {model})."
+        embeddings = f"{_shown(endpoints['embeddings'])} (model {model})."
     else:
         embeddings = "none; search goes by words alone."
     return f"LLM: {llm}\nEmbeddings: {embeddings}"
@@ -72,8 +142,7 @@ def _check_llm() -> None:
     """Ask the LLM that the caller has set, before anything is started. Raises DemoError: nobody answers, or the key is
     refused.
     """
-    url = os.environ.get("LLMAAS_API_URL")
-    if not url:
+    if not (url := os.environ.get("LLMAAS_API_URL")):
         return
     otherwise = "or unset LLMAAS_API_URL to see the demo with the offline stand-in."
     headers = {"Authorization": f"Bearer {os.environ.get('LLMAAS_API_KEY') or 'none'}"}
@@ -90,10 +159,29 @@ def _check_llm() -> None:
 
 def _shown(url: str) -> str:
     """A URL without user and password, which may stand in it."""
-    scheme, separator, rest = url.rpartition("://")
-    host, slash, path = rest.partition("/")
-    return scheme + separator + host.rpartition("@")[2] + slash + path
+    return re.sub(r"^([^/]*//)?[^/]*@", r"\1", url)
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def read_lines(name: str) -> list[dict[str, str]]:
+    """The documents of a file in examples/, one a line."""
+    lines = (ROOT / "examples" / name).read_text("utf-8").split("\n")
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def width() -> int:
+    """Columns to use."""
+    return min(shutil.get_terminal_size((100, 24)).columns, 120)
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """A line of Markdown in lines of so many columns, those of a list below its text. No word is cut."""
+    marker = re.match(r"[+-]?\s*(?:[-~] )?", text)
+    hang = " " * len(marker.group()) if marker else ""
+    found = textwrap.wrap(text, columns, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
+    return found or [""]
+
+
+def show(lines: Iterable[str], indent: str = "") -> None:
+    """Print lines, each wrapped and indented."""
+    told = [part for line in lines for part in wrap(line, width() - len(indent))]
+    print("\n".join(f"{indent}{part}".rstrip() for part in told), flush=True)

@@ -38,7 +38,7 @@ All 8 notes are in exactly one of 2 records.
 """Lines of the story in their order, or their beginnings, on a terminal that is wide enough for most."""
 
 
-def show(tmp_path: Path, module: str, *arguments: str) -> str:
+def show(tmp_path: Path, *arguments: str) -> str:
     """What a demo prints; it must succeed."""
     environment = {
         **os.environ,
@@ -46,7 +46,7 @@ def show(tmp_path: Path, module: str, *arguments: str) -> str:
         "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("layers/livemem", "client", ".")),
     }
     done = subprocess.run(
-        [sys.executable, "-m", module, *arguments],
+        [sys.executable, "-m", "local.demo", *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -61,7 +61,7 @@ def show(tmp_path: Path, module: str, *arguments: str) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own")
 def test_the_story_tells_what_the_commands_printed(tmp_path):
-    told = show(tmp_path, "local.demo")
+    told = show(tmp_path)
 
     assert "offline stand-in" in told
     # Lines that were wrapped are joined, so that the width of the terminal does not matter.
@@ -76,7 +76,7 @@ def test_the_story_tells_what_the_commands_printed(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own")
 def test_the_demo_of_memories_keeps_what_matters_of_a_day_and_answers_from_it(tmp_path):
-    told = show(tmp_path, "local.demo.memories")
+    told = show(tmp_path, "memories")
 
     assert "may say the same" in told
     assert "The id of a deleted space stays blocked for 21 minutes" in told

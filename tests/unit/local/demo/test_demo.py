@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from local.demo.report import wrap
-from local.demo.service import DemoError, running_service
+from local.demo.stage import DemoError, running_service, wrap
 
 
 def test_long_entries_are_wrapped_below_their_text() -> None:

@@ -1,15 +1,14 @@
 """`make demo`: two agents and a bug. A story in the shell: every line below a prompt is what the command printed.
 
-Starts the local runtime on an empty store, makes a space and two tokens, and plays `examples/story/notes.jsonl` with
-the command line `livemem`, as its users do. The notes of each agent start a consolidation by themselves. The exit
-status is 0 only if they did, the second agent was given the first one's decision, every note is in exactly one
-record, and the undo of a wrong change gave back the bank byte for byte.
+Makes a space and two tokens, and plays `examples/story/notes.jsonl` with the command line `livemem`, as its users do.
+The notes of each agent start a consolidation by themselves. It succeeds only if they did, the second agent was given
+the first one's decision, every note is in exactly one record, and the undo of a wrong change gave back the bank byte
+for byte.
 
 Below a prompt stands what the command printed. Empty lines and the positions of a diff are left out, and what else is
 left out is said in brackets.
 """
 
-import argparse
 import json
 import os
 import shlex
@@ -20,18 +19,13 @@ import time
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from local import ROOT
-from local.demo import stage
-from local.demo.report import width, wrap
-from local.demo.service import DemoError, Service
+from local.demo.stage import DemoError, Service, read_lines, show, width
 
 SPACE, FILE = "shop", "webhook.md"
-STORY = ROOT / "examples" / "story"
 FIRST, SECOND = "ada", "ben"
 THRESHOLD = 4
-_POLL_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,6 @@ class Shell:
     who: str
     token: str
     service: Service
-    home: Path
 
     def run(self, *arguments: str, quiet: bool = False) -> str:
         """The output of a command. Raises DemoError if it fails."""
@@ -51,7 +44,7 @@ class Shell:
             "LIVEMEM_URL": self.service.admin.url,
             "LIVEMEM_TOKEN": self.token,
             "LIVEMEM_SPACE": SPACE,
-            "LIVEMEM_CONFIG": str(self.home / "none.toml"),
+            "LIVEMEM_CONFIG": str(self.service.home / "none.toml"),
             "PYTHONPATH": str(ROOT / "client"),
             "COLUMNS": str(width() - 2),
         }
@@ -67,10 +60,10 @@ class Shell:
         if done.returncode:
             raise DemoError(f"livemem {shlex.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
         if not quiet:
-            self.show(arguments)
+            self.prompt(arguments)
         return done.stdout.rstrip("\n")
 
-    def show(self, arguments: Sequence[str]) -> None:
+    def prompt(self, arguments: Sequence[str]) -> None:
         """Print a command as its user types it."""
         line = f"{self.who}$ livemem {' '.join(_quoted(one) for one in arguments)}"
         print("\n".join(textwrap.wrap(line, width(), subsequent_indent="     ", break_on_hyphens=False)), flush=True)
@@ -82,30 +75,23 @@ class Shell:
         return text
 
 
-def main() -> int:
-    """Run the demo; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m local.demo", description="Two agents and a bug, in a minute.")
-    return stage.play(_run, "demo", parser)
-
-
-def _run(service: Service, home: Path, _options: argparse.Namespace) -> None:
+def tell(service: Service) -> None:
+    """Tell it. Raises DemoError."""
     began = time.monotonic()
     _headline("A team, a space, a token for each agent")
-    lead = Shell("lead", service.admin_key, service, home)
-    rules = str((STORY / "rules.md").relative_to(ROOT))
-    lead.run("space", "create", SPACE, "--threshold", str(THRESHOLD), "--rules", rules)
+    lead = Shell("lead", service.admin_key, service)
+    lead.run("space", "create", SPACE, "--threshold", str(THRESHOLD), "--rules", "examples/story/rules.md")
     shells = {}
     for name in (FIRST, SECOND):
         token = json.loads(lead.run("token", "create", name, "-s", SPACE, "--json", quiet=True))["token"]
-        lead.show(("token", "create", name, "-s", SPACE))
-        shells[name] = Shell(name, token, service, home)
+        lead.prompt(("token", "create", name, "-s", SPACE))
+        shells[name] = Shell(name, token, service)
     ada, ben = shells[FIRST], shells[SECOND]
-    notes = [json.loads(line) for line in (STORY / "notes.jsonl").read_text("utf-8").splitlines()]
-    patience = 60.0 if service.offline_llm else 900.0
+    notes = read_lines("story/notes.jsonl")
 
     _headline("Ada looks for a bug, and writes down what the team should know")
     posted = _write(ada, [note for note in notes if note["agent"] == FIRST])
-    _await_change(service, 1, patience)
+    _await_change(service, 1)
     print("\nThe fourth note's put event started a consolidation: nobody asked for it.")
 
     _headline("Ben begins, and is given what holds")
@@ -119,9 +105,11 @@ def _run(service: Service, home: Path, _options: argparse.Namespace) -> None:
         raise DemoError("The start does not hold what was decided.")
     print("\nHe finds another cause, decides, and says what he has done:\n")
     posted += _write(ben, [note for note in notes if note["agent"] == SECOND])
-    _await_change(service, 2, patience)
+    _await_change(service, 2)
     print("\nThe second consolidation. The right cause stands below the wrong one; todo and issue have left:\n")
-    _indented(_without_head(ben.run("diff", "2")))
+    diff = ben.run("diff", "2").split("\n")
+    # Without the names of the files and positions.
+    _indented([line for line in diff if not line.startswith(("---", "+++", "@@"))])
 
     _headline("Why should anybody believe a line? It names its notes, and these are kept")
     _sources(ben, service)
@@ -159,8 +147,7 @@ def _quoted(argument: str) -> str:
 
 def _indented(lines: Sequence[str]) -> None:
     """Print lines of an output, the empty ones left out."""
-    told = [part for line in lines if line.strip(" +-") for part in wrap(line, width() - 2)]
-    print("\n".join(f"  {part}".rstrip() for part in told), flush=True)
+    show((line for line in lines if line.strip(" +-")), "  ")
 
 
 def _write(shell: Shell, notes: Sequence[dict[str, str]]) -> list[str]:
@@ -168,25 +155,16 @@ def _write(shell: Shell, notes: Sequence[dict[str, str]]) -> list[str]:
     return [shell.run("note", note["content"], "-c", note["category"]) for note in notes]
 
 
-def _await_change(service: Service, number: int, patience: float) -> None:
-    """Wait until put events have made a change, and no note is left. Raises DemoError if a run failed."""
-    deadline = time.monotonic() + patience
-    while True:
-        info = service.admin.spaces.get(SPACE)
-        live = info.live.notes_count if info.live else 0
-        changes = service.admin.consolidations.list(SPACE).items
-        if len(changes) >= number and not live:
-            break
-        if time.monotonic() > deadline:
-            raise DemoError(f"Change {number} was not there after {patience:.0f} s; {live} notes are live.")
-        time.sleep(_POLL_SECONDS)
-    if changes[0].trigger != "threshold":
-        raise DemoError(f"Change {number} was not started by an event, but by {changes[0].trigger}.")
+def _await_change(service: Service, number: int) -> None:
+    """Wait until put events have made a change, and no note is left."""
 
+    def look() -> str | None:
+        info, changes = service.admin.spaces.get(SPACE), service.admin.consolidations.list(SPACE).items
+        done = len(changes) >= number and not (info.live and info.live.notes_count)
+        return changes[0].trigger if done else None
 
-def _without_head(diff: str) -> list[str]:
-    """The lines of a diff that say something: without the names of the files and positions."""
-    return [line for line in diff.split("\n") if not line.startswith(("---", "+++", "@@"))]
+    if (trigger := service.wait(look, f"Change {number} was not there, or notes were live")) != "threshold":
+        raise DemoError(f"Change {number} was not started by an event, but by {trigger}.")
 
 
 def _sources(shell: Shell, service: Service) -> None:
