@@ -29,7 +29,7 @@ from local.front.http_api import INTEGRATION_SECONDS, MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Response, Server, answer_json
 from local.front.lambda_api import LambdaApi
 from local.functions import host
-from local.functions.async_queue import AsyncQueue
+from local.functions.async_queue import AsyncQueue, gather
 from local.functions.invocations import Output, RootHandler
 from local.functions.logs import FunctionLog
 from local.functions.pools import Deadlines, FunctionPool, PoolClosedError
@@ -37,7 +37,6 @@ from local.functions.put_events import PutEvents
 from local.functions.schedules import Scheduler
 from local.functions.template import Function, Template, read_template
 from local.functions.variables import build_environment
-from local.spool import Spool, gather
 from local.store import addresses
 from local.store.addresses import AddressedStore
 from local.store.client import FileStore, Put
@@ -68,7 +67,7 @@ class Runtime:
         public = urlsplit(config.outer.get("OAUTH_ISSUER", "")).hostname
         self._names = {config.host.lower(), DOCKER_HOST, *([public] if public else [])}
         self._store: AddressedStore | None = None
-        self._beside: list[Server] = []
+        self._offline_llm: Server | None = None
         self._own_model = ExitStack()
         self._pools: dict[str, FunctionPool] = {}
         self._scheduler: Scheduler | None = None
@@ -82,11 +81,6 @@ class Runtime:
         try:
             self._server = Server(
                 config.host, config.port, self._answer, max_body=self._most_bytes, listening=listening
-            )
-            # Who may invoke skips every check of the API. Behind a proxy on this machine all clients have its address,
-            # so a service for others answers invocations of its own functions at a port that no proxy passes on.
-            self._invocations = (
-                Server("127.0.0.1", 0, self._answer_own, max_body=MAX_BODY_BYTES) if config.shared else None
             )
         except OSError:
             self.data.close()
@@ -108,7 +102,9 @@ class Runtime:
         self._start_functions(self._provide(s3_url, offline_url, key_sha256) | llm)
         endpoints = {
             "api": self._server.url,
-            "s3": str(self.data.root / "s3") if self.config.embedded else s3_url or self._aws_url,
+            "s3": str(self.data.root / "s3")
+            if self.config.embedded
+            else s3_url or f"https://s3.{self.config.region}.amazonaws.com",
             "llm": self.config.own_model.described() if self.config.own_model else self.config.llm_url or offline_url,
             "llm_is_offline_stand_in": self.config.llm_url is None and not self.config.own_model,
             **embeddings.tell(self.config.embeddings, offline_url),
@@ -131,13 +127,11 @@ class Runtime:
         if self._queue:
             self._queue.close()
         self._server.stop(grace_seconds=STOP_SECONDS)
-        if self._invocations:
-            self._invocations.stop()
         for pool in self._pools.values():
             pool.close()
         self._own_model.close()
-        for server in self._beside:
-            server.stop(grace_seconds=STOP_SECONDS)
+        if self._offline_llm:
+            self._offline_llm.stop(grace_seconds=STOP_SECONDS)
         if self._put_events:
             self._put_events.flush()
         self._restore()
@@ -159,7 +153,9 @@ class Runtime:
         # Who has a model of one's own needs none of it.
         from local.offline_llm import server as offline_llm  # noqa: PLC0415
 
-        return offline_llm.base_url(self._start_beside(offline_llm.bind()))
+        self._offline_llm = offline_llm.bind()
+        self._offline_llm.start()
+        return offline_llm.base_url(self._offline_llm)
 
     def _start_own_model(self) -> dict[str, str]:
         """Start the program's server, if there is one; returns the variables that name it."""
@@ -173,11 +169,6 @@ class Runtime:
         model = self.config.own_model.model(outer.get("LLMAAS_MODEL", ""))
         return {"LLMAAS_API_URL": url, "LLMAAS_API_KEY": key, "LLMAAS_MODEL": model}
 
-    def _start_beside(self, server: Server) -> Server:
-        self._beside.append(server)
-        server.start()
-        return server
-
     def _announce(self, put: Put) -> None:
         if self._put_events:
             self._put_events.add(put)
@@ -185,27 +176,18 @@ class Runtime:
     def _start_functions(self, provided: dict[str, str]) -> None:
         functions = self.template.functions
         self._take_over(
-            build_environment(
-                functions,
-                self.config.outer,
-                provided,
-                lambda_url=self._invoke_url,
-                own_credentials=not self.config.embedded,
-            )
+            build_environment(functions, self.config.outer, provided, own_credentials=not self.config.embedded)
         )
         context, deadlines = host.context(self._invoke, self._enqueue, self._store), Deadlines()
         for function in functions:
             log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
             self._pools[function.logical_id] = FunctionPool(
-                function,
-                log,
-                self.config.invocations,
-                deadlines=deadlines,
-                metrics=self._metrics,
-                context=context,
+                function, log, self.config.invocations, deadlines=deadlines, metrics=self._metrics, context=context
             )
         gather(self.data.root, self.data.root)
-        self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters, self.config.retry_seconds)
+        self._queue = AsyncQueue(
+            self._pools, self.data.queue, self.data.dead_letters, deadlines.after, self.config.retry_seconds
+        )
         self._put_events = PutEvents(functions, self._queue.accept, deadlines.after)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
         self._http_api = HttpApi(functions, self._pools, metrics=self._metrics)
@@ -215,8 +197,6 @@ class Runtime:
         # Before anything new is accepted, which would be loaded as something that was left.
         self._queue.start()
         self._server.start()
-        if self._invocations:
-            self._invocations.start()
         self._scheduler = Scheduler(functions if self._schedules else (), self._queue, self.config.sweep_seconds)
         self._scheduler.start()
         threading.Thread(target=self._load_handlers, name="load-handlers", daemon=True).start()
@@ -288,10 +268,7 @@ class Runtime:
             # Whether somebody posts the put events of a foreign store nobody knows; the sweep is right in any case.
             provided["PUT_EVENTS"] = self.config.outer.get("PUT_EVENTS", "") or "false"
         else:
-            provided |= {
-                "S3_REGION_NAME": "us-east-1",
-                "S3_SIGNATURE": "v4",
-            }
+            provided |= {"S3_REGION_NAME": "us-east-1", "S3_SIGNATURE": "v4"}
         if self.config.llm_url is None:
             provided |= {"LLMAAS_MODEL": OFFLINE_MODEL, "LLMAAS_API_KEY": "offline"}
         return provided
@@ -347,17 +324,8 @@ class Runtime:
         self._metrics.set("livemem_dead_letters", given_up)
         return Response(200, (("Content-Type", metrics.CONTENT_TYPE),), self._metrics.render().encode())
 
-    def _answer_own(self, request: Request) -> Response:
-        return self._lambda_api.answer(request) if self._lambda_api else _UNAVAILABLE
-
     def _may_invoke_here(self, request: Request) -> bool:
-        """Whether the client is in a network that its user named. That of this machine is any client of a proxy."""
+        """Whether the client is in a network that its user named. Who may invoke skips every check of the API, and with
+        a proxy on this machine any client of it has an address of this machine.
+        """
         return not is_loopback(request.client) and is_in_networks(request.client, self.config.invoke_from)
-
-    @property
-    def _aws_url(self) -> str:
-        return f"https://s3.{self.config.region}.amazonaws.com"
-
-    @property
-    def _invoke_url(self) -> str:
-        return (self._invocations or self._server).url

@@ -21,8 +21,8 @@ from local import admin_key, command_line, terminal
 from local.config import Config
 from local.data_dir import DataDir
 from local.front.httpd import listen
+from local.functions.async_queue import gather
 from local.runtime import Runtime
-from local.spool import gather
 from local.stopping import StopRequest
 
 _log = logging.getLogger(__name__)

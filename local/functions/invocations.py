@@ -7,13 +7,16 @@ goes on in it changes nothing any more, as if its process had been killed.
 import importlib.util
 import json
 import logging
+import math
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TextIO
@@ -42,18 +45,13 @@ class Outcome:
 
     def describe(self) -> str:
         """The failure in one line, for people."""
-        try:
-            details = json.loads(self.payload)
-        except ValueError:
-            return self.payload.decode("utf-8", "replace")[:500]
-        if not isinstance(details, dict):
-            return str(details)[:500]
-        return f"{details.get('errorType', 'Error')}: {details.get('errorMessage', '')}"[:500]
+        details = json.loads(self.payload)
+        return f"{details['errorType']}: {details['errorMessage']}"[:500]
 
 
-def failure(kind: str, message: str, request_id: str, *, begun: bool = True) -> Outcome:
-    """Build the outcome that Lambda reports for a failure of its own."""
-    details = {"errorMessage": message, "errorType": kind, "requestId": request_id}
+def failure(kind: str, message: str, request_id: str, *, begun: bool = True, **more: Any) -> Outcome:
+    """Build the outcome that Lambda reports for a failure."""
+    details = {"errorMessage": message, "errorType": kind, "requestId": request_id, **more}
     return Outcome(json.dumps(details).encode(), failed=True, begun=begun)
 
 
@@ -80,30 +78,35 @@ class LambdaContext:
 
 @dataclass(eq=False)
 class Invocation:
-    """An invocation at work. `deadline` is in seconds of Unix time; `is_over`: nobody waits for it any more."""
+    """An invocation that waits or is at work. `deadline` is in seconds of Unix time, once it has begun. `is_over`:
+    nobody waits for it any more.
+    """
 
     function: Function
     log: FunctionLog
+    event: bytes
+    asynchronous: bool
     request_id: str
-    deadline: float
+    outcome: Future[Outcome] = field(default_factory=Future)
+    deadline: float = math.inf
     is_over: bool = False
     metrics: list[dict[str, Any]] = field(default_factory=list)
     _line: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def carry_out(self, handler: Handler, event: bytes) -> Outcome:
+    def carry_out(self, handler: Handler) -> Outcome:
         """Call the handler with the event (JSON) in this thread. Every exception becomes an outcome."""
         _AT_WORK.set(self)
-        context = LambdaContext(self.function, self.request_id, self.deadline)
         try:
-            result = handler(json.loads(event), context)
+            result = handler(json.loads(self.event), LambdaContext(self.function, self.request_id, self.deadline))
         except BaseException as error:  # noqa: BLE001 - a handler that exits ends its invocation alone
             return self._describe(error)
         try:
-            payload = json.dumps(result, ensure_ascii=False).encode()
+            return Outcome(json.dumps(result, ensure_ascii=False).encode(), metrics=self.metrics)
         except (TypeError, ValueError) as error:
-            return self._fail("Runtime.MarshalError", f"Unable to marshal response: {error}")
-        return Outcome(payload, metrics=self.metrics)
+            message = f"Unable to marshal response: {error}"
+            self.log.write(_record("ERROR", f"Runtime.MarshalError: {message}", self.request_id))
+            return failure("Runtime.MarshalError", message, self.request_id)
 
     def write(self, text: str, level: str) -> None:
         """Write whole lines to the log of the function, and keep the rest until its line ends. A line that is no JSON
@@ -112,32 +115,20 @@ class Invocation:
         with self._lock:
             *lines, self._line = (self._line + text).split("\n")
             for line in filter(str.strip, lines):
-                self._write_line(line, level)
-
-    def _write_line(self, line: str, level: str) -> None:
-        read = _read_object(line)
-        if read is None:
-            self.log.write(_record(level, line, self.request_id))
-            return
-        if "_aws" in read and len(self.metrics) < MAX_METRIC_LINES:
-            self.metrics.append(read)
-        self.log.write(line)
-
-    def _fail(self, kind: str, message: str) -> Outcome:
-        self.log.write(_record("ERROR", f"{kind}: {message}", self.request_id))
-        return failure(kind, message, self.request_id)
+                read = None
+                with suppress(ValueError):
+                    read = json.loads(line) if line.startswith("{") else None
+                if read and "_aws" in read and len(self.metrics) < MAX_METRIC_LINES:
+                    self.metrics.append(read)
+                self.log.write(line if read is not None else _record(level, line, self.request_id))
 
     def _describe(self, error: BaseException) -> Outcome:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
         stack = "".join(traceback.format_exception(error))
         self.log.write(_record("ERROR", f"{type(error).__name__}: {error}", self.request_id, stackTrace=stack))
-        details = {
-            "errorMessage": str(error),
-            "errorType": type(error).__name__,
-            "requestId": self.request_id,
-            "stackTrace": traceback.format_list(frames),
-        }
-        return Outcome(json.dumps(details).encode(), failed=True, metrics=self.metrics)
+        lines = traceback.format_list(frames)
+        failed = failure(type(error).__name__, str(error), self.request_id, stackTrace=lines)
+        return replace(failed, metrics=self.metrics)
 
 
 _AT_WORK: ContextVar[Invocation | None] = ContextVar("invocation at work", default=None)
@@ -220,16 +211,6 @@ class RootHandler(logging.Handler):
         if record.exc_info:
             more["stackTrace"] = "".join(traceback.format_exception(*record.exc_info))
         invocation.log.write(_record(record.levelname, record.getMessage(), invocation.request_id, **more))
-
-
-def _read_object(line: str) -> dict[str, Any] | None:
-    if not line.startswith("{"):
-        return None
-    try:
-        read = json.loads(line)
-    except ValueError:
-        return None
-    return read if isinstance(read, dict) else None
 
 
 def _record(level: str, message: str, request_id: str, **more: str) -> str:

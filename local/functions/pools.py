@@ -15,7 +15,6 @@ import uuid
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any
 
 from local.functions.invocations import Handler, Invocation, Outcome, failure, load_handler
@@ -33,16 +32,6 @@ class PoolClosedError(Exception):
     """The runtime is stopping; the invocation did not run to its end."""
 
 
-@dataclass(eq=False)
-class _Job:
-    event: bytes
-    asynchronous: bool
-    request_id: str
-    outcome: Future[Outcome] = field(default_factory=Future)
-    invocation: Invocation | None = None
-    deadline: "list[Any] | None" = None
-
-
 class Deadlines:
     """Calls functions at their moments, one after the other, in one thread. Safe for threads."""
 
@@ -50,23 +39,17 @@ class Deadlines:
         self._due: list[list[Any]] = []
         self._numbers = itertools.count()
         self._change = threading.Condition()
-        self._started = False
 
-    def add(self, moment: float, call: Callable[[], None]) -> list[Any]:
-        """Call something at a moment of Unix time. The entry that is returned is for `drop`."""
-        entry = [moment, next(self._numbers), call]
+    def after(self, seconds: float, call: Callable[[], object]) -> list[Any]:
+        """Call something after so many seconds. The entry that is returned is for `drop`."""
+        number = next(self._numbers)
+        entry = [time.time() + seconds, number, call]
         with self._change:
             heapq.heappush(self._due, entry)
-            if not self._started:
-                self._started = True
-                threading.Thread(target=self._run, name="deadlines", daemon=True).start()
-            elif self._due[0] is entry:
-                self._change.notify()
+            self._change.notify()
+        if number == 0:
+            threading.Thread(target=self._run, name="deadlines", daemon=True).start()
         return entry
-
-    def after(self, seconds: float, call: Callable[[], None]) -> None:
-        """Call something after so many seconds."""
-        self.add(time.time() + seconds, call)
 
     @staticmethod
     def drop(entry: list[Any]) -> None:
@@ -79,8 +62,11 @@ class Deadlines:
                 while not self._due or self._due[0][0] > time.time():
                     self._change.wait(self._due[0][0] - time.time() if self._due else None)
                 call = heapq.heappop(self._due)[2]
-            if call:
-                call()
+            try:
+                if call:
+                    call()
+            except Exception:  # noqa: BLE001 - other invocations need this thread
+                _log.exception("what was due has failed")
 
 
 class FunctionPool:
@@ -106,8 +92,8 @@ class FunctionPool:
         self._asynchronous_limit = max(1, self._limit - 1) if function.routes else self._limit
         self._lock = threading.Lock()
         self._loading = threading.Lock()
-        self._waiting: dict[bool, deque[_Job]] = {False: deque(), True: deque()}
-        self._running: set[_Job] = set()
+        self._waiting: dict[bool, deque[Invocation]] = {False: deque(), True: deque()}
+        self._running: set[Invocation] = set()
         self._handler: Handler | None = None
         self._closed = False
 
@@ -122,13 +108,12 @@ class FunctionPool:
             A future of the outcome. Cancelling it drops an invocation that has not begun. It raises PoolClosedError
             when the runtime stops before the end.
         """
-        job = _Job(event, asynchronous, request_id or str(uuid.uuid4()))
+        job = Invocation(self.function, self._log, event, asynchronous, request_id or str(uuid.uuid4()))
         with self._lock:
-            closed = self._closed
-            if not closed:
+            if self._closed:
+                job.outcome.set_exception(PoolClosedError())
+            else:
                 self._waiting[asynchronous].append(job)
-        if closed:
-            job.outcome.set_exception(PoolClosedError())
         self._start_next()
         return job.outcome
 
@@ -143,14 +128,11 @@ class FunctionPool:
         """Answer who waits with PoolClosedError. From now on the store refuses the requests of what runs."""
         with self._lock:
             self._closed = True
-            ended = [*self._waiting[False], *self._waiting[True]]
-            self._waiting[False].clear()
-            self._waiting[True].clear()
-            for job in self._running:
-                if job.invocation:
-                    job.invocation.is_over = True
-                ended.append(job)
-            self._running.clear()
+            ended = [*self._waiting[False], *self._waiting[True], *self._running]
+            for jobs in (self._waiting[False], self._waiting[True], self._running):
+                jobs.clear()
+            for job in ended:
+                job.is_over = True
         for job in ended:
             if job.outcome.running() or job.outcome.set_running_or_notify_cancel():
                 job.outcome.set_exception(PoolClosedError())
@@ -170,8 +152,8 @@ class FunctionPool:
             run = self._context.copy().run
             threading.Thread(target=run, args=(self._work_off, job), name=self.function.name, daemon=True).start()
 
-    def _take(self) -> _Job | None:
-        """The next job, if there is a place for it."""
+    def _take(self) -> Invocation | None:
+        """The next one, if there is a place for it."""
         with self._lock:
             while len(self._running) < self._limit:
                 busy = sum(job.asynchronous for job in self._running) >= self._asynchronous_limit
@@ -184,52 +166,48 @@ class FunctionPool:
                     return job
         return None
 
-    def _work_off(self, job: _Job) -> None:
-        """Do one job, and then what waits."""
-        following: _Job | None = job
+    def _work_off(self, job: Invocation) -> None:
+        """Do one, and then what waits."""
+        following: Invocation | None = job
         while following and self._do(following):
             following = self._take()
 
-    def _do(self, job: _Job) -> bool:
-        """Do a job. False: it was given up, and its place belongs to another thread."""
-        begin = time.monotonic()
+    def _do(self, job: Invocation) -> bool:
+        """Carry it out. False: it was given up, and its place belongs to another thread."""
+        begin, timeout = time.monotonic(), self.function.timeout
         try:
             handler = self.load()
         except Exception as error:  # noqa: BLE001 - whatever a module raises on import is the function's own failure
             text = f"{type(error).__name__}: {error}"
             _log.exception("%s cannot be imported", self.function.logical_id)
             return self._end(job, failure("Runtime.ImportError", text, job.request_id, begun=False), begin)
-        deadline = time.time() + self.function.timeout
-        job.invocation = Invocation(self.function, self._log, job.request_id, deadline)
-        with self._lock:
-            if job not in self._running:
-                return False
-        job.deadline = self._deadlines.add(deadline, lambda: self._give_up(job, begin))
+        if job.is_over:
+            return False
+        job.deadline = time.time() + timeout
+        due = self._deadlines.after(timeout, lambda: self._give_up(job, begin))
         # The invocation's variables end with it.
-        outcome = contextvars.copy_context().run(job.invocation.carry_out, handler, job.event)
+        outcome = contextvars.copy_context().run(job.carry_out, handler)
+        self._deadlines.drop(due)
         return self._end(job, outcome, begin)
 
-    def _give_up(self, job: _Job, begin: float) -> None:
-        """End a job whose time is over: its thread may go on, but the store takes nothing from it."""
-        assert job.invocation
-        job.invocation.is_over = True
+    def _give_up(self, job: Invocation, begin: float) -> None:
+        """End one whose time is over: its thread may go on, but the store takes nothing from it."""
         text = f"RequestId: {job.request_id} Error: Task timed out after {self.function.timeout:.2f} seconds"
+        job.is_over = True
         if self._end(job, failure("Sandbox.Timedout", text, job.request_id), begin):
             self._start_next()
 
-    def _end(self, job: _Job, outcome: Outcome, begin: float) -> bool:
-        """Hand the outcome over, once. False: the job had ended."""
+    def _end(self, job: Invocation, outcome: Outcome, begin: float) -> bool:
+        """Hand the outcome over, once. False: it had ended."""
         with self._lock:
             if job not in self._running:
                 return False
             self._running.remove(job)
-        if job.deadline:
-            self._deadlines.drop(job.deadline)
         self._report(job, outcome, time.monotonic() - begin)
         job.outcome.set_result(outcome)
         return True
 
-    def _report(self, job: _Job, outcome: Outcome, seconds: float) -> None:
+    def _report(self, job: Invocation, outcome: Outcome, seconds: float) -> None:
         name, status = self.function.logical_id, "error" if outcome.failed else "success"
         self._metrics.add("livemem_invocations_total", function=name, status=status)
         self._metrics.observe("livemem_invocation_seconds", seconds, function=name)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote_plus
 
+from local.functions.async_queue import Later
 from local.functions.template import Function
 from local.store.client import Put
 
@@ -59,9 +60,9 @@ class PutEvents:
         self,
         functions: Iterable[Function],
         accept: Callable[[str, bytes], object],
-        later: Callable[[float, Callable[[], None]], object],
+        later: Later,
     ) -> None:
-        """Prepare. `accept` takes a function's id and an event (JSON); `later` calls after so many seconds."""
+        """`accept` takes a function's id and an event (JSON)."""
         self._triggers = [(function.logical_id, trigger) for function in functions for trigger in function.triggers]
         self._accept = accept
         self._later = later

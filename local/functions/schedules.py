@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from local.functions.async_queue import AsyncQueue
-from local.functions.expressions import Cron, Rate, next_time
+from local.functions.expressions import Cron, next_time
 from local.functions.template import Function, Schedule
 from local.functions.variables import ACCOUNT, REGION
 
@@ -34,11 +34,7 @@ def build_scheduled_event(schedule: Schedule, moment: datetime) -> dict[str, Any
     if schedule.payload is not None:
         return json.loads(schedule.payload)  # type: ignore[no-any-return]
     rule = schedule.source == "aws.events"
-    owner = (
-        f"arn:aws:events:{REGION}:{ACCOUNT}:rule/"
-        if rule
-        else f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/"
-    )
+    owner = f"events:{REGION}:{ACCOUNT}:rule/" if rule else f"scheduler:{REGION}:{ACCOUNT}:schedule/default/"
     return {
         "version": "0",
         "id": str(uuid.uuid4()),
@@ -47,7 +43,7 @@ def build_scheduled_event(schedule: Schedule, moment: datetime) -> dict[str, Any
         "account": ACCOUNT,
         "time": moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "region": REGION,
-        "resources": [owner + schedule.name],
+        "resources": [f"arn:aws:{owner}{schedule.name}"],
         "detail": {} if rule else "{}",
     }
 
@@ -63,15 +59,11 @@ class CronPlan:
 
     def take_due(self, now: datetime) -> datetime | None:
         """The time for which a run is to be started now, each time once; None while nothing is due."""
-        if now < self._latest - _SET_BACK:
+        was_set_back = now < self._latest - _SET_BACK
+        self._latest = now if was_set_back else max(self._latest, now)
+        due = None if was_set_back or not self._due or now < self._due else self._due
+        if due or was_set_back:
             self._due = next_time(self._cron, now)
-            self._latest = now
-            return None
-        self._latest = max(self._latest, now)
-        due = self._due
-        if due is None or now < due:
-            return None
-        self._due = next_time(self._cron, now)
         return due
 
 
@@ -104,19 +96,15 @@ class Scheduler:
         clock: Callable[[], datetime] = utc_now,
         look_seconds: float = _LOOK_SECONDS,
     ) -> None:
-        """Prepare.
-
-        Args:
-            functions: those whose schedules run.
-            queue: takes the events on.
-            every_seconds: replaces every rate (tests don't wait for a quarter of an hour), and no cron expression.
-            clock: the wall clock, for cron expressions.
-            look_seconds: how often to look at it, at most.
+        """`every_seconds` replaces every rate (tests don't wait for a quarter of an hour), and no cron expression.
+        `clock` is the wall clock, looked at every `look_seconds`.
         """
         self._work = [
-            (function.logical_id, schedule, _plan(schedule.when, every_seconds, clock()))
+            (function.logical_id, one, CronPlan(one.when, clock()))
+            if isinstance(one.when, Cron)
+            else (function.logical_id, one, RatePlan(every_seconds or float(one.when.seconds)))
             for function in functions
-            for schedule in function.schedules
+            for one in function.schedules
         ]
         self._queue = queue
         self._clock = clock
@@ -135,14 +123,8 @@ class Scheduler:
         while not self._stopped.wait(self._look_seconds):
             now = self._clock()
             for function_id, schedule, plan in self._work:
-                due = plan.take_due(now)
-                if due is None:
-                    continue
-                try:
-                    self._queue.accept(function_id, json.dumps(build_scheduled_event(schedule, due)).encode())
-                except OSError:
-                    _log.exception("schedule %s", schedule.name)
-
-
-def _plan(when: Rate | Cron, every_seconds: float | None, now: datetime) -> RatePlan | CronPlan:
-    return CronPlan(when, now) if isinstance(when, Cron) else RatePlan(every_seconds or float(when.seconds))
+                if due := plan.take_due(now):
+                    try:
+                        self._queue.accept(function_id, json.dumps(build_scheduled_event(schedule, due)).encode())
+                    except OSError:
+                        _log.exception("schedule %s", schedule.name)

@@ -26,7 +26,6 @@ def build_environment(
     outer: Mapping[str, str],
     provided: Mapping[str, str],
     *,
-    lambda_url: str,
     own_credentials: bool,
 ) -> dict[str, str]:
     """Build the variables of the process in which all functions run.
@@ -35,7 +34,6 @@ def build_environment(
         functions: the declarations.
         outer: the variables of the process so far, which override the template's values.
         provided: the variables that the runtime decides (addresses of its own servers). They override both.
-        lambda_url: where boto3's Lambda client finds the Invoke API.
         own_credentials: the store is the caller's own: pass AWS credentials on instead of dummies, and profiles too
             unless S3_ACCESS_KEY_ID says which key opens the store.
     Returns:
@@ -56,8 +54,4 @@ def build_environment(
         values |= _NO_CHAIN
         values.setdefault("AWS_ACCESS_KEY_ID", "local")
         values.setdefault("AWS_SECRET_ACCESS_KEY", "local")
-    return values | {
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_ENDPOINT_URL_LAMBDA": lambda_url,
-    }
+    return values | {"AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION}

@@ -10,8 +10,8 @@ from local.front.http_api import MAX_BODY_BYTES, HttpApi
 from local.front.httpd import IDLE_SECONDS, Request, Response, Server
 from local.front.lambda_api import LambdaApi
 from local.functions.async_queue import AsyncQueue
+from local.functions.pools import Deadlines
 from local.functions.template import Route, Template
-from local.spool import Spool
 from tests.integration.local.support import build_pool, wait_until
 from tests.support.cases import each
 
@@ -53,7 +53,7 @@ def front(tmp_path_factory):
     pool = build_pool(root, SOURCE, "FrontFunction", routes=routes)
     pool.load()
     pools = {"FrontFunction": pool}
-    queue = AsyncQueue(pools, Spool(root / "queue"), root / "dead", retry_seconds=(0.01,))
+    queue = AsyncQueue(pools, root / "queue", root / "dead", Deadlines().after, (0.01,))
     lambda_api = LambdaApi(Template((pool.function,)), pools, queue)
     http_api = HttpApi((pool.function,), pools, integration_seconds=2.5)
 

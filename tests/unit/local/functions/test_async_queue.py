@@ -6,7 +6,6 @@ import pytest
 
 from local.functions.async_queue import AsyncQueue
 from local.functions.invocations import Outcome
-from local.spool import Spool
 
 GOOD = Outcome(b"null")
 RAISED = Outcome(b'{"errorType": "StillAtWork"}', failed=True)
@@ -31,8 +30,8 @@ class Pool:
 
 @pytest.fixture
 def make_queue(tmp_path):
-    def make(pool, **options):
-        return AsyncQueue({"F": pool}, Spool(tmp_path / "queue"), tmp_path / "dead", **options)
+    def make(pool, later=lambda seconds, call: None, **options):
+        return AsyncQueue({"F": pool}, tmp_path / "queue", tmp_path / "dead", later, **options)
 
     return make
 
@@ -64,7 +63,7 @@ def test_the_pauses_can_be_shorter(make_queue):
 
 
 def test_what_waits_for_its_next_attempt_is_delivered_at_once_after_a_restart(make_queue):
-    make_queue(Pool(RAISED), later=lambda seconds, call: None).accept("F", b"{}")
+    make_queue(Pool(RAISED)).accept("F", b"{}")
     pool, waited = Pool(GOOD), []
     assert make_queue(pool, later=lambda seconds, call: (waited.append(seconds), call())).start() == 1
     assert (len(pool.delivered), waited) == (1, [0])
@@ -79,3 +78,16 @@ def test_nothing_is_delivered_after_the_queue_was_closed(make_queue):
     queue.close()
     waiting[0]()
     assert len(pool.delivered) == 1
+
+
+def test_what_was_left_is_delivered_in_the_order_of_its_arrival_and_what_cannot_be_read_is_set_aside(
+    make_queue, tmp_path, caplog
+):
+    queue = make_queue(Pool(*[RAISED] * 5))
+    ids = [queue.accept("F", b"{}") for _ in range(5)]
+    (tmp_path / "queue" / "1.json").write_text("{")
+    pool = Pool(*[GOOD] * 5)
+    assert make_queue(pool, later=lambda seconds, call: call()).start() == 5
+    assert [one["id"] for one in pool.delivered] == ids
+    assert [path.name for path in (tmp_path / "queue").iterdir()] == ["1.unreadable"]
+    assert "set aside" in caplog.text

@@ -12,9 +12,8 @@ import pytest
 from local.functions import host
 from local.functions.async_queue import AsyncQueue
 from local.functions.invocations import Output, RootHandler
-from local.functions.pools import FunctionPool, PoolClosedError
+from local.functions.pools import Deadlines, FunctionPool, PoolClosedError
 from local.functions.template import Route
-from local.spool import Spool
 from local.store.client import FileStore
 from tests.integration.local.support import build_pool, wait_until
 
@@ -316,9 +315,15 @@ def handler(event, context):
 def make_queue(tmp_path):
     def make(pool):
         pools = {pool.function.logical_id: pool}
-        return AsyncQueue(pools, Spool(tmp_path / "queue"), tmp_path / "dead", retry_seconds=(0.01, 0.02))
+        return AsyncQueue(pools, tmp_path / "queue", tmp_path / "dead", Deadlines().after, (0.01, 0.02))
 
     return make
+
+
+def leave(root, entry):
+    """What an earlier runtime has not finished."""
+    (root / "queue").mkdir(exist_ok=True)
+    (root / "queue" / f"{entry['request_id']}.json").write_text(json.dumps(entry))
 
 
 def test_an_asynchronous_invocation_is_tried_three_times_with_one_id(make_pool, make_queue, tmp_path):
@@ -368,9 +373,8 @@ def test_work_that_a_stop_interrupted_is_done_after_the_next_start(make_pool, ma
 def test_hundreds_of_events_that_wait_at_the_start_are_all_done_and_shut_no_request_out(
     make_pool, make_queue, tmp_path
 ):
-    left = Spool(tmp_path / "queue")
     for number in range(300):
-        left.add({"function": "TestFunction", "request_id": str(number), "event": {"number": number}})
+        leave(tmp_path, {"function": "TestFunction", "request_id": str(number), "event": {"number": number}})
     pool = make_pool(REMEMBERING, limit=2, routes=(Route("GET", "/x"),))
     assert make_queue(pool).start() == 300
 
@@ -380,7 +384,7 @@ def test_hundreds_of_events_that_wait_at_the_start_are_all_done_and_shut_no_requ
 
 
 def test_work_for_a_function_that_is_gone_becomes_a_dead_letter(make_pool, make_queue, tmp_path):
-    Spool(tmp_path / "queue").add({"function": "Gone", "request_id": "r", "accepted_at": "", "event": {}})
+    leave(tmp_path, {"function": "Gone", "request_id": "r", "accepted_at": "", "event": {}})
     make_queue(make_pool(ECHO)).start()
     wait_until((tmp_path / "dead/Gone/r.json").exists)
 

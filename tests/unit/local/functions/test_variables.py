@@ -21,9 +21,7 @@ FUNCTION = Function(
 
 
 def variables(outer=None, provided=None, *, own_credentials=False):
-    return build_environment(
-        [FUNCTION], outer or {}, provided or {}, lambda_url="http://l", own_credentials=own_credentials
-    )
+    return build_environment([FUNCTION], outer or {}, provided or {}, own_credentials=own_credentials)
 
 
 def test_a_variable_is_what_the_runtime_decides_else_what_the_user_says_else_what_the_template_says():
@@ -51,5 +49,4 @@ def test_a_store_of_ones_own_is_opened_with_its_key_or_with_the_developers_profi
 def test_a_function_reaches_our_servers_past_any_proxy():
     found = variables({"HTTP_PROXY": "http://proxy", "NO_PROXY": "corp"})
     assert (found["HTTP_PROXY"], found["NO_PROXY"]) == ("http://proxy", "corp,127.0.0.1,localhost")
-    assert found["AWS_ENDPOINT_URL_LAMBDA"] == "http://l"
     assert function_arn(FUNCTION).endswith(":function:live-f")
