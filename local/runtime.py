@@ -325,7 +325,7 @@ class Runtime:
         return Response(200, (("Content-Type", metrics.CONTENT_TYPE),), self._metrics.render().encode())
 
     def _may_invoke_here(self, request: Request) -> bool:
-        """Whether the client is in a network that its user named. Who may invoke skips every check of the API, and with
+        """Whether the client is in a network that its user named. An invocation skips every check of the API, and with
         a proxy on this machine any client of it has an address of this machine.
         """
         return not is_loopback(request.client) and is_in_networks(request.client, self.config.invoke_from)

@@ -1,7 +1,7 @@
 """Asynchronous invocations: taken on durably, tried again after a failure, given up into a folder of dead letters.
 
 The counterpart of Lambda's event queue. Events that wait or run when the runtime ends, in any way, are delivered again
-after the next start: at least once, as in Lambda. Each is a file, named by time: a listing is in the order of arrival.
+after the next start: at least once, as in Lambda. Each is a file, named by its time.
 """
 
 import json
