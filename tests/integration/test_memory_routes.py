@@ -56,9 +56,10 @@ class Memories:
         return json.loads(self.service.http("admin", "POST", "/v1/tokens", body=body)["body"])["token"]
 
     def fields(self, method, route=ALL, **rest):
-        """The fields that a refusal names."""
+        """The fields that a refusal names, in words that are not pydantic's."""
         status, problem = self.ask(method, route, **rest)
         assert status == 422, problem
+        assert not any(words in json.dumps(problem) for words in ("Value error", "Input should")), problem
         return [item["field"] for item in problem["errors"]]
 
 

@@ -18,6 +18,11 @@ class FieldError:
     message: str
 
 
+def plain_reason(message: str) -> str:
+    """What pydantic says of a value, without the names of its own classes."""
+    return message.removeprefix("Value error, ").replace("Input should be", "must be")
+
+
 class LiveMemoryError(Exception):
     """Base of all own errors."""
 

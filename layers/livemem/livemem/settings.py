@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from livemem import clock, limits
-from livemem.errors import NotConfigured
+from livemem.errors import NotConfigured, plain_reason
 
 WEAK_KEYS = ("changeme", "change-me", "change_me", "change me", "password", "your-", "your_", "example", "replace")
 """How well-known placeholder values begin. A key that begins so, or has few different characters, is refused."""
@@ -378,13 +378,11 @@ def problems(error: ValidationError) -> list[str]:
 
 def _problem(name: str, kind: str, message: str) -> str:
     bounds = _bounds(name)
-    # pydantic names Python's types and what it tried.
     plain = {"int": "must be a whole number", "float": "must be a number", "bool": "must be true or false"}
     message = plain.get(kind.removesuffix("_parsing"), message)
     # What pydantic says of a bound is in the bounds. All else is reported in a sentence about the variable.
     reason = "is out of bounds" if bounds and kind.startswith(("greater_than", "less_than")) else message
-    reason = reason.removeprefix("Value error, ").replace("Input should be", "must be")
-    return f"{name.upper()}: {reason}{f' ({bounds})' if bounds else ''}"
+    return f"{name.upper()}: {plain_reason(reason)}{f' ({bounds})' if bounds else ''}"
 
 
 def _bounds(name: str) -> str:

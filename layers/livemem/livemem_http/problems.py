@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 
-from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, ObjectUnreadable
+from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, ObjectUnreadable, plain_reason
 from livemem.text.redaction import redact
 from livemem_http import bodies, texts
 
@@ -120,7 +120,7 @@ def _is_ours(item: dict[str, Any]) -> bool:
 
 def _validation(error: RequestValidationError) -> InvalidRequest:
     items = error.errors()
-    fields = [FieldError(_field(item), str(item.get("msg", "is not valid"))) for item in items[:SHOWN_ERRORS]]
+    fields = [FieldError(_field(item), plain_reason(item.get("msg", "is not valid"))) for item in items[:SHOWN_ERRORS]]
     more = f" (and {len(items) - 3} more)" if len(items) > 3 else ""
     return InvalidRequest("; ".join(f"{shown(i.field)}: {shown(i.message)}" for i in fields[:3]) + more, fields=fields)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from livemem.errors import FieldError, InvalidRequest
+from livemem.errors import FieldError, InvalidRequest, plain_reason
 from livemem.store.stored_documents import LazyModel
 
 Profile = Literal["turns", "windows"]
@@ -65,11 +65,8 @@ class Parameters(LazyModel):
             return cls.model_validate(values)
         except ValidationError as error:
             wrong = [
-                FieldError(
-                    f"{field}{'.'.join(str(part) for part in item['loc']) or 'min_flush_chars'}",
-                    item["msg"].removeprefix("Value error, ").replace("Input should be", "must be"),
-                )
-                for item in error.errors(include_url=False, include_input=False)
+                FieldError(f"{field}{'.'.join(map(str, item['loc'])) or 'min_flush_chars'}", plain_reason(item["msg"]))
+                for item in error.errors()
             ]
         raise InvalidRequest("; ".join(f"{item.field}: {item.message}" for item in wrong[:3]), fields=wrong)
 

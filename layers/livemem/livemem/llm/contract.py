@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from livemem.errors import LiveMemoryError
+from livemem.errors import LiveMemoryError, plain_reason
 from livemem.llm import habits
 from livemem.llm.habits import Unreadable
 
@@ -198,7 +198,7 @@ def _strict(node: Any) -> Any:
 
 def _describe(error: ValidationError, at: tuple[str | int, ...]) -> str:
     problems = [
-        f"{'.'.join(str(part) for part in (*at, *item['loc'])) or 'answer'}: {item['msg']}"
+        f"{'.'.join(str(part) for part in (*at, *item['loc'])) or 'answer'}: {plain_reason(item['msg'])}"
         for item in error.errors(include_url=False, include_input=False)
     ]
     more = f" (and {len(problems) - SHOWN_ERRORS} more)" if len(problems) > SHOWN_ERRORS else ""
