@@ -21,6 +21,8 @@ from live_memory.cli.command_table import COMMANDS
 from live_memory.cli.program import Program
 
 EPILOG = "Exit codes:\n\n" + exits.table()
+FIRST = ("init", "note", "search", "open")
+"""What the program shows if it is called alone."""
 
 
 class _Commands(Mapping[str, Any]):
@@ -56,6 +58,18 @@ class _Panels(TyperGroup):
         super().__init__(**given)
         self.commands = _Commands()  # type: ignore[assignment]
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # People type what other programs know.
+        spelt = {"help": [*args[1:], "--help"], "version": ["--version"]}
+        return super().parse_args(ctx, spelt.get(args[0], args) if args else args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as problem:
+            problem.message = problem.message.removeprefix("Value error, ")
+            raise
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click asks so
         panels: dict[str, list[tuple[str, str]]] = {}
         width = max(len(name) for name, row in COMMANDS.items() if row.panel)
@@ -71,7 +85,8 @@ app = typer.Typer(
     cls=_Panels,
     rich_markup_mode=None,
     name="livemem",
-    no_args_is_help=True,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     epilog=EPILOG,
     # A traceback with the values of all variables would show tokens.
     pretty_exceptions_show_locals=False,
@@ -99,10 +114,14 @@ def livemem(
 ) -> None:
     """Shared working memory for AI agents: write notes, read the bank, ask, and keep it in order.
 
-    Begin with `livemem login`, or on this machine with `livemem serve --background`. Every command knows --json.
+    Begin with `livemem init CLIENT`, or with `livemem login` at a service elsewhere. Every command knows --json.
     """
     assert not version
     ctx.obj = replace(ctx.obj if isinstance(ctx.obj, Program) else Program(), profile=profile)
+    if ctx.invoked_subcommand is None:
+        about = {name: COMMANDS[name].summary for name in FIRST} | {"help": "Show all commands."}
+        sys.stdout.write(f"Live Memory {__version__}. Begin with `livemem init claude-code`, in your project.\n")
+        sys.stdout.writelines(f"  livemem {name:8}{summary}\n" for name, summary in about.items())
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -106,8 +106,25 @@ def test_help_is_there_for_every_command(desk: CliHarness):
     assert desk.asked == []
 
 
-def test_the_version_is_said(desk: CliHarness):
+def test_help_and_version_are_spelt_as_in_other_programs(desk: CliHarness):
+    assert desk.say("-h").out == desk.say("help").out == desk.say("--help").out
+    assert desk.say("note", "-h").out == desk.say("help", "note").out == desk.say("note", "--help").out
+    assert desk.say("version").out == desk.say("--version").out
     assert desk.say("--version").out.startswith("livemem ")
+    assert desk.say("help", "nope").code == 2
+
+
+def test_alone_the_program_says_in_six_lines_what_to_begin_with(desk: CliHarness):
+    said = desk.say()
+    assert (said.code, said.err, desk.asked) == (0, "", [])
+    lines = said.out.splitlines()
+    assert len(lines) == 6
+    assert {line.split()[1] for line in lines[1:]} <= {*COMMANDS, "help"}
+
+
+def test_a_wrong_choice_is_said_without_the_names_of_a_library(desk: CliHarness):
+    said = desk.say("init", "nope")
+    assert (said.code, "'nope' is not one of 'claude-code'" in said.err, "Value error" in said.err) == (2, True, False)
 
 
 def complete(desk: CliHarness, line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:

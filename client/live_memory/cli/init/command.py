@@ -25,6 +25,14 @@ from live_memory.errors import LiveMemoryError
 
 ANY_SPACE, ANY_URL = "any", "https://any"
 """For an undo, which looks for our parts of any service and space."""
+
+
+NAMES = {"claude": "claude-code", "claudecode": "claude-code", "copilot": "vscode", "code": "vscode"}
+"""What people type for a client of `init`."""
+ELSEWHERE = {"gemini": "gemini mcp add --scope user livemem livemem mcp"}
+"""Clients that `init` does not know, with the command that gives them the tools."""
+
+
 Client = Literal["claude-code", "cursor", "cline", "vscode", "codex"]
 
 
@@ -85,6 +93,15 @@ def init_command(
         if llm and (llm != own_model.NAME or not local):
             raise Refused("--llm takes claude, for the service of this machine. `livemem serve` takes other models.")
         _carry_out(program, out, client, setup, known, llm=llm, derived=derived, undo=undo, dry_run=dry_run, yes=yes)
+
+
+def _spelt(word: str) -> str:
+    if word in ELSEWHERE:
+        raise typer.BadParameter(f"`livemem init` has no {word} yet. For the tools: `{ELSEWHERE[word]}`.")
+    return NAMES.get(word, word)
+
+
+init_command.context_settings = {"token_normalize_func": _spelt}  # type: ignore[attr-defined]
 
 
 def _own_space(program: Program, known: config.Settings, folder: Path, client: str) -> str:
