@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -66,6 +66,11 @@ class Session:
     def pages(self, operation: str, **arguments: Any) -> Iterator[Any]:
         """All items of a list in the space, page by page."""
         return self.client.pages(operation, given({"space_id": self.space, **arguments}))
+
+    def show_all(self, operation: str, heads: Sequence[str], row: Callable[[dict[str, Any]], Sequence[object]]) -> None:
+        """Show all items of a list that is no space's, as a table with a row for each."""
+        found = list(self.client.pages(operation, {"limit": 100}))
+        self.out.result({"items": found}, lambda: self.out.table(heads, [row(one) for one in found]))
 
     def tell_missing(self, space_ids: Iterable[str]) -> None:
         """Say which spaces of a token are not there: it may be meant, or a misspelt name. A request for each."""

@@ -44,13 +44,8 @@ def login(
             tell_problem(problem, json=json)
             raise typer.Exit(of_error(problem)) from None
         config.keep(path, name, wanted)
-        told = {
-            "name": who["name"],
-            "permissions": who["permissions"],
-            "url": wanted.url,
-            "profile": name,
-            "file": str(path),
-        }
+        known = {"name": who["name"], "permissions": who["permissions"], "url": wanted.url}
+        told = known | {"profile": name, "file": str(path)}
         out.result(told, lambda: out.text(f"You are {who['name']} ({', '.join(who['permissions'])}) at {wanted.url}."))
         out.say(f"Saved in {path}.")
 

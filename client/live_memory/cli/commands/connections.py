@@ -6,7 +6,6 @@ import typer
 
 from live_memory.cli import texts
 from live_memory.cli.options import Json, Yes
-from live_memory.cli.output import Output
 from live_memory.cli.session import opened
 
 app = typer.Typer(invoke_without_command=True)
@@ -20,25 +19,14 @@ def connections(ctx: typer.Context, json: Json = False) -> None:
     if ctx.invoked_subcommand:
         return
     with opened(ctx, json=json) as session:
-        found = list(session.client.pages("list_connections", {"limit": 100}))
-        session.out.result({"items": found}, lambda: _connections(session.out, found))
+        heads = ["connection", "client", "sends to", "acts for", "may", "spaces", "last used", "ends"]
+        session.show_all("list_connections", heads, _row)
 
 
-def _connections(out: Output, found: list[dict[str, Any]]) -> None:
-    rows = [
-        [
-            one["connection_id"],
-            one["client_name"],
-            one["redirect_host"],
-            one["name"],
-            ",".join(one["permissions"]),
-            ",".join(one["space_ids"]) or "all",
-            texts.moment(one.get("last_used_at")),
-            texts.moment(one["expires_at"]),
-        ]
-        for one in found
-    ]
-    out.table(["connection", "client", "sends to", "acts for", "may", "spaces", "last used", "ends"], rows)
+def _row(one: dict[str, Any]) -> list[str]:
+    who = [one["connection_id"], one["client_name"], one["redirect_host"], one["name"], ",".join(one["permissions"])]
+    used, ends = texts.moment(one.get("last_used_at")), texts.moment(one["expires_at"])
+    return [*who, ",".join(one["space_ids"]) or "all", used, ends]
 
 
 @app.command("end")

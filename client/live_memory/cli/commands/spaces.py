@@ -35,18 +35,16 @@ Timezone = Annotated[str | None, typer.Option(help="The time zone of digests, su
 def spaces(ctx: typer.Context, json: Json = False) -> None:
     """List the spaces that you may see."""
     with opened(ctx, json=json) as session:
-        found = list(session.client.pages("list_spaces", {"limit": 100}))
-        session.out.result({"items": found}, lambda: _spaces(session.out, found))
-
-
-def _spaces(out: Output, found: list[dict[str, Any]]) -> None:
-    out.table(
-        ["space", "changes", "last consolidation", "description"],
-        [
-            [one["space_id"], one["changes"], texts.moment(one.get("last_consolidation")), one["description"]]
-            for one in found
-        ],
-    )
+        session.show_all(
+            "list_spaces",
+            ["space", "changes", "last consolidation", "description"],
+            lambda one: [
+                one["space_id"],
+                one["changes"],
+                texts.moment(one.get("last_consolidation")),
+                one["description"],
+            ],
+        )
 
 
 @app.command("show")

@@ -71,8 +71,7 @@ def _hand_over(session: Session, made: dict[str, Any]) -> None:
 def list_tokens(ctx: typer.Context, json: Json = False) -> None:
     """List the tokens that you may manage, by their hashes. The tokens themselves are never shown."""
     with opened(ctx, json=json) as session:
-        found = list(session.client.pages("list_tokens", {"limit": 100}))
-        session.out.result({"items": found}, lambda: _tokens(session.out, found))
+        session.show_all("list_tokens", ["hash", "name", "may", "spaces", "last used", "ends", "made by"], _row)
 
 
 def _spaces(token: dict[str, Any]) -> str:
@@ -80,20 +79,10 @@ def _spaces(token: dict[str, Any]) -> str:
     return ",".join(token["space_ids"]) or "all" if "space_ids" in token else "none"
 
 
-def _tokens(out: Output, found: list[dict[str, Any]]) -> None:
-    rows = [
-        [
-            one["hash"],
-            one["name"],
-            ",".join(one["permissions"]),
-            _spaces(one),
-            texts.moment(one.get("last_used_at")),
-            "revoked" if one["revoked"] else texts.moment(one.get("expires_at")),
-            one["made_by"]["name"] if one.get("made_by") else "",
-        ]
-        for one in found
-    ]
-    out.table(["hash", "name", "may", "spaces", "last used", "ends", "made by"], rows)
+def _row(one: dict[str, Any]) -> list[str]:
+    used, made_by = texts.moment(one.get("last_used_at")), one["made_by"]["name"] if one.get("made_by") else ""
+    ends = "revoked" if one["revoked"] else texts.moment(one.get("expires_at"))
+    return [one["hash"], one["name"], ",".join(one["permissions"]), _spaces(one), used, ends, made_by]
 
 
 @app.command("revoke")
