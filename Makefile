@@ -61,7 +61,7 @@ test: setup ## all tests, fast ones first; a worker more than two cores, since s
 
 .PHONY: quick
 quick: setup ## the rules alone, under a minute: no processes, no integration, no proofs at every request
-	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -p no:schemathesis -m "not slow and not process" tests/unit tests/template
+	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -m "not slow and not process" tests/unit tests/template
 
 .PHONY: coverage
 coverage: setup ## all tests, and how much of the code they ran (.coverage.md)

@@ -9,6 +9,8 @@ from hypothesis import settings
 from scripts import generated
 
 generated.main()
+# Modules and tests stay to the end: the collector need not go through them hundreds of times.
+gc.disable()
 
 # The same examples on every machine and in every run: a failure is then a failure for everybody. How many of them there
 # are is said here, and by a test itself only where each of its examples is a story of a second.
@@ -20,9 +22,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "ci")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    # Modules and tests stay to the end: the collector need not go through them hundreds of times.
     gc.collect()
     gc.freeze()
+    gc.enable()
     # What tests make goes by counts of references, but for few circles: looking for them each 700 objects took an
     # eighth of the time.
     gc.set_threshold(50_000, 20, 50)

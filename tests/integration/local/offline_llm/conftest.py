@@ -1,8 +1,8 @@
 """The offline server, and OpenAI's own client of it."""
 
 from collections.abc import Iterator
+from typing import Any
 
-import openai
 import pytest
 
 from local.front.httpd import Server
@@ -18,7 +18,10 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[openai.OpenAI]:
+def client(server: Server) -> Iterator[Any]:
+    # Here: it takes a second, which only the process that asks should spend.
+    import openai
+
     # The embedding model is loaded for its first text.
     with openai.OpenAI(base_url=base_url(server), api_key="none", max_retries=0, timeout=60) as client:
         yield client

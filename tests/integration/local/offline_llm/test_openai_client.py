@@ -6,7 +6,6 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-import openai
 import pytest
 
 from local.front.httpd import Server
@@ -19,7 +18,7 @@ BANK = {"progress.md": "# Progress\n\n## What works\n\n- All. ✓\n"}
 PROMPT = prompt(STANDARD, BANK, NOTES)
 
 
-def ask(client: openai.OpenAI, content: Any = PROMPT, **more: Any) -> Any:
+def ask(client: Any, content: Any = PROMPT, **more: Any) -> Any:
     messages = [{"role": "system", "content": "You keep a bank."}, {"role": "user", "content": content}]
     return client.chat.completions.create(**{"model": "any", "messages": messages, **more})
 
@@ -33,7 +32,7 @@ def post(server: Server, path: str, data: bytes | None, method: str = "POST") ->
         return error.code, json.load(error)
 
 
-def test_a_completion_in_json_mode_holds_the_answer_of_the_fold(client: openai.OpenAI) -> None:
+def test_a_completion_in_json_mode_holds_the_answer_of_the_fold(client: Any) -> None:
     completion = ask(client, response_format={"type": "json_object"}, temperature=0.3, max_tokens=100_000)
     assert json.loads(completion.choices[0].message.content) == fold(STANDARD, BANK, NOTES)
     assert completion.choices[0].finish_reason == "stop"
@@ -41,7 +40,7 @@ def test_a_completion_in_json_mode_holds_the_answer_of_the_fold(client: openai.O
     assert completion.object == "chat.completion"
 
 
-def test_usage_counts_prompt_and_answer(client: openai.OpenAI) -> None:
+def test_usage_counts_prompt_and_answer(client: Any) -> None:
     completion = ask(client)
     usage = completion.usage
     assert usage.prompt_tokens >= len(PROMPT) // 4
@@ -49,19 +48,19 @@ def test_usage_counts_prompt_and_answer(client: openai.OpenAI) -> None:
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
 
 
-def test_an_answer_beyond_max_tokens_is_cut_and_says_so(client: openai.OpenAI) -> None:
+def test_an_answer_beyond_max_tokens_is_cut_and_says_so(client: Any) -> None:
     completion = ask(client, max_tokens=10)
     assert completion.choices[0].finish_reason == "length"
     assert completion.usage.completion_tokens == 10
 
 
-def test_a_content_in_parts_is_understood(client: openai.OpenAI) -> None:
+def test_a_content_in_parts_is_understood(client: Any) -> None:
     whole = ask(client).choices[0].message.content
     parts = ask(client, [{"type": "text", "text": PROMPT}]).choices[0].message.content
     assert parts == whole
 
 
-def test_a_retry_is_answered_from_the_first_user_message(client: openai.OpenAI) -> None:
+def test_a_retry_is_answered_from_the_first_user_message(client: Any) -> None:
     messages = [
         {"role": "user", "content": PROMPT},
         {"role": "assistant", "content": "no"},
@@ -70,7 +69,7 @@ def test_a_retry_is_answered_from_the_first_user_message(client: openai.OpenAI) 
     assert ask(client, messages=messages).choices[0].message.content == ask(client).choices[0].message.content
 
 
-def test_models_are_listed(client: openai.OpenAI) -> None:
+def test_models_are_listed(client: Any) -> None:
     assert [model.id for model in client.models.list()] == ["offline-rules", "offline-fuse"]
 
 
@@ -85,9 +84,9 @@ def test_models_are_listed(client: openai.OpenAI) -> None:
         ({"stream": True}, "stream"),
     ],
 )
-def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
-    client: openai.OpenAI, more: dict[str, Any], param: str
-) -> None:
+def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(client: Any, more: dict[str, Any], param: str) -> None:
+    import openai
+
     with pytest.raises(openai.BadRequestError) as caught:
         ask(client, **more)
     assert caught.value.param == param
@@ -107,13 +106,15 @@ def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
         ("Bank files", None),
     ],
 )
-def test_a_prompt_of_another_form_is_a_400(client: openai.OpenAI, name: str, value: str | None) -> None:
+def test_a_prompt_of_another_form_is_a_400(client: Any, name: str, value: str | None) -> None:
     values = {"Rules": '"Be brief."', "Bank files": "{}", "Live notes": "[]", name: value}
+    import openai
+
     with pytest.raises(openai.BadRequestError, match="offline-rules only answers"):
         ask(client, "\n".join(f"# {heading}\n{text}" for heading, text in values.items() if text))
 
 
-def test_a_malformed_note_is_folded_as_plain_text(client: openai.OpenAI) -> None:
+def test_a_malformed_note_is_folded_as_plain_text(client: Any) -> None:
     note = '[[4, null, 7, [], "Odd.", {"tags": "x"}]]'
     content = ask(client, f'# Rules\n"Be brief."\n# Bank files\n{{}}\n# Live notes\n{note}').choices[0].message.content
     assert "- Odd. (undated)" in json.loads(content)["bank_files"][0]["edits"][0]["content"]
@@ -142,7 +143,7 @@ def test_bad_requests_get_an_openai_error_object(
     assert post(server, "/models", None, "GET")[0] == 200
 
 
-def test_requests_are_answered_side_by_side(client: openai.OpenAI) -> None:
+def test_requests_are_answered_side_by_side(client: Any) -> None:
     answers: list[str] = []
     threads = [threading.Thread(target=lambda: answers.append(ask(client).model)) for _ in range(6)]
     for thread in threads:
