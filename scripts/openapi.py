@@ -183,7 +183,7 @@ def document() -> dict[str, Any]:
     version = ""
     for function in HTTP_FUNCTIONS:
         api = load(function).api
-        part = json.loads(api.resolver.get_openapi_json_schema(title="Live Memory", version=__version__))
+        part = json.loads(api.declared.get_openapi_json_schema(title="Live Memory", version=__version__))
         version = part["openapi"]
         for path, operations in part["paths"].items():
             public = path.replace("<", "{").replace(">", "}").replace(".+", "{path}")

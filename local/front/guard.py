@@ -8,6 +8,7 @@ asks for no token, so it answers no page at all: its requests carry an Origin he
 import ipaddress
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from local.front.httpd import Request
 
@@ -69,6 +70,7 @@ def is_loopback(address: str) -> bool:
     return _read_address(address).is_loopback
 
 
+@lru_cache(64)
 def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     address = ipaddress.ip_address(text.partition("%")[0])
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address

@@ -19,7 +19,6 @@ from local.functions.variables import ACCOUNT
 
 # Bodies of these types arrive as text, all others (forms too) in base64.
 _TEXT_TYPES = frozenset({"application/json", "application/javascript", "application/xml"})
-_OWN_HEADERS = frozenset({"cookie"})
 
 
 class MalformedAnswerError(ValueError):
@@ -50,7 +49,7 @@ def build_event(request: Request, route: Route, parameters: dict[str, str], now:
         "routeKey": route_key,
         "rawPath": path,
         "rawQueryString": request.query,
-        "headers": {name: value for name, value in headers.items() if name not in _OWN_HEADERS},
+        "headers": {name: value for name, value in headers.items() if name != "cookie"},
         "requestContext": {
             "accountId": ACCOUNT,
             "apiId": "local",

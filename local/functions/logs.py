@@ -52,6 +52,8 @@ class FunctionLog:
                 sys.__stdout__.buffer.write(data)  # type: ignore[union-attr]
                 sys.__stdout__.flush()  # type: ignore[union-attr]
                 return
-            with self.path.open("ab") as file:
+            # Opened for each line, since its user may remove it or move it away.
+            with open(self.path, "ab", buffering=0) as file:  # noqa: PTH123 - a path's own `open` takes twice as long
                 file.write(data)
-            keep_small(self.path)
+                if file.tell() > ROTATE_BYTES:
+                    keep_small(self.path)

@@ -15,6 +15,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import Any
 
 from local.functions.invocations import Handler, Invocation, Outcome, failure, load_handler
@@ -26,6 +27,10 @@ _log = logging.getLogger(__name__)
 
 MAX_INVOCATIONS = 16
 """At once, of a function that reserves no concurrency."""
+
+
+_LOADING = threading.Lock()
+"""Of all pools: two threads that import modules which import each other find them half made."""
 
 
 class PoolClosedError(Exception):
@@ -91,7 +96,6 @@ class FunctionPool:
         self._limit = max(1, function.reserved_concurrency or limit)
         self._asynchronous_limit = max(1, self._limit - 1) if function.routes else self._limit
         self._lock = threading.Lock()
-        self._loading = threading.Lock()
         self._waiting: dict[bool, deque[Invocation]] = {False: deque(), True: deque()}
         self._running: set[Invocation] = set()
         self._handler: Handler | None = None
@@ -119,7 +123,7 @@ class FunctionPool:
 
     def load(self) -> Handler:
         """Import the handler, once. Raises what its module raises; the next call tries again."""
-        with self._loading:
+        with nullcontext() if self._handler else _LOADING:
             if self._handler is None:
                 self._handler = self._context.copy().run(load_handler, self.function)
         return self._handler

@@ -7,18 +7,18 @@ the form of a query or body. A body that is too large is never parsed.
 import inspect
 import json
 import logging
-import threading
 from collections.abc import Callable, Collection, Mapping
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-from aws_lambda_powertools.event_handler.api_gateway import ResponseBuilder, Route
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
-from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
+from aws_lambda_powertools.event_handler.api_gateway import Route
+from aws_lambda_powertools.event_handler.openapi.compat import get_missing_field_error
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.event_handler.openapi.params import Dependant
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
@@ -60,9 +60,19 @@ PROBLEMS = {
 }
 
 
-_EVENT: ContextVar[APIGatewayProxyEventV2] = ContextVar("event")
-_CONTEXT: ContextVar[dict[str, Any]] = ContextVar("context")
-"""What Powertools knows of the request that a thread answers."""
+@dataclass
+class _Request:
+    """The request that a thread answers. `began` is set where a token is needed."""
+
+    match: Match
+    headers: Mapping[str, str]
+    principal: Principal | None = None
+    began: datetime | None = None
+    varies: str = "Accept"
+
+
+_REQUEST: ContextVar[_Request] = ContextVar("request")
+"""Of each thread its own: the functions of a desk's service run in one process."""
 
 
 def _rule(key: str) -> str:
@@ -70,36 +80,16 @@ def _rule(key: str) -> str:
     return key.partition(" ")[2].replace("{path+}", ".+").replace("{", "<").replace("}", ">")
 
 
-class Resolver(APIGatewayHttpResolver):
-    """Powertools' resolver, which is given the route and its parameters instead of matching the path a second time.
+class Declarations(APIGatewayHttpResolver):
+    """Powertools' record of the routes, for OpenAPI and for the fields that a request is checked with.
 
-    Powertools itself matches `rawPath` with a regular expression, which may find another route than API Gateway did. It
-    also keeps the request in the resolver, for one at a time. Here each thread has its own.
+    Requests are not given to it. It matches `rawPath` with a regular expression, which may find another route than API
+    Gateway did, keeps one request at a time, and looks at its records again for each: a fifth of an append.
     """
 
     def __init__(self) -> None:
-        super().__init__(serializer=partial(json.dumps, ensure_ascii=False), enable_validation=True)
+        super().__init__(enable_validation=True)
         self._by_key: dict[str, Route] = {}
-        self._building = threading.Lock()
-
-    @property
-    def current_event(self) -> APIGatewayProxyEventV2:  # type: ignore[override]
-        """The event of the request."""
-        return _EVENT.get()
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """Data of the request, by name."""
-        return _CONTEXT.get()
-
-    @context.setter
-    def context(self, value: dict[str, Any]) -> None:
-        _CONTEXT.set(value)
-
-    def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
-        """Answer an event."""
-        _EVENT.set(APIGatewayProxyEventV2(dict(event)))
-        return super().resolve(event, context)
 
     def registered(self, key: str) -> Route:
         """Powertools' record of a declared route."""
@@ -109,26 +99,15 @@ class Resolver(APIGatewayHttpResolver):
             self._by_key[key] = next(route for route in candidates if (route.method, route.path) == (method, rule))
         return self._by_key[key]
 
-    def _resolve(self) -> ResponseBuilder[BaseProxyEvent]:
-        match: Match = self.context["match"]
-        route = self.registered(match.key)
-        self.context |= {"_route": route, "_path": self.current_event.path}
-        with self._building:
-            if not route._middleware_stack_built:  # noqa: SLF001
-                # Of two first calls at once each would add the middleware.
-                route._build_middleware_stack(router_middlewares=self._router_middlewares, app=self)  # noqa: SLF001
-        return self._call_route(route, dict(match.parameters))
-
 
 class Api:
     """The routes of one function."""
 
     def __init__(self) -> None:
-        self.resolver = Resolver()
+        self.declared = Declarations()
         self.needs: dict[str, Needs] = {}
         self.also: dict[str, tuple[HTTPStatus, ...]] = {}
         self.in_markdown: dict[str, Renderer] = {}
-        self.resolver.exception_handler(Exception)(self._answer_error)
 
     def route(
         self,
@@ -165,7 +144,7 @@ class Api:
             self.in_markdown[key] = markdown
 
         def register(handler: F) -> F:
-            declare = self.resolver.route(
+            declare = self.declared.route(
                 _rule(key),
                 method,
                 status_code=int(status),
@@ -174,49 +153,42 @@ class Api:
                 tags=[tag] if tag else None,
                 responses={int(status): {"description": HTTPStatus(status).phrase}, **described},
                 operation_id=handler.__name__,
-                middlewares=[_negotiated(markdown)] if markdown else None,
             )
-            declare(self._noting(handler) if markdown else handler)
+            declare(handler)
             return handler
 
         return register
 
-    def _noting(self, handler: Callable[..., Any]) -> Callable[..., Any]:
-        """The handler, which also keeps its model for the renderer: a response has the model only as JSON."""
-
-        @wraps(handler)
-        def noting(**arguments: Any) -> Any:
-            answer = handler(**arguments)
-            self.resolver.context["model"] = answer.body if isinstance(answer, Response) else answer
-            return answer
-
-        return noting
-
-    def handle(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    def handle(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG002
         """Answer one HTTP API event (payload 2.0)."""
         begun = cost.begin()
-        self.resolver.context = {}
         try:
-            answer = self._answer(event, context)
+            # A context of its own, which ends with the request.
+            answer = copy_context().run(self._answer, event)
         except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-            answer = problems.as_event_answer(error, self._request_id(event))
+            request_id = str(routing.request_context(event).get("requestId", ""))
+            answer = problems.as_event_answer(error, request_id)
         return {**answer, "headers": {**answer["headers"], **cost.header(begun)}}
 
-    def _answer(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    def _answer(self, event: dict[str, Any]) -> dict[str, Any]:
         match = routing.match(event, self.needs)
         body = bodies.read_text(event)
         # API Gateway hands names over in lower case; `sam local` capitalises them.
         headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
-        principal = self._authorise(match, headers, grants=routing.INVOKED_BY in event)
-        for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
+        _REQUEST.set(request := _Request(match, headers))
+        request.principal = self._authorise(request, grants=routing.INVOKED_BY in event)
+        query = event.get("queryStringParameters") or {}
+        for given in (match.parameters, query, headers):
             texts.check(given)
-        queries.check_names(event, self._query_names(match))
+        fields = self.declared.registered(match.key).dependant
+        queries.check_names(event, {field.alias for field in fields.query_params})
+        parsed = None
         if body is not None:
-            texts.check(bodies.parse(body))
-        self.resolver.context |= {"match": match, "principal": principal}
-        # Whatever the client calls it, a body is JSON: curl says form data unless told otherwise.
-        headers["content-type"] = negotiation.JSON
-        answer = self.resolver.resolve({**event, "body": body, "isBase64Encoded": False, "headers": headers}, context)
+            # Whatever the client calls it, a body is JSON: curl says form data unless told otherwise.
+            parsed = bodies.parse(body)
+            texts.check(parsed)
+        sent: dict[str, Any] = {"path": match.parameters, "query": query, "header": headers, "body": parsed}
+        answer = self._call(request, _arguments(fields, sent))
         answer["body"] = texts.sendable(answer["body"] or "")
         if match.reads and answer["statusCode"] == HTTPStatus.OK:
             answer = sending.revalidated(answer, headers.get("if-none-match"))
@@ -232,14 +204,36 @@ class Api:
             )
         return answer
 
-    def _authorise(self, match: Match, headers: Mapping[str, str], *, grants: bool) -> Principal | None:
-        needs, space_id = self.needs[match.key], match.parameters.get("space_id")
-        authorization, key = headers.get("authorization"), headers.get("idempotency-key")
+    def _call(self, request: _Request, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The handler's answer as an HTTP API takes it, in the form that the client prefers."""
+        route, render = self.declared.registered(request.match.key), self.in_markdown.get(request.match.key)
+        answer = route.func(**arguments)
+        if not isinstance(answer, Response):
+            answer = Response(route.status_code, negotiation.JSON, answer)
+        headers = {name: str(value) for name, value in answer.headers.items()}
+        body = answer.body
+        if render and negotiation.prefers_markdown(request.headers.get("accept")):
+            body = visible(render(body))
+            headers["Content-Type"] = f"{negotiation.MARKDOWN}; charset=utf-8"
+        elif body is not None:
+            form = route.dependant.return_param
+            assert form
+            body, wrong = form.validate(body, loc=("response",))
+            if wrong:
+                raise RequestValidationError(wrong)
+            body = json.dumps(form.serialize(body), ensure_ascii=False)
+        if render:
+            headers["Vary"] = request.varies
+        return {"statusCode": answer.status_code, "body": body, "isBase64Encoded": False, "headers": headers}
+
+    def _authorise(self, request: _Request, *, grants: bool) -> Principal | None:
+        needs, space_id = self.needs[request.match.key], request.match.parameters.get("space_id")
+        authorization, key = request.headers.get("authorization"), request.headers.get("idempotency-key")
         if needs == "nothing" and not authorization:
             return None
         try:
             # Before the first request to the store, which may be slow.
-            self.resolver.context["began"] = environment.process().clock()
+            request.began = environment.process().clock()
             principal = decision.authorise(
                 environment.process(),
                 authorization,
@@ -258,24 +252,23 @@ class Api:
             keys.check_space_id(space_id)
         return principal
 
-    def _query_names(self, match: Match) -> set[str]:
-        return {field.alias for field in self.resolver.registered(match.key).dependant.query_params}
-
     def answer_model(self, key: str) -> type[BaseModel]:
         """The model of a declared route's answer. Its handler returns this model, or a response with it."""
-        returned = get_type_hints(self.resolver.registered(key).func)["return"]
+        returned = get_type_hints(self.declared.registered(key).func)["return"]
         found: type[BaseModel] = next(iter(get_args(returned)), returned)
         return found
 
     def principal(self) -> Principal:
         """The sender of the request that is being answered."""
-        found: Principal = self.resolver.context["principal"]
+        found = _REQUEST.get().principal
+        assert found
         return found
 
     def began(self) -> datetime:
         """When the request that is being answered came, on a route that needs a token."""
-        found: datetime = self.resolver.context["began"]
-        return found
+        began = _REQUEST.get().began
+        assert began
+        return began
 
     def count_batch(self, space_id: str, items: int) -> None:
         """Count the items of a batch as requests of their own, before any of them is written. Raises CapReached."""
@@ -285,11 +278,11 @@ class Api:
 
     def token(self) -> str:
         """The token of the request that is being answered, which was checked."""
-        return str(self.resolver.current_event.headers.get("authorization", "")).partition(" ")[2].strip(" \t")
+        return _REQUEST.get().headers.get("authorization", "").partition(" ")[2].strip(" \t")
 
     def caller(self) -> Principal | None:
         """The sender of the request, or None on a route that needs no token."""
-        return self.resolver.context.get("principal")
+        return _REQUEST.get().principal
 
     def json(self, status: int, body: BaseModel, headers: dict[str, str] | None = None) -> Response[Any]:
         """An answer with a status or headers of its own."""
@@ -307,33 +300,32 @@ class Api:
 
     def language(self) -> Lang | None:
         """The language of headings that Accept-Language asks for; the answer says that it depends on it."""
-        self.resolver.context["varies"] = "Accept, Accept-Language"
-        return negotiation.language(self.resolver.current_event.headers.get("accept-language"))
+        request = _REQUEST.get()
+        request.varies = "Accept, Accept-Language"
+        return negotiation.language(request.headers.get("accept-language"))
 
     def path_rest(self) -> str:
         """The `{path+}` of the request, decoded."""
-        match: Match = self.resolver.context["match"]
-        return match.parameters["path"]
-
-    def _answer_error(self, error: Exception) -> Response[str]:
-        return problems.response(error, self._request_id(self.resolver.current_event.raw_event))
-
-    @staticmethod
-    def _request_id(event: dict[str, Any]) -> str:
-        return str(routing.request_context(event).get("requestId", ""))
+        return _REQUEST.get().match.parameters["path"]
 
 
-def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
-    """A middleware: the handler's answer in the form that the client prefers. Markdown shows invisible characters as
-    escapes.
-    """
-
-    def negotiate(app: Any, next_middleware: Callable[[Any], Response[Any]]) -> Response[Any]:
-        response = next_middleware(app)
-        response.headers["Vary"] = app.context.get("varies", "Accept")
-        if not negotiation.prefers_markdown(app.current_event.headers.get("accept")):
-            return response
-        headers = {**response.headers, "Content-Type": f"{negotiation.MARKDOWN}; charset=utf-8"}
-        return Response(response.status_code, body=visible(render(app.context["model"])), headers=headers)
-
-    return negotiate
+def _arguments(fields: Dependant, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a handler takes, checked with the fields that it declares. Raises RequestValidationError with all errors."""
+    taken: dict[str, Any] = {}
+    errors: list[dict[str, Any]] = []
+    for field in (*fields.path_params, *fields.query_params, *fields.header_params, *fields.body_params):
+        where = getattr(field.field_info, "in_", None)
+        # A body is one field, which no error names.
+        loc = (where.value, field.alias) if where else ("body",)
+        sent = given[loc[0]]
+        value = (sent or {}).get(field.alias) if where else sent
+        if value is not None:
+            taken[field.name], wrong = field.validate(value, loc=loc)
+            errors += wrong or ()
+        elif field.required:
+            errors.append(get_missing_field_error(loc))
+        else:
+            taken[field.name] = field.get_default()
+    if errors:
+        raise RequestValidationError(errors)
+    return taken

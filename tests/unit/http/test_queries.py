@@ -40,7 +40,7 @@ def test_a_parameter_of_another_route_is_unknown(unreachable):
 
 @each(("function", "key"), ROUTES)
 def test_every_parameter_that_the_code_declares_is_known(unreachable, function, key):
-    names = [field.alias for field in loaded(function).api.resolver.registered(key).dependant.query_params]
+    names = [field.alias for field in loaded(function).api.declared.registered(key).dependant.query_params]
 
     _, problem = ask(function, key, dict.fromkeys(names, "1"))
 

@@ -125,7 +125,7 @@ def test_the_handler_gets_what_access_was_checked_on(unreachable, function, key)
 
     assert (match.key, dict(match.parameters)) == (key, event["pathParameters"])
     # What the resolver hands over is read from the match; a handler declares all names but the rest of a path.
-    declared = {field.name for field in api.resolver.registered(key).dependant.path_params}
+    declared = {field.name for field in api.declared.registered(key).dependant.path_params}
     assert declared == set(match.parameters) - {"path"}
 
 

@@ -53,15 +53,15 @@ def read(text: str, *, typed: bool = True) -> tuple[dict[str, Any], str]:
 
 def format_field(name: str, value: Any) -> str:
     """One line of front matter. Texts are in quotes, with escapes for characters that would break out of them."""
-    return _format_text(name, value) if isinstance(value, str) else _format(name, value)
+    return _format_kept(name, value) if isinstance(value, str | tuple) else _format(name, value)
 
 
 def _format(name: str, value: Any) -> str:
     return f"{name}: {_HANDLER.export(value, default_style=chr(34), default_flow_style=True, width=10**9)}\n"
 
 
-# The same agent, category and space come with each note, and YAML takes a tenth of an append.
-_format_text = lru_cache(256)(_format)
+# The same agent, category, space and tags come with each note, and YAML takes a tenth of an append.
+_format_kept = lru_cache(256)(_format)
 
 
 def _check(head: str) -> None:

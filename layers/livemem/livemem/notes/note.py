@@ -94,7 +94,7 @@ def format_note(note: Note) -> bytes:
         "timestamp": note.timestamp,
         "agent": note.agent,
         "category": note.category,
-        "tags": list(note.tags),
+        "tags": note.tags,
         "space_id": note.space_id,
     }
     if note.source:

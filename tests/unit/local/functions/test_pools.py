@@ -6,6 +6,7 @@ import sys
 import threading
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,19 @@ from local.store.client import FileStore
 from tests.integration.local.support import build_pool, wait_until
 
 ECHO = """
+def handler(event, context):
+    return event
+"""
+
+IMPORTED = """
+import time
+import imports_at_work as at_work
+
+at_work.now += 1
+at_work.most = max(at_work.most, at_work.now)
+time.sleep(0.1)
+at_work.now -= 1
+
 def handler(event, context):
     return event
 """
@@ -206,6 +220,14 @@ def test_a_module_that_cannot_be_imported_is_reported_to_each_request(make_pool)
         outcome = invoke(pool, {})
         assert (outcome.failed, outcome.begun) == (True, False)
         assert "no_such_module" in outcome.describe()
+
+
+def test_one_module_is_imported_at_a_time(make_pool, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imports_at_work", at_work := SimpleNamespace(now=0, most=0))
+    pools = [make_pool(IMPORTED, name=f"Imported{number}") for number in range(4)]
+    for answer in [pool.submit(b"{}") for pool in pools]:
+        assert not answer.result(30).failed
+    assert at_work.most == 1
 
 
 def test_a_module_without_the_handler_is_a_failure(make_pool):
