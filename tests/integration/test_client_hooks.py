@@ -5,6 +5,7 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -33,13 +34,13 @@ def test_what_is_said_in_a_session_is_in_the_space_and_its_memory_at_the_start_o
     transcript = tmp_path / "session.jsonl"
     payload = {"session_id": "s1", "cwd": "/home/ann/ferry", "transcript_path": str(transcript)}
 
-    def hook(event: str) -> dict[str, dict[str, str]]:
+    def hook(event: str) -> dict[str, Any]:
         # Nobody would wait for what goes on in the background.
         here = Program(detach=lambda *_: False)
         called = ["hook", "claude-code", event, "--space", "demo"]
         done = CliRunner().invoke(app, called, input=json.dumps(payload), obj=here)
         assert (done.exit_code, done.stderr) == (0, "")
-        answer: dict[str, dict[str, str]] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
     with front.opened(service) as door:
@@ -61,6 +62,7 @@ def test_what_is_said_in_a_session_is_in_the_space_and_its_memory_at_the_start_o
 
             # Then the memory was there, and each message is in one conversation of the folder, once
             assert "S3 alone." in loaded["hookSpecificOutput"]["additionalContext"]
+            assert loaded["systemMessage"] == f"Live Memory: 1 decision; since yesterday 1 new. {url}"
             listed = client.call("list_conversations", {"space_id": "demo", "cwd": "/home/ann/ferry"})
             (conversation,) = listed["items"]
             where = {"space_id": "demo", "conversation_id": conversation["conversation_id"]}

@@ -47,8 +47,8 @@ def moment(iso: str | None) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 note`, `3 notes`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """`1 note`, `3 notes`, `3 progress`."""
+    return f"{number:,} {noun}{'' if number == 1 or noun.endswith('s') else 's'}"
 
 
 _NEXT_RUN = {

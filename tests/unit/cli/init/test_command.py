@@ -295,11 +295,10 @@ def here(run, monkeypatch):
         def call(self, name, arguments):
             said = arguments["items"][0]["user_message"] if name == "append_turn" else arguments.get("title", "")
             asked.append((name, said if name == "append_turn" else said.split(" ")[0]))
+            if name == "get_start":
+                raise LiveMemoryError("no_connection", "Connection refused.")
             made = {"conversation_id": "c", "items": []}
             return {"token": "lm_agent"} if name == "create_token" else made
-
-        def markdown(self, *_):
-            raise LiveMemoryError("no_connection", "Connection refused.")
 
         def close(self):
             pass
@@ -527,11 +526,7 @@ def hooked(run, project):
             asked.append((name, arguments["space_id"]))
             if name == "get_space":
                 return {"repository": "forge.example.org/ferry/timetable"}
-            return {"conversation_id": "c", "items": []}
-
-        def markdown(self, name, arguments):
-            asked.append((name, arguments["space_id"]))
-            return "S3 is the only store."
+            return {"conversation_id": "c", "items": [], "markdown": "S3 is the only store."}
 
     connect: Any = lambda *_, **__: Memory()  # noqa: E731
 

@@ -47,7 +47,8 @@ class LeftAloneError(Exception):
 class Hook:
     """The dependencies for an event. `memory` connects for a client at its first use. `log` goes to stderr.
 
-    `service`: names where it is sent to, in the list of what is unsent. `starts`: whether the service is that of this
+    `service`: names where it is sent to, in the list of what is unsent. `url`: of its page.
+    `starts`: whether the service is that of this
     machine and can be started here. `later` gets the work that the client does not wait for.
     """
 
@@ -57,6 +58,7 @@ class Hook:
     clock: Callable[[], float] = time.monotonic
     away: Away | None = None
     service: str = ""
+    url: str = ""
     starts: bool = False
     later: list[str] = field(default_factory=list)
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -143,10 +145,11 @@ class Hook:
                 return answers.nothing(event.client, event.name)
             self._check_away()
             wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
-            start = self.memory(event.client).markdown("get_start", wanted)
-            context = answers.memory(space_id, start)
+            start = self.memory(event.client).call("get_start", wanted)
+            context = answers.memory(space_id, start["markdown"])
             context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
-            return answers.with_context(event.client, event.name, context)
+            line = answers.loaded(start, self.url, datetime.now(UTC))
+            return answers.with_context(event.client, event.name, context, line)
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
             if event.said:
@@ -279,6 +282,7 @@ def _hook(program: Program, settings: Settings, log: Log, later: list[str]) -> H
         log,
         away=Away.of(folder, address, near=near),
         service=f"{settings.profile} {address}",
+        url=url,
         starts=starts,
         later=later,
         environ=program.environ,

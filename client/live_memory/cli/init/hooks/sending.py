@@ -40,9 +40,6 @@ class Memory(Protocol):
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Carry out an operation."""
 
-    def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The answer of an operation as Markdown."""
-
 
 @dataclass(frozen=True)
 class Sender:

@@ -24,6 +24,7 @@ class FakeMemory:
     closed: list[tuple[str, int]] = field(default_factory=list)
     """Which conversation was closed behind how many turns."""
     start: str = START
+    parts: list[dict[str, Any]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     fail: Callable[[int], Exception | None] = lambda _number: None
     """What the nth call ends with, after it was carried out: an answer that is lost."""
@@ -33,9 +34,9 @@ class FakeMemory:
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         return self._answered(name, getattr(self, f"_{name}")(arguments))
 
-    def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
-        assert (name, arguments) == ("get_start", {"space_id": "demo", "max_chars": 9_500})
-        return str(self._answered(name, self.start))
+    def _get_start(self, arguments: Mapping[str, Any]) -> Any:
+        assert arguments == {"space_id": "demo", "max_chars": 9_500}
+        return {"markdown": self.start, "parts": self.parts}
 
     def _append_turn(self, arguments: Mapping[str, Any]) -> Any:
         lines = arguments["items"]
