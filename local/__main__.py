@@ -5,96 +5,116 @@ import logging
 import os
 import sys
 import time
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from local import command_line, embeddings, stopping, terminal
-from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
-from local.data_dir import DataDirError, DataDirInUseError
+from local import command_line, models, stopping, terminal
+from local.config import Config, ConfigError, read_config
+from local.data_dir import DataDir, DataDirError
 from local.functions.logs import keep_small
 from local.functions.template import TemplateError
 from local.runtime import Runtime
 from local.stopping import StopRequest
 from local.workers import Workers
 
-IN_USE = 4
-"""The exit status where another service uses the folder. The command line then waits for that service."""
+
+class Service(Protocol):
+    """What runs. `start` raises OSError, and `look` too, when a part of it has ended."""
+
+    data: DataDir
+
+    def start(self) -> dict[str, Any]:
+        """Start all; returns the endpoints."""
+
+    def look(self) -> None:
+        """Look after what runs."""
+
+    def stop(self) -> None:
+        """Stop all."""
 
 
 def main() -> int:
     """Run until SIGINT or SIGTERM; returns the exit status."""
+    return serve(read_config, _make, _describe)
+
+
+def serve(
+    read: Callable[[], Config],
+    make: Callable[[Config], Service],
+    describe: Callable[[Config, dict[str, Any], str], str],
+) -> int:
+    """Run a service until SIGINT or SIGTERM; returns the exit status. `describe` gets the time that the start took."""
     terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     began = time.monotonic()
     stopping.interrupt_on_signals()
     try:
-        config = read_config()
-        runtime = Workers(config) if config.workers > 1 else Runtime(config)
+        config = read()
+        service = make(config)
     except KeyboardInterrupt:
         return 1
-    except ConfigError as error:
-        _complain(str(error))
-        return WRONG_VARIABLE
-    except DataDirInUseError as error:
-        _complain(str(error))
-        return IN_USE
-    except (DataDirError, TemplateError) as error:
-        return _complain(str(error))
-    except OSError as error:
-        where = f"{config.host}:{config.port}"
-        return _complain(f"Cannot listen on {where}: {error.strerror}. Set PORT to another port (0: any free one).")
-    runtime.data.lock_until_exit()
+    except (ConfigError, DataDirError, TemplateError, OSError) as error:
+        return _complain(error, getattr(error, "status", 1))
+    service.data.lock_until_exit()
     stop = StopRequest()
     try:
-        endpoints = runtime.start()
+        endpoints = service.start()
         stop.on_signals()
-        ready = _describe(config, endpoints, time.monotonic() - began)
+        ready = describe(config, endpoints, f"{time.monotonic() - began:.1f} s")
         print(command_line.in_its_words(ready, os.environ), flush=True)
-        while not (stop.wait(0.2) or runtime.data.is_to_stop()):
-            runtime.look()
+        while not (stop.wait(0.2) or service.data.is_to_stop()):
+            service.look()
             if config.log_file:
                 keep_small(config.log_file)
     except OSError as error:
-        return _complain(str(error))
+        return _complain(error)
     except KeyboardInterrupt:
         return 1
     finally:
-        # A second Ctrl-C ends it at once; the children notice by themselves.
+        # A second Ctrl-C ends it at once; other processes notice by themselves.
         stopping.leave_to_the_system()
         with contextlib.suppress(OSError):  # nobody may be left to read it
             print("Stopping.", flush=True)
-        runtime.stop()
+        service.stop()
     return 0
 
 
-def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
-    if endpoints["llm_is_offline_stand_in"]:
-        llm = (
-            f"{endpoints['llm']}  (offline stand-in: fixed rules, no language model; set LLMAAS_API_URL for a real one)"
-        )
-    else:
-        llm = endpoints["llm"]
+def ready_text(title: str, config: Config, endpoints: Mapping[str, Any], more: Mapping[str, str]) -> str:
+    """What the terminal shows when a service is ready."""
+    key = "the one of ADMIN_BOOTSTRAP_KEY, or of ADMIN_BOOTSTRAP_KEY_SHA256"
     if endpoints["admin_key_file"]:
         key = f'{endpoints["admin_key_file"]}  (export TOKEN=$(cat "{endpoints["admin_key_file"]}"))'
-    else:
-        key = "the one of ADMIN_BOOTSTRAP_KEY, or of ADMIN_BOOTSTRAP_KEY_SHA256"
-    lines = [
-        f"Live Memory is ready ({seconds:.1f} s{f', {config.workers} workers' if config.workers > 1 else ''}).",
-        f"  API        {endpoints['api']}/v1",
-        f"  Agents     {endpoints['api']}/mcp  (docs/mcp.md)",
-        f"  Store      {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if config.embedded else ''})",
-        f"  LLM        {llm}",
-        f"  Embeddings {embeddings.describe(endpoints)}",
-        f"  Admin key  {key}",
-        f"  Data       {config.data}  (logs in {config.data / ('logs' if config.workers == 1 else 'workers')})",
-        f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami',
-        "Stop with Ctrl-C.",
-    ]
-    return "\n".join(lines)
+    rows = {
+        "API": f"{endpoints['api']}/v1",
+        "Agents": f"{endpoints['api']}/mcp  (docs/mcp.md)",
+        **more,
+        **models.describe(endpoints),
+        "Admin key": key,
+        "Data": f"{config.data}  (logs in {config.data / ('logs' if config.workers == 1 else 'workers')})",
+    }
+    lines = [f"Live Memory is ready {title}.", *(f"  {name:10} {value}" for name, value in rows.items())]
+    return "\n".join([*lines, f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami'])
 
 
-def _complain(sentence: str) -> int:
-    print(command_line.in_its_words(sentence, os.environ), file=sys.stderr)
-    return 1
+def _make(config: Config) -> Service:
+    try:
+        return Workers(config) if config.workers > 1 else Runtime(config)
+    except OSError as error:
+        where = f"{config.host}:{config.port}"
+        raise OSError(
+            f"Cannot listen on {where}: {error.strerror}. Set PORT to another port (0: any free one)."
+        ) from error
+
+
+def _describe(config: Config, endpoints: dict[str, Any], took: str) -> str:
+    store = f"{endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if config.embedded else ''})"
+    title = f"({took}{f', {config.workers} workers' if config.workers > 1 else ''})"
+    return f"{ready_text(title, config, endpoints, {'Store': store})}\nStop with Ctrl-C."
+
+
+def _complain(error: Exception, status: int = 1) -> int:
+    print(command_line.in_its_words(str(error), os.environ), file=sys.stderr)
+    return status
 
 
 if __name__ == "__main__":

@@ -10,25 +10,17 @@ from zoneinfo import ZoneInfo
 
 from local import ROOT
 from local.admin_key import given_hash
-from local.embeddings import Embeddings, read_embeddings
 from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
 from local.functions.pools import MAX_INVOCATIONS
 from local.machine_zone import of_machine
-from local.own_model.choice import (
-    PROGRAM,
-    PURPOSE,
-    OwnModelChoice,
-    read_program,
-    take_own_model,
-)
+from local.models import Embeddings, read_embeddings
+from local.own_model.choice import PROGRAM, PURPOSE, OwnModelChoice, read_program, take_own_model
 from local.service_settings import find_problems
 
 DEFAULT_PORT = 3000
 DEFAULT_BUCKET = "live-memory"
-WRONG_VARIABLE = 2
-"""Exit status of a program that a variable has stopped."""
 # Any of them means a store of one's own: at S3_ENDPOINT_URL, or without that at AWS.
 _STORE_VARIABLES = ("S3_REGION_NAME", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
 
@@ -37,6 +29,9 @@ _T = TypeVar("_T")
 
 class ConfigError(ValueError):
     """Variables hold impossible values. The text is one sentence a line for the terminal."""
+
+    status = 2
+    """Exit status of a program that it stops."""
 
 
 @dataclass(frozen=True)

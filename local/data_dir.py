@@ -45,6 +45,9 @@ class DataDirError(RuntimeError):
 class DataDirInUseError(DataDirError):
     """Another runtime uses the folder."""
 
+    status = 4
+    """The exit status then. The command line waits for that other service."""
+
 
 def make_private(root: Path) -> None:
     """Make a folder, and the folders in it, readable by their owner alone: notes may be confidential.

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from local import admin_key, command_line, embeddings, metrics
+from local import admin_key, command_line, metrics, models
 from local.config import Config
 from local.data_dir import DataDir
 from local.external_s3 import check_bucket
@@ -43,7 +43,6 @@ from local.store.client import FileStore, Put
 
 # How long running HTTP requests may take to end when the runtime stops.
 STOP_SECONDS = 5.0
-OFFLINE_MODEL = "offline-rules"
 HEALTH_PATH = "/healthz"
 """200 while the service takes requests. It asks no store, and needs no token: for health checks of containers."""
 _UNAVAILABLE = answer_json(503, {"message": "Service Unavailable"})
@@ -105,9 +104,7 @@ class Runtime:
             "s3": str(self.data.root / "s3")
             if self.config.embedded
             else s3_url or f"https://s3.{self.config.region}.amazonaws.com",
-            "llm": self.config.own_model.described() if self.config.own_model else self.config.llm_url or offline_url,
-            "llm_is_offline_stand_in": self.config.llm_url is None and not self.config.own_model,
-            **embeddings.tell(self.config.embeddings, offline_url),
+            **models.tell(self.config, offline_url),
             "bucket": self.config.bucket,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
         }
@@ -256,12 +253,9 @@ class Runtime:
         provided = {
             "S3_BUCKET_NAME": self.config.bucket,
             "S3_ENDPOINT_URL": s3_url or "",
-            "LLMAAS_API_URL": self.config.llm_url or offline_url,
             admin_key.VARIABLE: key_sha256,
-            # The template's value is the name of a parameter that exists on AWS only.
-            "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
             "OAUTH_ISSUER": self._issuer(),
-            **embeddings.provide(self.config.embeddings, self.config.outer, offline_url),
+            **models.provide(self.config, offline_url),
         }
         if not self.config.embedded:
             provided["S3_REGION_NAME"] = self.config.region
@@ -269,8 +263,6 @@ class Runtime:
             provided["PUT_EVENTS"] = self.config.outer.get("PUT_EVENTS", "") or "false"
         else:
             provided |= {"S3_REGION_NAME": "us-east-1", "S3_SIGNATURE": "v4"}
-        if self.config.llm_url is None:
-            provided |= {"LLMAAS_MODEL": OFFLINE_MODEL, "LLMAAS_API_KEY": "offline"}
         return provided
 
     def _issuer(self) -> str:

@@ -18,7 +18,7 @@ import httpx
 
 from live_memory import Client, LiveMemoryError
 from local import ROOT, stopping
-from local.config import WRONG_VARIABLE, ConfigError, read_config
+from local.config import ConfigError, read_config
 from local.data_dir import OWN_NAMES, DataDir, DataDirError
 from local.runtime import Runtime
 
@@ -74,7 +74,7 @@ def play(tell: Callable[[Service], None], folder: str) -> int:
             tell(service)
     except ConfigError as error:
         print(error, file=sys.stderr)
-        return WRONG_VARIABLE
+        return error.status
     except (DemoError, LiveMemoryError) as error:
         print(f"\nThe demo failed. {error}", file=sys.stderr)
         return 1

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from local import ROOT
-from local.sam.config import BUILD, SamConfig
+from local.sam.config import ARCHITECTURE, BUILD
 from local.sam.servers import StackError
 
 _SOURCES = ("template.yaml", "samconfig.toml", "scripts/sam_build.sh", "functions", "layers")
 
 
-def build(config: SamConfig) -> Path:
+def build() -> Path:
     """Build unless the sources are those of the last build; returns the built template. Raises StackError."""
     stamp = BUILD / ".sources"
-    wanted = f"{config.architecture} {_fingerprint()}\n"
+    wanted = f"{ARCHITECTURE} {_fingerprint()}\n"
     if not stamp.exists() or stamp.read_text("ascii") != wanted:
         stamp.unlink(missing_ok=True)
-        environment = {**os.environ, "ARCHITECTURE": config.architecture, "BUILD_DIR": str(BUILD.relative_to(ROOT))}
+        environment = {**os.environ, "ARCHITECTURE": ARCHITECTURE, "BUILD_DIR": str(BUILD.relative_to(ROOT))}
         done = subprocess.run(
             ["scripts/sam_build.sh"],
             cwd=ROOT,

@@ -14,10 +14,11 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from local.config import Config as Choices
 from local.files import write_file
 from local.functions.template import PUT_EVENT, Template
 from local.sam import docker
-from local.sam.config import SamConfig
+from local.sam.config import Ports
 from local.sam.docker import Host
 from local.sam.servers import ServerProcess, StackError
 from local.sam.variables import Store
@@ -46,19 +47,19 @@ def prepare(outer: Mapping[str, str]) -> None:
             ) from error
 
 
-def start(config: SamConfig, host: Host, template: Template, *, secret_key: str) -> ServerProcess:
+def start(config: Choices, host: Host, template: Template, *, secret_key: str) -> ServerProcess:
     """Start it, as a program or in a container."""
-    listen = (host.address, config.ports.store)
+    listen = (host.address, Ports.of(config).store)
     settings = {"MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": secret_key, "MINIO_BROWSER": "off"}
     data = config.data / "minio"
     data.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in config.outer.items() if not name.startswith("MINIO_")}
     if program := find_program(config.outer):
-        settings |= _webhooks(template, f"http://{host.address}:{config.ports.lambda_api}")
+        settings |= _webhooks(template, f"http://{host.address}:{Ports.of(config).lambda_api}")
         command = [program, "server", "--quiet", "--address", f"{listen[0]}:{listen[1]}", str(data)]
         kept |= settings
     else:
-        settings |= _webhooks(template, f"http://{host.name_in_containers}:{config.ports.lambda_api}")
+        settings |= _webhooks(template, f"http://{host.name_in_containers}:{Ports.of(config).lambda_api}")
         # Not as arguments: all users of a machine see those.
         env_file = config.data / "minio.env"
         write_file(env_file, "".join(f"{name}={value}\n" for name, value in settings.items()).encode(), mode=0o600)
@@ -70,9 +71,9 @@ def start(config: SamConfig, host: Host, template: Template, *, secret_key: str)
     return ServerProcess("MinIO", command, environment=kept, log=config.data / "logs" / "minio.log", address=listen)
 
 
-def container(config: SamConfig) -> str:
+def container(config: Choices) -> str:
     """The name of the container."""
-    return f"livemem-minio-{config.ports.store}"
+    return f"livemem-minio-{Ports.of(config).store}"
 
 
 def _webhooks(template: Template, lambda_url: str) -> dict[str, str]:

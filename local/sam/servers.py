@@ -15,8 +15,11 @@ _STOP_SECONDS = 25.0
 _POLL_SECONDS = 0.1
 
 
-class StackError(Exception):
+class StackError(OSError):
     """The stack cannot run, or go on; the text is for the terminal."""
+
+    status = 3
+    """Exit status where a part is missing."""
 
 
 class ServerProcess:

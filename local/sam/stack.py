@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local import ROOT, admin_key, embeddings
+from local import ROOT, admin_key, models
+from local.config import Config
 from local.data_dir import DataDir
 from local.files import read_secret, write_file
 from local.front.httpd import Server
@@ -15,7 +16,7 @@ from local.functions.template import Template, read_template
 from local.offline_llm import server as offline_llm
 from local.sam import docker, minio
 from local.sam.build import build
-from local.sam.config import SamConfig
+from local.sam.config import ARCHITECTURE, IMAGE, SAM, Ports
 from local.sam.servers import ServerProcess, StackError, check_free
 from local.sam.variables import Store, functions_variables, sam_variables
 from local.sam.warm_up import warm_up
@@ -26,29 +27,25 @@ _READY_SECONDS = 90.0
 class Stack:
     """Everything that runs between `start` and `stop`."""
 
-    def __init__(self, config: SamConfig, say: Callable[[str], None]) -> None:
+    def __init__(self, config: Config) -> None:
         """Check that all parts are there, and lock the data folder; nothing runs yet.
 
-        Args:
-            config: the choices.
-            say: takes one line about the progress.
         Raises:
             StackError, DataDirError, TemplateError: with one sentence on what is missing.
         """
-        self.config = config
-        self._say = say
+        self.config, self.ports = config, Ports.of(config)
         self._servers: list[ServerProcess] = []
         self._llm: Server | None = None
         self._after: list[Callable[[], object]] = []
         self.template: Template = read_template(ROOT / "template.yaml")
-        if not config.sam.exists():
+        if not SAM.exists():
             raise StackError("The SAM CLI is missing: run make setup-sam.")
         docker.check_daemon()
         self.host = docker.find_host()
-        check_free("127.0.0.1", config.ports.api)
-        for port in config.ports[1:]:
+        check_free("127.0.0.1", self.ports.api)
+        for port in self.ports[1:]:
             check_free(self.host.address, port)
-        docker.ensure_image(config.image)
+        docker.ensure_image(IMAGE)
         minio.prepare(config.outer)
         self.data = DataDir(config.data)
 
@@ -59,23 +56,22 @@ class Stack:
             StackError: a part did not start. Call `stop` then too.
         """
         began = time.monotonic()
-        built = build(self.config)
-        self._say(f"built in {time.monotonic() - began:.1f} s")
-        ports, name = self.config.ports, self.host.name_in_containers
+        built = build()
+        _say(f"built in {time.monotonic() - began:.1f} s")
+        ports, name = self.ports, self.host.name_in_containers
         lambda_url = f"http://{self.host.address}:{ports.lambda_api}"
         api_url = f"http://127.0.0.1:{ports.api}"
         store_url = f"http://{self.host.address}:{ports.store}"
-        store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, self._store_key())
+        secret = read_secret(self.data.root / "minio.key", random_bytes=24)
+        store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, secret)
         needed = self.config.llm_url is None or self.config.embeddings.offline
         offline_url = self._start_llm() if needed else ""
         functions = functions_variables(
             self.template,
-            self.config.outer,
+            self.config,
             store=store,
             api_url=api_url,
             lambda_url=f"http://{name}:{ports.lambda_api}",
-            llm_url=self.config.llm_url,
-            embeddings=self.config.embeddings,
             offline_url=offline_url,
             admin_key_sha256=self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key()),
         )
@@ -91,15 +87,13 @@ class Stack:
         for server in self._servers:
             server.wait_ready(_READY_SECONDS)
         minio.prepare_bucket(store_url, store, self.template)
-        self._say("first call of each function:")
-        warm_up(self.template, api_url, lambda_url, self._say)
+        _say("first call of each function:")
+        warm_up(self.template, api_url, lambda_url, _say)
         endpoints = {
             "api": api_url,
             "lambda": lambda_url,
             "s3": store_url,
-            "llm": self.config.llm_url or offline_url,
-            "llm_is_offline_stand_in": self.config.llm_url is None,
-            **embeddings.tell(self.config.embeddings, offline_url),
+            **models.tell(self.config, offline_url),
             "bucket": self.config.bucket,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
             "logs": str(self.data.logs),
@@ -107,12 +101,11 @@ class Stack:
         self.data.write_endpoints(endpoints)
         return endpoints
 
-    def find_failure(self) -> str | None:
-        """One sentence about a part that has ended, or None."""
+    def look(self) -> None:
+        """Raise StackError about a part that has ended."""
         for server in self._servers:
             if not server.is_running():
-                return f"{server.name} has ended unexpectedly:\n{server.tail()}"
-        return None
+                raise StackError(f"{server.name} has ended unexpectedly:\n{server.tail()}")
 
     def stop(self) -> None:
         """Stop everything that runs; says what it could not remove."""
@@ -125,18 +118,14 @@ class Stack:
         for clean in self._after:
             try:
                 clean()
-            except (StackError, subprocess.SubprocessError, OSError) as error:
+            except (subprocess.SubprocessError, OSError) as error:
                 # Docker may have gone first; the rest is stopped all the same.
-                self._say(f"could not clean up: {error}")
+                _say(f"could not clean up: {error}")
         self.data.close()
-
-    def _store_key(self) -> str:
-        """MinIO's secret key, made at the first start."""
-        return read_secret(self.data.root / "minio.key", random_bytes=24)
 
     def _start_llm(self) -> str:
         """The offline LLM; returns its URL for containers."""
-        port = self.config.ports.llm
+        port = self.ports.llm
         try:
             self._llm = offline_llm.bind(self.host.address, port)
         except OSError as error:
@@ -147,22 +136,12 @@ class Stack:
         return f"http://{self.host.name_in_containers}:{port}/v1"
 
     def _start_sam(self, kind: str, host: str, port: int, template: Path, env_file: Path) -> None:
-        command = [
-            str(self.config.sam),
-            "local",
-            kind,
-            "--template",
-            str(template),
-            "--host",
-            host,
-            "--port",
-            str(port),
-        ]
+        command = [str(SAM), "local", kind, "--template", str(template), "--host", host, "--port", str(port)]
         command += ["--env-vars", str(env_file), "--skip-pull-image", "--no-watch"]
         # LAZY: EAGER leaks containers.
         command += ["--warm-containers", "LAZY", "--add-host", "host.docker.internal:host-gateway"]
         command += ["--layer-cache-basedir", str(self.data.root / "layers")]
-        overrides = {"Architecture": self.config.architecture, "BucketName": self.config.bucket}
+        overrides = {"Architecture": ARCHITECTURE, "BucketName": self.config.bucket}
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in overrides.items())]
         server = ServerProcess(
             f"sam local {kind}",
@@ -172,3 +151,7 @@ class Stack:
             address=(host, port),
         )
         self._servers.append(server)
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)

@@ -4,11 +4,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from local import admin_key
-from local.embeddings import Embeddings, provide
+from local import admin_key, models
+from local.config import Config
 from local.functions.template import Template
 
-_OFFLINE = {"LLMAAS_MODEL": "offline-rules", "LLMAAS_API_KEY": "offline"}
 # Beyond these, the developer's AWS settings stay out of it: nothing here may reach a real account.
 _DUMMY_AWS = {
     "AWS_ACCESS_KEY_ID": "local",
@@ -36,19 +35,17 @@ class Store:
 
 def functions_variables(
     template: Template,
-    outer: Mapping[str, str],
+    config: Config,
     *,
     store: Store,
     api_url: str,
     lambda_url: str,
-    llm_url: str | None,
-    embeddings: Embeddings,
     offline_url: str,
     admin_key_sha256: str,
 ) -> dict[str, dict[str, str]]:
     """Variables by function (logical id): what the stack decides and the caller set, if the template declares it.
 
-    `api_url` is where the API is served, `llm_url` the caller's own LLM, `offline_url` the offline one for containers.
+    `api_url` is where the API is served, `offline_url` the offline LLM for containers.
     """
     provided = {
         "S3_BUCKET_NAME": store.bucket,
@@ -57,21 +54,16 @@ def functions_variables(
         "S3_ACCESS_KEY_ID": store.access_key,
         "S3_SECRET_ACCESS_KEY": store.secret_key,
         "AWS_ENDPOINT_URL_LAMBDA": lambda_url,
-        "LLMAAS_API_URL": llm_url or offline_url,
         # It serves this machine alone, so its address is known. An empty one switches sign-in off.
-        "OAUTH_ISSUER": outer.get("OAUTH_ISSUER", api_url),
+        "OAUTH_ISSUER": config.outer.get("OAUTH_ISSUER", api_url),
         admin_key.VARIABLE: admin_key_sha256,
-        # The template's value is the name of a parameter that exists on AWS only.
-        "LLMAAS_API_KEY": outer.get("LLMAAS_API_KEY", ""),
-        **provide(embeddings, outer, offline_url),
+        **models.provide(config, offline_url),
     }
-    if llm_url is None:
-        provided |= _OFFLINE
     return {
         function.logical_id: {
             name: value
             for name, declared in function.environment.items()
-            if (value := _choose(name, declared, template, provided, outer)) is not None
+            if (value := _choose(name, declared, template, provided, config.outer)) is not None
         }
         for function in template.functions
     }

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 from moto.server import ThreadedMotoServer
 
-from local.__main__ import IN_USE
-from local.data_dir import DataDir
+from local.data_dir import DataDir, DataDirInUseError
 from local.front.httpd import Response, Server
 from local.store.paths import decode_key
 from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
@@ -234,7 +233,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
 
     # A second runtime on the same folder is refused, and the first one goes on.
     second = start()
-    assert second.process.wait(30) == IN_USE
+    assert second.process.wait(30) == DataDirInUseError.status
     assert f"Another runtime uses {process.data}; stop it" in second.process.stderr.read()
     assert fetch(f"{endpoints['api']}/v1/environ")
 

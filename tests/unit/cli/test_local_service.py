@@ -13,9 +13,8 @@ import pytest
 from live_memory.cli import config, local_service, own_model
 from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
-from local import __main__ as program
 from local import command_line
-from local.data_dir import DataDir
+from local.data_dir import DataDir, DataDirInUseError
 from local.front.httpd import Response, Server, answer_json
 from tests.support.cli_harness import CliHarness
 
@@ -210,7 +209,7 @@ def test_choices_that_cannot_be_read_stop_a_start(tmp_path, text):
 
 
 def test_the_service_and_who_starts_it_have_the_same_status_for_a_folder_in_use():
-    assert program.IN_USE == local_service.IN_USE
+    assert DataDirInUseError.status == local_service.IN_USE
 
 
 @pytest.mark.process

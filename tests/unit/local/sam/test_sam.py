@@ -7,10 +7,9 @@ import pytest
 
 from local import ROOT
 from local.config import ConfigError
-from local.embeddings import Embeddings
 from local.functions.template import Function, PutTrigger, Template, read_template
 from local.sam import minio, warm_up
-from local.sam.config import read_config
+from local.sam.config import Ports, read_config
 from local.sam.variables import Store, functions_variables, sam_variables
 from local.sam.warm_up import first_event
 from tests.support.cases import each
@@ -21,15 +20,13 @@ STORE = Store("http://172.17.0.1:3002", "memory", "key", "secret")
 OFFLINE = "http://172.17.0.1:3003/v1"
 
 
-def variables(outer=None, *, template=None, embeddings=Embeddings()):  # noqa: B008 - it is frozen
+def variables(outer=None, *, template=None):
     return functions_variables(
         template or read_template(ROOT / "template.yaml"),
-        outer or {},
+        read_config(outer or {}),
         store=STORE,
         api_url="http://127.0.0.1:3000",
         lambda_url="http://172.17.0.1:3001",
-        llm_url=None,
-        embeddings=embeddings,
         offline_url=OFFLINE,
         admin_key_sha256="a1b2" * 16,
     )
@@ -42,7 +39,7 @@ def test_a_port_that_sam_or_the_system_may_take_is_refused(port):
 
 
 def test_the_four_ports_are_neighbours():
-    assert read_config({"PORT": "14300"}).ports == (14300, 14301, 14302, 14303)
+    assert Ports.of(read_config({"PORT": "14300"})) == (14300, 14301, 14302, 14303)
 
 
 @each("url", ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://[::1]:8000/v1"])
@@ -59,10 +56,11 @@ def test_containers_reach_the_offline_models_at_the_same_address():
 
 
 def test_an_embedding_model_of_ones_own_or_none_is_passed_on():
-    own = variables({"EMBEDDINGS_MODEL": "m"}, embeddings=Embeddings("http://172.17.0.1:11434/v1"))["ReadsFunction"]
+    given = {"EMBEDDINGS_MODEL": "m", "EMBEDDINGS_API_URL": "http://172.17.0.1:11434/v1"}
+    own = variables(given)["ReadsFunction"]
     assert (own["EMBEDDINGS_API_URL"], own["EMBEDDINGS_MODEL"]) == ("http://172.17.0.1:11434/v1", "m")
     assert own["EMBEDDINGS_API_KEY"] == ""
-    assert variables(embeddings=Embeddings(off=True))["ReadsFunction"]["EMBEDDINGS_API_URL"] == ""
+    assert variables({"EMBEDDINGS_API_URL": "off"})["ReadsFunction"]["EMBEDDINGS_API_URL"] == ""
 
 
 def test_a_function_gets_only_what_the_template_declares_for_it():

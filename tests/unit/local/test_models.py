@@ -3,7 +3,7 @@
 import pytest
 
 from local.config import read_config
-from local.embeddings import Embeddings, describe, provide, read_embeddings, tell
+from local.models import Embeddings, describe, provide, read_embeddings, tell
 from tests.support.cases import each
 
 URL = "http://127.0.0.1:11434/v1"
@@ -29,26 +29,40 @@ def test_the_functions_never_see_the_word_off():
 
 
 def test_the_offline_model_takes_no_dimensions_and_prefixes_of_another():
-    given = provide(Embeddings(), {"EMBEDDINGS_DIMENSIONS": "256", "EMBEDDINGS_QUERY_PREFIX": "query: "}, OFFLINE)
+    given = provide(read_config({"EMBEDDINGS_DIMENSIONS": "256", "EMBEDDINGS_QUERY_PREFIX": "query: "}), OFFLINE)
 
     assert (given["EMBEDDINGS_API_URL"], given["EMBEDDINGS_MODEL"]) == (OFFLINE, "offline-fuse")
     assert given["EMBEDDINGS_DIMENSIONS"] == given["EMBEDDINGS_QUERY_PREFIX"] == given["EMBEDDINGS_TEXT_PREFIX"] == ""
+    assert (given["LLMAAS_API_URL"], given["LLMAAS_MODEL"], given["LLMAAS_API_KEY"]) == (
+        OFFLINE,
+        "offline-rules",
+        "offline",
+    )
 
 
-@pytest.mark.parametrize("chosen", [Embeddings(URL), Embeddings(off=True)])
-def test_of_another_model_only_the_address_and_the_key_are_decided(chosen):
-    given = provide(chosen, {"EMBEDDINGS_API_KEY": "mine"}, OFFLINE)
+@pytest.mark.parametrize("chosen", [URL, "off"])
+def test_of_other_models_only_the_address_and_the_key_are_decided(chosen):
+    variables = {"LLMAAS_API_URL": URL, "EMBEDDINGS_API_URL": chosen, "EMBEDDINGS_API_KEY": "mine"}
+    given = provide(read_config(variables), OFFLINE)
 
-    assert given == {"EMBEDDINGS_API_URL": chosen.url or "", "EMBEDDINGS_API_KEY": "mine"}
+    assert given == {
+        "LLMAAS_API_URL": URL,
+        "LLMAAS_API_KEY": "",
+        "EMBEDDINGS_API_URL": "" if chosen == "off" else URL,
+        "EMBEDDINGS_API_KEY": "mine",
+    }
 
 
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        (Embeddings(), f"{OFFLINE}  (offline: a small model of 16 languages; EMBEDDINGS_API_URL sets another, or off)"),
-        (Embeddings(URL), URL),
-        (Embeddings(off=True), "none: search goes by words alone"),
+        ("", f"{OFFLINE}  (offline: a small model of 16 languages; EMBEDDINGS_API_URL sets another, or off)"),
+        (URL, URL),
+        ("off", "none: search goes by words alone"),
     ],
 )
 def test_the_choice_is_told_at_the_start(chosen, said):
-    assert describe(tell(chosen, OFFLINE)) == said
+    told = describe(tell(read_config({"EMBEDDINGS_API_URL": chosen}), OFFLINE))
+
+    assert told["Embeddings"] == said
+    assert told["LLM"].startswith(f"{OFFLINE}  (offline stand-in")
