@@ -63,9 +63,9 @@ Resources:
 """
 
 WEB = """
-import boto3, json, os
+import json, os
 from livemem.settings import settings
-from livemem.store.clients import s3_client
+from livemem.store.clients import invoke_async, s3_client
 
 METRIC = {"CloudWatchMetrics": [{"Dimensions": [["service"]], "Metrics": [{"Name": "NotesKept", "Unit": "Count"}]}]}
 
@@ -87,7 +87,7 @@ def handler(event, context):
         where = {"Bucket": os.environ["S3_BUCKET_NAME"], "Key": "space/live/a b.md"}
         wanted = where | {"ResponseContentDisposition": "attachment"}
         return {"url": s3_client(settings()).generate_presigned_url("get_object", Params=wanted, ExpiresIn=60)}
-    boto3.client("lambda").invoke(FunctionName=os.environ["NAME"], InvocationType="Event", Payload=b'{"put": "by-web"}')
+    invoke_async(os.environ["NAME"], {"put": "by-web"})
     return {"queued": True}
 """
 
