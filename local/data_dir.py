@@ -1,6 +1,7 @@
 """The folder that holds everything between two runs, and the files in it that say how to reach the runtime."""
 
 import atexit
+import hmac
 import json
 import os
 import secrets
@@ -100,7 +101,7 @@ class DataDir:
         self.own_model = root / "own-model.json"
         self.admin_key_file = root / "admin.key"
         self.instance = secrets.token_hex(16)
-        """The id of this start. Programs tell by it whether who answers at an address is who has the folder."""
+        """The id of this start: a secret of those who may read the folder."""
         self._endpoints = root / "endpoints.json"
         self._stop = root / "stop"
         try:
@@ -126,6 +127,13 @@ class DataDir:
         """Say where everything is, and which start this is: the sign, for programs, that the runtime is ready."""
         told = {**endpoints, "pid": os.getpid(), "instance": self.instance}
         write_file(self._endpoints, json.dumps(told, indent=2).encode() + b"\n")
+
+    def proof(self, challenge: str) -> str:
+        """What only this start can answer to a text: HMAC-SHA256 under its id, in hex.
+
+        An id that is shown could be repeated, after a crash, by a program that takes the port: it would get the key.
+        """
+        return hmac.digest(self.instance.encode(), challenge.encode(), "sha256").hex()
 
     def is_to_stop(self) -> bool:
         """Whether a program asks this start to end: the file `stop` has its id, or none, where it was not told yet.

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from local import admin_key, command_line, metrics, models
 from local.config import Config
@@ -288,7 +288,9 @@ class Runtime:
             return self._tell_metrics(request)
         if request.path == HEALTH_PATH:
             status = "ok" if self._ready else "starting"
-            return answer_json(200 if self._ready else 503, {"status": status, "instance": self.data.instance})
+            challenge = parse_qs(urlsplit(request.target).query).get("challenge", [""])[0]
+            proof = {"proof": self.data.proof(challenge)} if challenge else {}
+            return answer_json(200 if self._ready else 503, {"status": status, **proof})
         if LambdaApi.owns(request) and (not self.config.shared or self._may_invoke_here(request)):
             return self._lambda_api.answer(request)
         return self._http_api.answer(request)

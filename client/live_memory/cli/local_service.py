@@ -1,11 +1,13 @@
 """The service on this machine: where its data lies, whether it runs, its start in the background, its end.
 
-Each start of the service has an id of its own, in a file of the data folder and in the answer of its address. Only what
-answers with that id is taken for the service: a crash leaves the file behind, and the port to another program. The
-service locks the folder as long as its process lives.
+Each start of the service has a secret id of its own, in a file of the data folder. Only what proves at its address that
+it has that id is taken for the service: a crash leaves the file behind, and the port to another program. The service
+locks the folder as long as its process lives.
 """
 
+import hmac
 import json
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -104,9 +106,11 @@ def find(folder: Path, seconds: float = HEALTH_SECONDS) -> LocalService | None:
     try:
         told = json.loads((folder / ENDPOINTS).read_bytes())
         url, instance = told["api"], told.get("instance")
-        health = _health(url, seconds)
-        # A file that a crash left behind may name a port that is another program's by now.
-        if health is None or health.get("instance") != instance:
+        challenge = secrets.token_hex(16)
+        health = _health(url, challenge, seconds)
+        # A file that a crash left behind may name a port that is another program's by now, which must not get the key.
+        proof = hmac.digest(instance.encode(), challenge.encode(), "sha256").hex() if instance else None
+        if health is None or health.get("proof") != proof:
             return None
         if instance:
             return LocalService(told["pid"], url, _token(told), told)
@@ -117,14 +121,14 @@ def find(folder: Path, seconds: float = HEALTH_SECONDS) -> LocalService | None:
     raise Refused(f"The service at {url} is of a former version: end its process ({told.get('pid')}), and try again.")
 
 
-def _health(url: str, seconds: float) -> dict[str, Any] | None:
+def _health(url: str, challenge: str, seconds: float) -> dict[str, Any] | None:
     # Not urllib: a proxy must not be asked for what runs here.
     from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - most commands know their service
     from urllib.parse import urlsplit  # noqa: PLC0415
 
     connection = HTTPConnection(urlsplit(url).netloc, timeout=seconds)
     try:
-        connection.request("GET", "/healthz")
+        connection.request("GET", f"/healthz?challenge={challenge}")
         found: dict[str, Any] = json.loads(connection.getresponse().read())
         return found
     except HTTPException:

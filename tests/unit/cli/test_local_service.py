@@ -1,5 +1,6 @@
 """The service of this machine, as its data folder shows it: whose process it is, and what a later start is given."""
 
+import hmac
 import json
 import os
 import socket
@@ -23,7 +24,7 @@ class Service:
     """What a service shows in its data folder and at its address."""
 
     def __init__(self, folder):
-        self.folder, self.instance = folder, "a" * 32
+        self.folder, self.instance, self.challenges = folder, "a" * 32, []
         self.server = Server("127.0.0.1", 0, self.answer, max_body=100)
         self.server.start()
         (folder / "admin.key").write_text("secret\n")
@@ -31,7 +32,10 @@ class Service:
 
     def answer(self, request):
         assert request.path == "/healthz"
-        return answer_json(200, {"status": "ok", "instance": self.instance} if self.instance else {"status": "ok"})
+        challenge = request.target.partition("?challenge=")[2]
+        self.challenges.append(challenge)
+        proof = hmac.digest((self.instance or "").encode(), challenge.encode(), "sha256").hex()
+        return answer_json(200, {"status": "ok", "proof": proof} if self.instance else {"status": "ok"})
 
     def tell(self, instance):
         named = {"instance": instance} if instance else {}
@@ -46,7 +50,7 @@ def service(tmp_path):
     service.server.stop(grace_seconds=0)
 
 
-def test_a_service_is_ready_when_its_address_answers_with_the_id_of_its_start(service):
+def test_a_service_is_ready_when_its_address_proves_the_id_of_its_start(service):
     found = local_service.ready(service.folder)
     assert found
     assert (found.url, found.token, found.pid) == (service.server.url, "secret", 7)
@@ -59,6 +63,9 @@ def test_a_service_is_ready_when_its_address_answers_with_the_id_of_its_start(se
 
 
 def test_no_other_program_gets_the_key_after_a_crash(service):
+    local_service.ready(service.folder)
+    local_service.ready(service.folder)
+    assert len({*service.challenges}) == 2, "no answer can be repeated"
     service.tell("b" * 32)
     assert local_service.ready(service.folder) is None, "another start has the port"
     service.server.stop(grace_seconds=0)
