@@ -284,7 +284,7 @@ def _digested(pieces: Iterable[bytes], digest: Any) -> Iterator[bytes]:
 
 def _range(text: str, size: int) -> tuple[int, int] | None:
     """The first and the last byte that a Range asks for; None: the whole object, also for a form that is not known."""
-    match = re.fullmatch(r"bytes=(\d*)-(\d*)", text)
+    match = re.fullmatch(r"bytes=(\d{0,19})-(\d{0,19})", text)
     if not match or not (match[1] or match[2]):
         return None
     if not match[1]:
