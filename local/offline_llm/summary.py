@@ -2,7 +2,8 @@
 
 A sentence counts by its words (frequent in the source, but not in every sentence), by what it holds (a decision, a
 reason, a number, code), and by how little of it an earlier choice has said. A sentence that begins with "Decision:",
-"À faire :" or the like is a note, where these are asked for. Most turns have none.
+"À faire :" or the like, or says "we decided to" or "il reste à", is a note, where these are asked for. Questions,
+conditions and denials are none. Most turns have none.
 """
 
 import math
@@ -55,10 +56,29 @@ _LABELS = {
     "issue": "(?:known |open )?(?:issue|problem|bug)|(?:problème|bug)(?: connu| ouvert)?",
     "todo": "to[ -]?do|next steps?|action|still open|à faire|reste à faire|prochaines? étapes?",
 }
+_TEAM = r"(?:we|the team)(?:\s+(?:have|all|both|just|also|finally|now|then)|['’]ve)*\s+"
+_ON = r"(?:on a|nous avons|l['’]équipe a|il (?:a été|est)|c['’]est)\s+(?:(?:tous|donc|aussi|finalement)\s+)*"
+_STATEMENTS = {
+    "decision": rf"{_TEAM}(?:decided|agreed)|(?:it|that) (?:is|was|has been) decided|from now on,? we"
+    rf"|{_ON}(?:décidé|convenu)|nous sommes convenus|(?:désormais|dorénavant),? (?:on|nous|l['’]équipe)",
+    "issue": "(?:the|a) (?:known |open )?(?:problem|issue|bug) is that|(?:is|are) (?:a )?known (?:problem|issue|bug)s?"
+    r"|le (?:problème|bug) est qu(?:e\b|['’])|est un (?:problème|bug) connu",
+    "todo": "(?:we|somebody|someone) (?:still (?:have|has|need|needs) to|must still)|(?:is|are) still to be done"
+    "|il (?:nous )?reste à|il (?:nous )?faut encore|(?:on doit|nous devons) encore",
+}
+"""What a sentence of each category says somewhere."""
 _PATTERNS = {
-    category: re.compile(rf"\W*(?:{labels})\W{{0,3}}:\W*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+    category: re.compile(
+        rf"\W*(?:{labels})\W{{0,3}}:\W*(?P<label>.*)|(?P<before>.*?)(?<![\w'’-])(?:{_STATEMENTS[category]})(?!\w)(?P<rest>.*)",
+        re.IGNORECASE | re.DOTALL,
+    )
     for category, labels in _LABELS.items()
 }
+_DENIED = re.compile(
+    r"\b(?:if|whether|unless|until|once|when|had|would|should|could|may|might|maybe|perhaps|suppose|not|never|nobody"
+    r"|\w+n['’]t|si|s['’]il|quand|lorsque|tant que|peut-être|jamais|pas|personne)\b",
+    re.IGNORECASE,
+)
 _OVER = re.compile(r"\b(?:fixed|solved|done|none|nothing|corrigée?|résolue?|réglée?|aucune?|rien)\b", re.IGNORECASE)
 
 
@@ -170,8 +190,10 @@ def _named_notes(turn: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _category(sentence: str) -> str | None:
     if "?" in sentence or not sentence.isprintable() or len(sentence) > LONGEST:
         return None
-    for category, label in _PATTERNS.items():
-        match = label.match(sentence)
-        if match and len(match["rest"].split()) >= FEWEST_WORDS - 1:
-            return category if category == "decision" or not _OVER.search(match["rest"]) else None
+    for category, pattern in _PATTERNS.items():
+        if match := pattern.match(sentence):
+            rest = match["label"] or match["rest"] or ""
+            over = category != "decision" and _OVER.search(rest)
+            fits = len(rest.split()) >= FEWEST_WORDS - 1 and not over and not _DENIED.search(match["before"] or "")
+            return category if fits else None
     return None

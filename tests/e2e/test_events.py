@@ -40,7 +40,10 @@ def test_a_threshold_that_comes_down_to_the_notes_starts_a_run_without_an_event(
     with fresh_space(service, 10) as space:
         ids = post_notes(service, space, 3)
         # It comes down after the last event, so none of the store's sees that it is reached.
-        service.wait_until(lambda: counted(log_lines(), space), lambda lines: len(lines) == len(ids))
+        service.wait_until(
+            lambda: "".join(counted(log_lines(), space)),
+            lambda text: all(note.rpartition("/")[2] in text for note in ids),
+        )
 
         changed = service.send("PATCH", f"/spaces/{space}", {"consolidation_threshold": 3})
 

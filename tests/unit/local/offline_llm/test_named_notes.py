@@ -15,6 +15,14 @@ from tests.support.world import START
 from tests.unit.local.offline_llm.support import CONTENTS
 
 CLEAR = {
+    "We decided to keep S3 as the only store.": "decision",
+    "Then it was decided not to support Windows 7.": "decision",
+    "From now on we deploy on Tuesdays only.": "decision",
+    "Nous avons décidé de garder le port de Kiel.": "decision",
+    "Désormais, on livre le mardi matin.": "decision",
+    "We still have to rotate the keys of staging.": "todo",
+    "Il reste à mesurer l'import de nuit.": "todo",
+    "The problem is that Kiel answers 503 at night.": "issue",
     "- **Decision:** the import tries three times.": "decision",
     "Agreed: Ines watches the queue from Monday on.": "decision",
     "C’est décidé : on livre le mardi matin.": "decision",
@@ -25,6 +33,12 @@ CLEAR = {
     "Problème connu : le four 3 fait sauter le disjoncteur.": "issue",
 }
 UNCLEAR = (
+    "If we decided to keep S3, we would need a lock.",
+    "We have not decided which store we keep.",
+    "I wonder whether it was decided without Ines.",
+    "On n'a pas décidé quel port on garde.",
+    "Si on a décidé cela, alors il faut un verrou.",
+    "> We decided to keep S3 as the only store.",
     "Hello, how are you today, my friend?",
     "Have we decided to keep S3 as the only store?",
     "Known issue: the tabs, which is fixed now.",
@@ -122,7 +136,9 @@ def test_without_a_marker_there_is_no_note(text):
     assert named(text) == [] or any(word in text.casefold() for word in words)
 
 
-@each("piece", ["decision:", "```\n", "```\n~~~~\n", "a. ", "- ", "* decision ", "Agreed: \n"])
+@each(
+    "piece", ["we have ", "we decided ", "decision:", "```\n", "```\n~~~~\n", "a. ", "- ", "* decision ", "Agreed: \n"]
+)
 def test_long_texts_of_markers_are_read_once(piece):
     # A pattern that goes back over 50 kB does not end within minutes.
     assert len(named(piece * (50_000 // len(piece)))) <= MOST
