@@ -15,7 +15,6 @@ from uuid import uuid4
 
 from typer.testing import CliRunner
 
-from live_memory.cli.init.pieces import IF_INSTALLED
 from live_memory.cli.main import app
 from live_memory.cli.program import Program
 
@@ -161,7 +160,7 @@ class HookedAgent:
         return self.home / f"{self._session}.jsonl"
 
     def _fire(self, event: str) -> list[str]:
-        commands = [shlex.split(command.removeprefix(IF_INSTALLED)) for command in self.commands(event)]
+        commands = [shlex.split(command, comments=True) for command in self.commands(event)]
         assert all(command[:2] == ["livemem", "hook"] for command in commands)
         return [self._run(command[1:], self.payload(event)) for command in commands]
 

@@ -10,9 +10,17 @@ from typing import Any
 
 from live_memory.cli import own_files
 from live_memory.cli.init import blocks
-from live_memory.cli.init.pieces import IF_INSTALLED, BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
+from live_memory.cli.init.pieces import BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
 from live_memory.cli.init.plan import ByHand, Place
-from live_memory.cli.init.setup import HEADERS_COMMAND, HOOK_SECONDS, SERVER, START_SECONDS, TOKEN_VARIABLE, Setup
+from live_memory.cli.init.setup import (
+    HEADERS_COMMAND,
+    HOOK_SECONDS,
+    IN_ANY_SHELL,
+    SERVER,
+    START_SECONDS,
+    TOKEN_VARIABLE,
+    Setup,
+)
 
 EXECUTABLE = 0o755
 
@@ -135,11 +143,11 @@ def _cline(setup: Setup) -> Fitting:
         "Cline's command line runs them at once. Its model gets the memory at the first call of a tool.",
     ]
     if setup.platform == "win32":
-        hints = ["Cline runs its hooks on Windows as PowerShell scripts, which livemem does not write."]
+        hints = ["Cline runs its hooks where they are: the Hooks tab of its rules panel shows them."]
     else:
-        places += [_script(setup, f"{hooks}/{event}", event) for event in ("TaskStart", "TaskResume")]
-        places.append(_script(setup, f"{hooks}/PreToolUse", "PreToolUse", only='"hookName":"tool_call"'))
-        places += [replace(_script(setup, f"{hooks}/{event}", event), wanted=setup.record) for event in recording]
+        places.append(_script(setup, hooks, "PreToolUse", only='"hookName":"tool_call"'))
+    places += [_script(setup, hooks, event) for event in ("TaskStart", "TaskResume")]
+    places += [replace(_script(setup, hooks, event), wanted=setup.record) for event in recording]
     settings = _cline_settings(setup)
     if setup.local:
         piece = JsonPiece((Key(("mcpServers", SERVER), _started(setup)),))
@@ -189,24 +197,27 @@ def _command(command: str) -> dict[str, Any]:
 
 def _hook_groups(setup: Setup, client: str, events: list[str]) -> JsonPiece:
     """Hooks in the form of Claude Code, which Codex has too: groups of commands below each event."""
-    # The file is shared with colleagues who may have no livemem; on Windows the shell may be PowerShell.
-    guard = "" if setup.platform == "win32" else IF_INSTALLED
     return JsonPiece(
-        tuple(Element(("hooks", event), {"hooks": [_command(guard + setup.hook(client, event))]}) for event in events)
+        tuple(Element(("hooks", event), {"hooks": [_command(setup.hook(client, event))]}) for event in events)
     )
 
 
-def _script(setup: Setup, relative: str, event: str, only: str = "") -> Place:
+def _script(setup: Setup, folder: str, event: str, only: str = "") -> Place:
     """A hook of Cline: a program. One that fails blocks the task, so it does not even if livemem is not installed.
 
     `only`: the text in its input without which it does nothing.
     """
+    call = setup.hook("cline", event).removesuffix(IN_ANY_SHELL)
+    if setup.platform == "win32":
+        found = "Get-Command livemem -ErrorAction SilentlyContinue"
+        body = f"if ({found}) {{ {call}; if ($LASTEXITCODE -eq 0) {{ exit 0 }} }}\n'{{\"cancel\": false}}'\nexit 0"
+        return Place(setup.root, f"{folder}/{event}.ps1", BlockPiece(body, blocks.HASH, own=True))
     allow = """printf '{"cancel": false}\\n'"""
-    call = f"{setup.hook('cline', event)} || {allow}"
+    call = f"{call} || {allow}"
     if only:
         call = f"input=$(cat)\ncase $input in\n  *'{only}'*) printf '%s' \"$input\" | {call} ;;\n  *) {allow} ;;\nesac"
     body = f"command -v livemem >/dev/null 2>&1 || {{ {allow}; exit 0; }}\n{call}\nexit 0"
-    return Place(setup.root, relative, BlockPiece(body, blocks.HASH, "#!/bin/sh\n", own=True), EXECUTABLE)
+    return Place(setup.root, f"{folder}/{event}", BlockPiece(body, blocks.HASH, "#!/bin/sh\n", own=True), EXECUTABLE)
 
 
 _NEEDS_TOKEN = f"Set {TOKEN_VARIABLE} where the client is started (it reads the token from there): no file holds it."

@@ -14,10 +14,8 @@ from live_memory.cli.init import blocks, jsontext
 from live_memory.cli.init.blocks import Marks
 from live_memory.cli.init.problems import NotPlain
 
-IF_INSTALLED = "command -v livemem >/dev/null 2>&1 || exit 0; "
-"""Makes the command of a hook do nothing where livemem is not installed, as at a colleague's (POSIX, `command`)."""
-HOOK_COMMANDS = ("livemem hook ", f"{IF_INSTALLED}livemem hook ")
-"""The beginnings of commands of ours: they mark a hook as ours, even if its user wrote it by hand."""
+HOOK_COMMANDS = ("livemem hook ", "command -v livemem >/dev/null 2>&1 || exit 0; livemem hook ")
+"""The beginnings of commands of ours, now and formerly: they mark a hook as ours, even if its user wrote it by hand."""
 HOOKS = "hooks"
 """The member of a client's document with an array of hooks for each event."""
 

@@ -3,7 +3,6 @@ off.
 """
 
 import re
-import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -39,7 +38,7 @@ def left_over(client: str, setup: Setup, changed: Mapping[Path, str | None]) -> 
     places: dict[Path, str] = {folder / name: "" for name in ALSO_READ.get(client, ()) for folder in folders}
     for scope, folder in [*((_PROJECT, folder) for folder in reversed(folders)), (_USER, setup.project)]:
         option = "" if scope == setup.scope else f"--scope {scope} "
-        option += "" if folder == folders[0] else f"--directory {shlex.quote(str(folder))} "
+        option += "" if folder == folders[0] else f"--directory {setup.quoted(folder)} "
         there = replace(setup, scope=scope, project=folder)
         places |= {place.root / place.relative: option for place in clients.fitting(client, there).places}
     lines = []

@@ -1,6 +1,7 @@
 """The options of `init`, and the folders where clients keep their files on this system."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,11 @@ START_SECONDS = 60
 HOOK_SECONDS = 10
 """Seconds that a client waits for a hook. `livemem hook` ends by itself before."""
 
+IN_ANY_SHELL = " ; exit 0 # || exit 0"
+"""Stands behind the command of a hook, which then ends well also where livemem is not installed, as at a colleague's.
+
+The form is one for sh, PowerShell (of Windows too, which has no `||`) and cmd, which takes `;` and `#` for arguments.
+"""
 _SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _PLAIN_URL = re.compile(r"[a-zA-Z0-9._~:/%\[\]-]+")
 
@@ -64,8 +70,12 @@ class Setup:
         return Template(text).substitute(space=self.space)
 
     def hook(self, client: str, event: str) -> str:
-        """The command that a client runs at an event."""
-        return f"livemem hook {client} {event} --space {self.space}"
+        """The command that a client runs at an event, in any shell."""
+        return f"livemem hook {client} {event} --space {self.space}{IN_ANY_SHELL}"
+
+    def quoted(self, path: Path) -> str:
+        """A path in a command for the user of this system."""
+        return f'"{path}"' if self.platform == "win32" else shlex.quote(str(path))
 
     def vscode_user_folder(self) -> str:
         """The folder of VS Code for the user's files, below the home folder."""

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from live_memory.cli.exits import FAILED, OK, Refused
 from live_memory.cli.init import record
@@ -47,6 +48,8 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
     Claude Code would not let the model stop.
     """
     began = time.monotonic()
+    # In cmd what follows in the other shells comes as arguments (IN_ANY_SHELL).
+    arguments = list(takewhile(lambda one: one != ";", arguments))
     try:
         called = read_arguments(arguments)
     except Refused as refused:
