@@ -19,21 +19,9 @@ _LOOK_SECONDS = 0.2
 """For so long another program may look whether the folder is locked."""
 OWN_NAMES = frozenset(
     {
-        *(
-            LOCK,
-            "s3.key",
-            "admin.key",
-            "agents",
-            "endpoints.json",
-            "serve.json",
-            "serve.log",
-            "serve.log.1",
-            "stop",
-            "workers",
-        ),
-        *("queue", "dead-letters", "logs", "scratch"),
+        *(LOCK, "s3.key", "admin.key", "agents", "endpoints.json", "own-model.json", "serve.json", "serve.log"),
+        *("serve.log.1", "stop", "workers", "queue", "dead-letters", "logs", "scratch"),
         *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
-        "own-model.json",
     }
 )
 """What a runtime, the demo and `make sam-local` leave in the default folder."""

@@ -156,13 +156,13 @@ class Runtime:
 
     def _start_own_model(self) -> dict[str, str]:
         """Start the program's server, if there is one; returns the variables that name it."""
-        if self.data.own_model.exists():
-            from local.own_model.single_process import ProcessFailed, SingleProcess  # noqa: PLC0415
-
-            # A crash has left it behind, whatever the model is now.
-            with suppress(ProcessFailed):
-                SingleProcess(self.data.own_model).end_former()
         if not self.config.own_model:
+            if self.data.own_model.exists():
+                from local.own_model.single_process import ProcessFailed, SingleProcess  # noqa: PLC0415
+
+                # A crash has left it behind, and the model is another one now.
+                with suppress(ProcessFailed):
+                    SingleProcess(self.data.own_model).end_former()
             return {}
         from local.own_model import completions  # noqa: PLC0415 - few have one
 

@@ -153,8 +153,13 @@ class FunctionPool:
 
     def _start_next(self) -> None:
         if job := self._take():
-            run = self._context.copy().run
-            threading.Thread(target=run, args=(self._work_off, job), name=self.function.name, daemon=True).start()
+            begin, run = time.monotonic(), self._context.copy().run
+            thread = threading.Thread(target=run, args=(self._work_off, job), name=self.function.name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                # The system gives no more threads: the place is free again, and an event comes again.
+                self._end(job, failure("Runtime.NoThread", str(error), job.request_id, begun=False), begin)
 
     def _take(self) -> Invocation | None:
         """The next one, if there is a place for it."""

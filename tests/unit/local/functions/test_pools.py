@@ -443,3 +443,23 @@ def test_an_invocation_that_has_ended_is_not_kept_until_its_deadline(make_pool):
     for _ in range(5):
         assert not invoke(pool, {"a": 1}).failed
     assert [entry[2] for entry in pool._deadlines._due] == [None] * 5
+
+
+def test_an_invocation_that_gets_no_thread_fails_and_leaves_its_place(make_pool, monkeypatch):
+    pool = make_pool(ECHO, limit=1)
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        outcome = invoke(pool, {})
+    assert (outcome.failed, outcome.begun) == (True, False), "an event comes again"
+    assert json.loads(invoke(pool, {"a": 1}).payload) == {"a": 1}
+
+
+def test_a_call_that_fails_at_its_moment_keeps_no_later_one_from_its_own():
+    deadlines, called = Deadlines(), threading.Event()
+    deadlines.after(0, lambda: 1 / 0)
+    deadlines.after(0.01, called.set)
+    assert called.wait(30)
