@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from livemem.access.grant import Grant
+from livemem.access.look_rate import LOOKS_A_SECOND
 from livemem.store.bucket import GRANT
 from livemem_http.routing import INVOKED_BY
 from tests.support.cases import each
@@ -56,6 +57,22 @@ def test_with_a_token_that_is_none_it_is_told_so(service, plain):
 
     assert answer["statusCode"] == 401
     assert challenge(answer) == f'Bearer error="invalid_token", scope="read write", {METADATA}'
+
+
+def test_any_number_of_connections_may_open_in_one_second(service):
+    for _ in range(2 * LOOKS_A_SECOND):
+        client, _issued = connected(service)
+
+        assert "note" in client.tools()
+
+
+def test_a_flood_of_tokens_that_are_none_is_told_to_come_again(service):
+    grants = [f"lma_01ARZ3NDEKTSV4RRFFQ69G5F{number:02}_{'x' * 43}" for number in range(LOOKS_A_SECOND + 1)]
+
+    statuses = [service.send(PING, token=one)["statusCode"] for one in grants]
+
+    # Not 401: a client would ask its person to sign in again.
+    assert statuses == [*[401] * LOOKS_A_SECOND, 429]
 
 
 def test_without_an_issuer_nothing_is_told_and_nothing_opened(monkeypatch):

@@ -97,8 +97,8 @@ class _Cache:
 def opened_by(process: Process, token: str) -> Grant | None:
     """The grant that an access token opens, or None: no request for 30 s, then 1 GET.
 
-    A token that does not fit what was read costs 1 GET more, at most a few times a second, and is then unknown for 30
-    s. Raises StoreUnavailable.
+    A token that does not fit what was read costs 1 GET more, and is then unknown for 30 s. Raises StoreUnavailable, and
+    TooSoon after a few such looks that found nothing in this second.
     """
     grant_id, digest, now = grant_of(token), token_digest(token), process.clock()
     cache = process.cache(_Cache)
@@ -107,11 +107,12 @@ def opened_by(process: Process, token: str) -> Grant | None:
     cached = cache.grants.get(grant_id)
     if cached and cached.opens(digest, now):
         return cached
-    if cache.looks.allowed():
-        grant = stored.find(process.store, GRANT.key(grant_id), stored.or_none(Grant))
-        if grant and grant.value and grant.value.grant_id == grant_id:
-            cache.grants.put(grant_id, grant.value)
-            if grant.value.opens(digest, now):
-                return grant.value
-        cache.unknown.put(digest, None)
+    cache.looks.require()
+    grant = stored.find(process.store, GRANT.key(grant_id), stored.or_none(Grant))
+    if grant and grant.value and grant.value.grant_id == grant_id:
+        cache.grants.put(grant_id, grant.value)
+        if grant.value.opens(digest, now):
+            cache.looks.found()
+            return grant.value
+    cache.unknown.put(digest, None)
     return None

@@ -3,13 +3,14 @@
 import threading
 from collections import deque
 
+from livemem.errors import TooSoon
 from livemem.process import Timer
 
 LOOKS_A_SECOND = 5
 
 
 class LookRate:
-    """The looks of the last second."""
+    """The looks of the last second that found nothing."""
 
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
@@ -24,3 +25,14 @@ class LookRate:
                 return False
             self._last.append(now)
             return True
+
+    def require(self) -> None:
+        """Count a look. Raises TooSoon where none is allowed now."""
+        if not self.allowed():
+            raise TooSoon("Too many unknown tokens came in this second. Send the request again.", retry_after=1)
+
+    def found(self) -> None:
+        """The last look found something, so it does not count: many clients may come at once."""
+        with self._lock:
+            if self._last:
+                self._last.pop()

@@ -166,18 +166,27 @@ def registry(process: Process, *, fresh: bool = False) -> Registry:
 def find(process: Process, digest: str) -> Token | None:
     """The entry of a token's hash: no request for 30 s, then 1 GET (304 where nothing changed).
 
-    For an unknown hash the store is asked once more, unless that was done for too many others in this second. The
-    process then remembers for 30 s that the hash is unknown.
+    For an unknown hash the store is asked once more. The process then remembers for 30 s that the hash is unknown.
+    Raises TooSoon where too many such looks found nothing in this second: the token may well be new.
     """
     cache = process.cache(_Cache)
     recent = cache.recent()
     entry = (recent or _revalidate(process)).by_hash.get(digest)
-    if not entry and digest not in cache.unknown and (not recent or cache.looks.allowed()):
-        entry = _revalidate(process).by_hash.get(digest) if recent else None
+    if not entry and digest not in cache.unknown:
+        entry = _look(process, digest) if recent else None
         if not entry:
             cache.unknown.put(digest, None)
     # The digest of the sent token is looked up. So the time of the look-up reveals nothing of a token.
     return entry if entry and hmac.compare_digest(entry.hash.encode(), digest.encode()) else None
+
+
+def _look(process: Process, digest: str) -> Token | None:
+    looks = process.cache(_Cache).looks
+    looks.require()
+    entry = _revalidate(process).by_hash.get(digest)
+    if entry:
+        looks.found()
+    return entry
 
 
 def find_now(process: Process, digest: str) -> Token | None:
