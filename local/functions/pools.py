@@ -9,13 +9,14 @@ import contextvars
 import heapq
 import itertools
 import logging
+import queue
 import threading
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from local.functions.invocations import Handler, Invocation, Outcome, failure, load_handler
@@ -28,6 +29,9 @@ _log = logging.getLogger(__name__)
 MAX_INVOCATIONS = 16
 """At once, of a function that reserves no concurrency."""
 
+
+IDLE_SECONDS = 5.0
+"""For so long a thread without an invocation waits for the next one."""
 
 _LOADING = threading.Lock()
 """Of all pools: two threads that import modules which import each other find them half made."""
@@ -51,7 +55,8 @@ class Deadlines:
         entry = [time.time() + seconds, number, call]
         with self._change:
             heapq.heappush(self._due, entry)
-            self._change.notify()
+            if self._due[0] is entry:
+                self._change.notify()
         if number == 0:
             threading.Thread(target=self._run, name="deadlines", daemon=True).start()
         return entry
@@ -98,6 +103,8 @@ class FunctionPool:
         self._lock = threading.Lock()
         self._waiting: dict[bool, deque[Invocation]] = {False: deque(), True: deque()}
         self._running: set[Invocation] = set()
+        self._idle = 0
+        self._handed: queue.SimpleQueue[Invocation] = queue.SimpleQueue()
         self._handler: Handler | None = None
         self._closed = False
 
@@ -153,6 +160,11 @@ class FunctionPool:
 
     def _start_next(self) -> None:
         if job := self._take():
+            with self._lock:
+                self._idle -= (handed := self._idle > 0)
+            if handed:
+                self._handed.put(job)
+                return
             begin, run = time.monotonic(), self._context.copy().run
             thread = threading.Thread(target=run, args=(self._work_off, job), name=self.function.name, daemon=True)
             try:
@@ -176,10 +188,20 @@ class FunctionPool:
         return None
 
     def _work_off(self, job: Invocation) -> None:
-        """Do one, and then what waits."""
+        """Do one, then what waits, and then what comes within a few seconds."""
         following: Invocation | None = job
         while following and self._do(following):
-            following = self._take()
+            following = self._take() or self._wait()
+
+    def _wait(self) -> Invocation | None:
+        with self._lock:
+            self._idle += 1
+        with suppress(queue.Empty):
+            return self._handed.get(timeout=IDLE_SECONDS)
+        with self._lock:
+            self._idle -= (leaves := self._idle > 0)
+        # Otherwise one was handed to this thread at the last moment.
+        return None if leaves else self._handed.get()
 
     def _do(self, job: Invocation) -> bool:
         """Carry it out. False: it was given up, and its place belongs to another thread."""

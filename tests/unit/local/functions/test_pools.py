@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from local.functions import host
+from local.functions import host, pools
 from local.functions.async_queue import AsyncQueue
 from local.functions.invocations import Output, RootHandler
 from local.functions.pools import Deadlines, FunctionPool, PoolClosedError
@@ -232,6 +232,18 @@ def test_one_module_is_imported_at_a_time(make_pool, monkeypatch):
 
 def test_a_module_without_the_handler_is_a_failure(make_pool):
     assert "handler" in invoke(make_pool("x = 1"), {}).describe()
+
+
+def test_a_thread_takes_the_next_invocation_and_ends_where_none_comes(make_pool, monkeypatch):
+    pool = make_pool(SEVERAL)
+    assert len({run(pool, do="sleep", seconds=0.01)["thread"] for _ in range(20)}) < 20
+
+    monkeypatch.setattr(pools, "IDLE_SECONDS", 0.01)
+    before = set(threading.enumerate())
+    barrier = [pool.submit(b'{"do": "sleep", "seconds": 0.1}') for _ in range(3)]
+    assert len({json.loads(one.result(20).payload)["thread"] for one in barrier}) == 3
+    wait_until(lambda: set(threading.enumerate()) <= before, 20)
+    assert run(pool, do="count")["calls"] == 24
 
 
 def test_logs_are_json_lines(make_pool, tmp_path):
