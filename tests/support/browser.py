@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Response, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
-GRAVE = ("serious", "critical")
 INSTALL_SECONDS = 600
 """As root, Chromium may have to be installed first."""
 PATIENCE_MS = 60_000
@@ -84,20 +83,15 @@ class Visit:
         if folder := os.environ.get("PAGE_SCREENSHOTS"):
             self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
-    def grave_findings(self) -> list[str]:
-        """What axe-core finds that keeps people from using the view: its serious and critical findings.
+    def findings(self) -> list[str]:
+        """What axe-core finds that hinders people in using the view, however little.
 
         Look at troubles first: axe's own work in the page is not the page's.
         """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
         found = self.page.evaluate("axe.run({ resultTypes: ['violations'] }).then((told) => told.violations)")
-        return [
-            f"{one['id']}: {one['help']}: {node['html'][:200]}"
-            for one in found
-            if one["impact"] in GRAVE
-            for node in one["nodes"]
-        ]
+        return [f"{one['id']}: {one['help']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
     def focus_text(self) -> str:
         """The accessible name, or the text, of what has the focus."""

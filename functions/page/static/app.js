@@ -89,10 +89,6 @@ export function App() {
   if (exchanging) return html`<main class="alone"><${Loading} /></main>`;
   if (!token) return html`<${Lost} /><${SignIn} problem=${problem} /><${Toasts} />`;
   return html`
-    <a class="skip" href=${location.hash || '#/'} onClick=${(event) => {
-      event.preventDefault();
-      document.getElementById('view').focus();
-    }}>${t('skip')}</a>
     <${Navigation} route=${present} who=${who} />
     <main id="view" tabindex="-1"><${Lost} />${who ? html`<${View} route=${present} />` : html`<${Loading} />`}</main>
     <${DialogHost} /><${Toasts} />`;

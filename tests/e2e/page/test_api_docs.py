@@ -58,4 +58,4 @@ def test_it_is_readable_on_a_phone_in_the_dark_and_by_a_screen_reader(visit):
 
     assert found.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     found.shot("docs-phone-dark")
-    assert found.grave_findings() == []
+    assert found.findings() == []

@@ -135,13 +135,13 @@ def test_the_pages_can_be_read_and_used_by_everybody(visit, client, token, schem
     found: Visit = visit(color_scheme=scheme, viewport={"width": width, "height": 844}, bypass_csp=True)
     page = found.page
     page.goto(client.url())
-    assert found.grave_findings() == []
+    assert found.findings() == []
     found.shot(f"consent-token-{scheme}-{width}")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_label("Your token").fill(token)
     page.get_by_role("button", name="Continue").click()
     page.get_by_label("Only these").check()
-    assert found.grave_findings() == []
+    assert found.findings() == []
     found.shot(f"consent-choice-{scheme}-{width}")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 

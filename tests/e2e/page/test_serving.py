@@ -10,7 +10,7 @@ def test_the_address_of_the_service_opens_a_page_that_names_that_address(visit):
     found.open()
 
     found.page.get_by_text(f"livemem login --url {found.url}").wait_for()
-    assert found.grave_findings() == []
+    assert found.findings() == []
     found.shot("signed-out")
 
 

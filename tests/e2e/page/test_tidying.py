@@ -45,7 +45,7 @@ def test_a_long_bank_is_tidied_after_a_dry_run_and_the_undo_pauses_tidy_runs(at:
         found.page.locator("dd a", has_text="2").click()
         found.page.get_by_role("heading", name="Change 2: tidy run").wait_for()
         found.page.get_by_text("40 lines that no file holds any more").wait_for()
-        assert found.grave_findings() == []
+        assert found.findings() == []
 
         found.page.get_by_role("button", name="Take back").click()
         found.page.get_by_role("button", name="Take it back").click()

@@ -17,7 +17,7 @@ export function shownOperation(document, one) {
     ...(one.parameters.length ? [parameters(one)] : []),
     ...one.body.flatMap((body) => contents(document, 'Body', body)),
     ...one.responses.flatMap((answer) => answered(document, answer)),
-    make('h4', { textContent: 'Try it' }),
+    make('h3', { textContent: 'Try it' }),
     code(curl(one, location.origin), 'A line of curl'),
   ]);
 }
@@ -43,7 +43,7 @@ function parameters(one) {
 
 function answered(document, answer) {
   const failed = Number(answer.status) >= 400;
-  const heading = make('h4', {}, `${answer.status} `, ...inline(answer.description.split('\n')[0]));
+  const heading = make('h3', {}, `${answer.status} `, ...inline(answer.description.split('\n')[0]));
   return [heading, ...(failed ? [] : answer.content.flatMap((one) => contents(document, answer.status, one)))];
 }
 
@@ -63,7 +63,7 @@ function fields(document, name, told) {
     type(schema),
     inline(schema.description ?? resolved(document, schema)?.description ?? ''),
   ]);
-  return [table(`Fields of ${name}`, ['name', '', 'type', 'meaning'], rows)];
+  return [table(`Fields of ${name}`, ['name', 'needed', 'type', 'meaning'], rows)];
 }
 
 function type(schema) {

@@ -59,6 +59,10 @@ export function Navigation({ route, who }) {
   };
   const link = (name, text, current) => html`<a key=${name} href=${href(name, { space })} aria-current=${current ? 'page' : undefined}>${t(text)}</a>`;
   return html`<header class=${`frame ${open ? 'open' : ''}`}>
+    <a class="skip" href=${location.hash || '#/'} onClick=${(event) => {
+      event.preventDefault();
+      document.getElementById('view').focus();
+    }}>${t('skip')}</a>
     <div class="frame-top">
       <a class="brand" href="#/"><${Mark} /><span>Live Memory</span></a>
       <button class="menu" aria-expanded=${open} aria-controls="navigation" onClick=${() => setOpen(!open)}>${open ? t('close') : t('menu')}</button>

@@ -1,12 +1,13 @@
 /** What the service itself says and needs: its health, how agents connect, and a new space. */
-import { post } from '../core/api.js';
+import { get, post } from '../core/api.js';
 import { duration } from '../core/format.js';
 import { useAction, useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
+import { makeStore, useStore } from '../core/store.js';
 import { has, t } from '../core/texts.js';
 import { Badge, Copy, ProblemNote, Words } from './basic.js';
 import { Field, useDraft } from './field.js';
-import { html } from '../vendor/preact.js';
+import { html, useEffect } from '../vendor/preact.js';
 
 export function Connect({ space }) {
   return html`<ol class="connect">
@@ -17,22 +18,44 @@ export function Connect({ space }) {
 }
 
 const TONES = { ok: 'good', degraded: 'warn', error: 'bad' };
-const GOOD = new Set(['ok', 'offline', 'none', 'configured', 'supported', 'reachable']);
+const GOOD = new Set(['ok', 'none', 'configured', 'embeddings offline']);
 
 export const HealthBadge = ({ status }) => html`<${Badge} tone=${TONES[status] ?? ''}>${t(`health.${status}`)}</${Badge}>`;
 
 export function HealthLine({ health }) {
   const spaces = health.spaces ?? [];
   return html`<p class="health-line"><${HealthBadge} status=${health.status} />
-    ${health.checks?.llm === 'offline' && health.checks.llm_detail && html`<span><${Words} text=${health.checks.llm_detail} /></span>`}
     ${spaces.length > 0 && html`<span>${t('health.spaces', { n: spaces.length })}</span>`}
     <a href=${href('operate')}>${t('health.more')}</a></p>`;
 }
 
+/** Whether fixed rules take the place of a language model: asked once, of the health. */
+const withoutModel = makeStore(undefined);
+
+/** Says that there is no language model, with the one command that changes it. `health`: where it was asked for anyway. */
+export function NoModel({ health }) {
+  const without = useStore(withoutModel);
+  useEffect(() => {
+    const take = (told) => withoutModel.set(told.checks.llm === 'offline');
+    if (health) take(health);
+    else if (without === undefined) get('/v1/health').then(take, () => undefined);
+  }, [health]);
+  return without ? html`<div class="no-model"><p><b>${t('model.none')}</b> ${t('model.none.what')}</p><${Copy} text="livemem serve --llm claude" /></div>` : null;
+}
+
+const isGood = (check, value) => GOOD.has(String(value)) || GOOD.has(`${check} ${value}`);
+
 /** What to do about a value of a check. Texts are by check and value, else by check. */
 export function remedy(check, value) {
-  if (GOOD.has(String(value))) return undefined;
+  if (isGood(check, value)) return undefined;
   return [`remedy.${check}.${value}`, `remedy.${check}`, `remedy.${value}`].find(has);
+}
+
+/** A value of a check in words. Names of models, and codes that the page does not know, are shown as they are. */
+function valueOf(check, value) {
+  if (check.endsWith('_seconds')) return value ? duration(value) : t('value.none');
+  const known = [`value.${check}.${value}`, `value.${value}`, `run.error.${value}`].find(has);
+  return known ? t(known) : String(value);
 }
 
 export function Checks({ health }) {
@@ -41,15 +64,15 @@ export function Checks({ health }) {
     const bad = remedy(name, value);
     const detail = health.checks[`${name}_detail`];
     return html`<tr key=${name}><th scope="row">${has(`check.${name}`) ? t(`check.${name}`) : name}</th>
-      <td><${Badge} tone=${GOOD.has(String(value)) ? 'good' : bad ? 'warn' : ''}>${name.endsWith('_seconds') ? duration(value) : String(value)}</${Badge}>
-        ${detail && html`<p class="quiet"><${Words} text=${String(detail)} /></p>`}${bad && html`<p>${t(bad)}</p>`}</td></tr>`;
+      <td><${Badge} tone=${isGood(name, value) ? 'good' : bad ? 'warn' : ''}>${valueOf(name, value)}</${Badge}>
+        ${detail && value !== 'offline' && html`<p class="quiet" lang="en"><${Words} text=${String(detail)} /></p>`}${bad && html`<p>${t(bad)}</p>`}</td></tr>`;
   })}</tbody></table>`;
 }
 
 export function SpaceProblems({ problems }) {
   return html`<ul class="rows">${problems.map((one, index) => html`<li key=${index}>
-    <div class="row"><a href=${href('space', { space: one.space_id })}>${one.space_id}</a> <${Badge} tone="warn">${one.code}</${Badge}></div>
-    <p><${Words} text=${one.detail} /></p>${has(`remedy.${one.code}`) && html`<p class="quiet">${t(`remedy.${one.code}`)}</p>`}
+    <div class="row"><a href=${href('space', { space: one.space_id })}>${one.space_id}</a> <${Badge} tone="warn" title=${one.code}>${has(`trouble.${one.code}`) ? t(`trouble.${one.code}`) : one.code}</${Badge}></div>
+    <p lang="en"><${Words} text=${one.detail} /></p>${has(`remedy.${one.code}`) && html`<p class="quiet">${t(`remedy.${one.code}`)}</p>`}
   </li>`)}</ul>`;
 }
 

@@ -14,6 +14,7 @@ import { has, t } from '../core/texts.js';
 import { Badge, Heading, ProblemNote, Time, Words } from '../parts/basic.js';
 import { Field, useDraft } from '../parts/field.js';
 import { PagedList } from '../parts/list.js';
+import { NoModel } from '../parts/service.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
 const ASK_AGAIN = 1000;
@@ -168,6 +169,7 @@ export default function Ask({ params: { space } }) {
   return html`
     <${Heading} title=${t('nav.ask')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
       <a class="button" href=${href('search', { space }, { scope: 'questions' })}>${t('ask.earlier')}</a></${Heading}>
+    <${NoModel} />
     ${asked.length ? html`<div class="chat">${asked.map((question) => html`<${Exchange} key=${question.key} space=${space} question=${question} who=${who.name} sent=${sent} drop=${drop} />`)}</div>` : html`<${Beginning} ask=${ask} />`}
     <div ref=${end} class="spaced"><${AskForm} space=${space} ask=${ask} /></div>
     <${Earlier} space=${space} opened=${!asked.length} />`;

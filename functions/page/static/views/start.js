@@ -8,7 +8,7 @@ import { useStore } from '../core/store.js';
 import { t } from '../core/texts.js';
 import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { PagedList } from '../parts/list.js';
-import { Connect, HealthLine, NewSpace } from '../parts/service.js';
+import { Connect, HealthLine, NewSpace, NoModel } from '../parts/service.js';
 import { html, useState } from '../vendor/preact.js';
 
 const MOST = 200;
@@ -53,7 +53,7 @@ export default function Start() {
       ${may('write', who) && !making && html`<button onClick=${() => setMaking(true)}>${t('start.new')}</button>`}
     </${Heading}>
     ${making && html`<${Panel} title=${t('start.new')}><${NewSpace} close=${() => setMaking(false)} /></${Panel}>`}
-    ${health.data ? html`<${HealthLine} health=${health.data} />` : html`<${ProblemNote} problem=${health.problem} />`}
+    ${health.data ? html`<${HealthLine} health=${health.data} /><${NoModel} health=${health.data} />` : html`<${ProblemNote} problem=${health.problem} />`}
     ${spaces.first && !first
       ? html`<${Empty} title=${t('start.empty')}><p>${t('start.empty.what')}</p></${Empty}><${Connect} space="demo" />`
       : html`<${Panel} title=${t('start.spaces')} side=${first && t('start.count', { n: spaces.count, plus: spaces.more ? '+' : '' })}><${PagedList} class="spaces" list=${spaces} idOf=${idOf} row=${(space) => html`<${SpaceRow} space=${space} />`} /></${Panel}>

@@ -9,7 +9,7 @@ export default {
   'told.budget': 'Budget in characters',
   'told.compare': 'Compare with',
   'told.present': 'now',
-  'told.now': { one: 'Told now: {n} character', other: 'Told now: {n} characters' },
+  'told.now': { one: 'An agent that starts now gets {n} character', other: 'An agent that starts now gets {n} characters' },
   'told.show': 'Show',
   'told.show.parts': 'Parts',
   'told.show.text': 'Text',
@@ -144,7 +144,7 @@ export default {
   'ops.import': 'Import',
   'ops.garbage': 'Garbage',
   'health.named': 'Spaces that need a look',
-  'health.none': 'No space that your token may see.',
+  'health.none': 'None.',
 
   'job.queued': 'queued',
   'job.running': 'at work',

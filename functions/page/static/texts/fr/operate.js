@@ -9,7 +9,7 @@ export default {
   'told.budget': 'Budget en caractères',
   'told.compare': 'Comparer avec',
   'told.present': 'maintenant',
-  'told.now': { one: 'Reçu maintenant : {n} caractère', other: 'Reçu maintenant : {n} caractères' },
+  'told.now': { one: 'Un agent qui démarre maintenant reçoit {n} caractère', other: 'Un agent qui démarre maintenant reçoit {n} caractères' },
   'told.show': 'Afficher',
   'told.show.parts': 'Parties',
   'told.show.text': 'Texte',
@@ -144,7 +144,7 @@ export default {
   'ops.import': 'Import',
   'ops.garbage': 'Nettoyage',
   'health.named': 'Espaces à regarder',
-  'health.none': 'Aucun espace que votre jeton peut voir.',
+  'health.none': 'Aucun.',
 
   'job.queued': 'en file',
   'job.running': 'en cours',

@@ -11,14 +11,14 @@ import { has, number, t } from '../../core/texts.js';
 import { Answer, Badge, Choice, Empty, Panel } from '../../parts/basic.js';
 import { Field } from '../../parts/field.js';
 import { Columns } from '../../parts/plot.js';
-import { Checks, HealthBadge, SpaceProblems } from '../../parts/service.js';
+import { Checks, HealthBadge, NoModel, SpaceProblems } from '../../parts/service.js';
 import { html, useState } from '../../vendor/preact.js';
 
 const HEALTH_EVERY = 20_000;
 
 export function Health() {
   const live = useLive('/v1/health', { every: HEALTH_EVERY });
-  return html`<${Answer} live=${live} lines=${6}>${(health) => html`<div class="columns half">
+  return html`<${Answer} live=${live} lines=${6}>${(health) => html`<${NoModel} health=${health} /><div class="columns half">
     <${Panel} title=${t('ops.health')} side=${html`<${HealthBadge} status=${health.status} /> ${health.version}`}><${Checks} health=${health} /></${Panel}>
     <${Panel} title=${t('health.named')}>${health.spaces?.length ? html`<${SpaceProblems} problems=${health.spaces} />` : html`<p class="quiet">${t('health.none')}</p>`}</${Panel}>
   </div>`}</${Answer}>`;
