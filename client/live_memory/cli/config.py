@@ -55,6 +55,8 @@ class Settings:
     sources: Mapping[str, str | None]
     notice: str | None = None
     """The line for the user where a project's files name a space that does not count (init/project_space.py)."""
+    ran_here: bool = False
+    """Whether the service of this machine has run, and does not run now."""
 
     def __repr__(self) -> str:
         return f"Settings(profile={self.profile!r}, url={self.url!r}, space={self.space!r})"
@@ -67,10 +69,12 @@ class Settings:
     def need_url(self) -> str:
         """The service's URL; raises Refused."""
         if not self.url:
-            raise Refused(
-                "Which service? Start one here with `livemem serve --background`, or log in to another one: "
-                "`livemem login --url URL` (or LIVEMEM_URL)."
-            )
+            here = "Run `livemem init claude-code` in your project: it starts one and connects the agent. Or"
+            if self.ran_here:
+                here = "That of this machine does not run: `livemem serve --background`. Or"
+            elif not local_service.is_installed():
+                here = "None can be started here (docs/install.md):"
+            raise Refused(f"Which service? {here} log in to another one: `livemem login --url URL` (or LIVEMEM_URL).")
         return self.url
 
     def need_token(self) -> str:
@@ -185,13 +189,15 @@ def settle(
         values["space"], sources["space"] = space, "option"
     elif folders:
         values["space"], sources["space"], notice = _chosen(environ, folders, given, stored.space)
+    ran_here = False
     if not values["url"] and not values["token"]:
-        here = (look or local_service.ready)(local_service.data_folder(environ))
+        folder = local_service.data_folder(environ)
+        here, ran_here = (look or local_service.ready)(folder), (folder / local_service.LOCK).exists()
         if here and here.token:
             values |= {"url": here.url, "token": here.token}
             sources |= dict.fromkeys(("url", "token"), LOCAL_SERVICE)
     url = check_url(values["url"]) if values["url"] else None
-    return Settings(name, url, values["token"], values["space"], sources, notice)
+    return Settings(name, url, values["token"], values["space"], sources, notice, ran_here and not url)
 
 
 def _chosen(

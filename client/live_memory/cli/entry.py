@@ -17,12 +17,12 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8" if narrow and not stream.isatty() else None, errors="replace")
     try:
-        sys.exit(_run(sys.argv[1:]))
+        _run(sys.argv[1:])
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> None:
     # Loading takes most of the time until the first request, and a client waits for each of its hooks.
     if arguments[:1] == ["hook"]:
         from live_memory.cli.init.hooks.command import run_hook  # noqa: PLC0415
@@ -33,9 +33,9 @@ def _run(arguments: list[str]) -> int:
         sys.stderr.flush()
         # Nothing is left to do, and ending in order takes Python several milliseconds.
         os._exit(code)
-    from live_memory.cli.main import run  # noqa: PLC0415
+    from live_memory.cli.main import app  # noqa: PLC0415
 
-    return run(arguments)
+    app(arguments, prog_name="livemem")
 
 
 def _open_what_is_closed() -> None:

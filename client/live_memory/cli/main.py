@@ -4,12 +4,13 @@ Nothing here loads httpx or pydantic: that takes longer than all the rest, and h
 Commands are loaded when they are called (command_table.py), and load those when they connect (program.py).
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -23,6 +24,14 @@ from live_memory.cli.program import Program
 EPILOG = "Exit codes:\n\n" + exits.table()
 FIRST = ("init", "note", "search", "open")
 """What the program shows if it is called alone."""
+_PLAIN = {
+    "Input should be": "it must be",
+    "a valid integer, .*": "a whole number.",
+    "a valid number, .*": "a number.",
+    "Value error, |Invalid value: ": "",
+    r"\(s\)": "s",
+}
+"""Words of typer and pydantic, and plain ones."""
 
 
 class _Commands(Mapping[str, Any]):
@@ -63,12 +72,26 @@ class _Panels(TyperGroup):
         spelt = {"help": [*args[1:], "--help"], "version": ["--version"]}
         return super().parse_args(ctx, spelt.get(args[0], args) if args else args)
 
-    def invoke(self, ctx: Any) -> Any:
+    def main(self, args: Sequence[str], **given: Any) -> NoReturn:  # type: ignore[override]
+        """Carry out a command, and exit with its code. Wrong usage is one sentence, with `--json` a document."""
         try:
-            return super().invoke(ctx)
-        except typer.BadParameter as problem:
-            problem.message = problem.message.removeprefix("Value error, ")
-            raise
+            sys.exit(super().main(args, **{**given, "standalone_mode": False}) or exits.OK)
+        except typer.Abort:
+            sys.exit(exits.FAILED)
+        except Exception as problem:
+            # Errors of usage have no public base class in typer.
+            if not hasattr(problem, "format_message"):
+                raise
+            from live_memory.cli.session import tell  # noqa: PLC0415 - the help needs no session
+
+            detail = " ".join(problem.format_message().split())
+            detail += "" if detail.endswith((".", "?")) else "."
+            for words, plain in _PLAIN.items():
+                detail = re.sub(words, plain, detail)
+            if ctx := getattr(problem, "ctx", None):
+                detail += f" More: `{ctx.command_path} --help`."
+            tell({"title": "Wrong usage", "code": "usage", "detail": detail}, detail, json="--json" in args)
+            sys.exit(exits.USAGE)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click asks so
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -122,26 +145,3 @@ def livemem(
         about = {name: COMMANDS[name].summary for name in FIRST} | {"help": "Show all commands."}
         sys.stdout.write(f"Live Memory {__version__}. Begin with `livemem init claude-code`, in your project.\n")
         sys.stdout.writelines(f"  livemem {name:8}{summary}\n" for name, summary in about.items())
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Carry out a command and return its exit code. With `--json` wrong usage is a document too. The exit code of a
-    hook is never 2: with 2, Claude Code would not let the model stop, or would drop the user's message.
-    """
-    in_json, by_hook = "--json" in arguments, "hook" in arguments[:1]
-    if not in_json and not by_hook:
-        app(list(arguments), prog_name="livemem")
-        return exits.OK
-    try:
-        return app(list(arguments), prog_name="livemem", standalone_mode=False) or exits.OK
-    except typer.Abort:
-        return exits.FAILED
-    except Exception as problem:
-        # Errors of usage have no public base class in typer.
-        if not hasattr(problem, "format_message"):
-            raise
-        from live_memory.cli.session import tell  # noqa: PLC0415 - the help needs no session
-
-        detail = problem.format_message()
-        tell({"title": "Wrong usage", "code": "usage", "detail": detail}, detail, json=in_json)
-        return exits.FAILED if by_hook else exits.USAGE

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from live_memory import Client
+from live_memory.cli import local_service
 from live_memory.cli.command_table import COMMANDS
 from live_memory.cli.completion import complete_space
 from live_memory.cli.main import app
@@ -48,9 +49,9 @@ def loaded(code: str) -> list[str]:
 def test_the_program_starts_and_shows_its_help_without_what_only_a_request_needs():
     code = (
         "import contextlib, io\n"
-        "from live_memory.cli.main import run\n"
+        "from live_memory.cli.main import app\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
-        "    run(['--help'])"
+        "    app(['--help'])"
     )
     assert loaded(code) == ["typer"]
 
@@ -112,6 +113,36 @@ def test_help_and_version_are_spelt_as_in_other_programs(desk: CliHarness):
     assert desk.say("version").out == desk.say("--version").out
     assert desk.say("--version").out.startswith("livemem ")
     assert desk.say("help", "nope").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("history --limit x", "Invalid value for '--limit' / '-n': it must be a whole number."),
+        ("search q -n 0", "Invalid value for '--limit' / '-n': it must be greater than or equal to 1."),
+        ("init", "Missing argument 'client'. Choose from: claude-code, cursor, cline, vscode, codex."),
+        ("initt", "No such command 'initt'. Did you mean 'init'?"),
+        ("bank a b", "Got unexpected extra arguments (b)."),
+        ("note x -c", "Option '-c' requires an argument."),
+        ("tail a -s b", "Which space: a or b?"),
+    ],
+)
+def test_wrong_usage_is_one_plain_line(desk: CliHarness, arguments: str, said: str):
+    done = desk.say(*arguments.split())
+    assert (done.code, done.out, desk.asked) == (2, "", [])
+    (line,) = done.err.splitlines()
+    assert line.partition(" More: `livemem")[0] == f"livemem: {said}"
+
+
+def test_without_a_service_a_command_says_what_to_do_here(desk: CliHarness, monkeypatch: pytest.MonkeyPatch):
+    desk.alone()
+    monkeypatch.setattr(local_service, "is_installed", lambda: False)
+    assert "`livemem init" not in desk.say("start").err
+    monkeypatch.setattr(local_service, "is_installed", lambda: True)
+    assert "Run `livemem init claude-code` in your project" in desk.say("start").err
+    (desk.home / "data").mkdir()
+    (desk.home / "data" / local_service.LOCK).touch()
+    assert "does not run: `livemem serve --background`" in desk.say("start").err
 
 
 def test_alone_the_program_says_in_six_lines_what_to_begin_with(desk: CliHarness):
