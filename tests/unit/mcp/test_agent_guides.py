@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from live_memory.cli.init import clients
 from livemem_mcp import http
+from livemem_mcp.core import CORE
 from livemem_mcp.session import TOOLSETS
 from tests.support.cases import each
 
@@ -61,3 +63,7 @@ def _headings(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     found = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_init_allows_the_core_tools_that_only_read():
+    assert set(clients.READING) == {name for name, tool in CORE.items() if tool.reads}

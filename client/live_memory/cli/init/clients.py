@@ -3,13 +3,14 @@
 docs/agents/hooks.md names the document against which each format was checked.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from live_memory.cli import own_files
-from live_memory.cli.init import blocks
+from live_memory.cli.init import blocks, files
 from live_memory.cli.init.pieces import BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
 from live_memory.cli.init.plan import ByHand, Place
 from live_memory.cli.init.setup import (
@@ -23,6 +24,10 @@ from live_memory.cli.init.setup import (
 )
 
 EXECUTABLE = 0o755
+READING = ("start_session", "read", "search", "context", "poll")
+"""The core tools that only read. Codex and VS Code ask before no such tool, by themselves."""
+_SETTINGS = ".claude/settings.json"
+_ALLOWED = tuple(Element(("permissions", "allow"), f"mcp__{SERVER}__{name}") for name in READING)
 
 
 @dataclass(frozen=True)
@@ -47,17 +52,24 @@ def _claude_code(setup: Setup) -> Fitting:
     # Else the model finds the tools only by a search for tools, and often does not look.
     server["alwaysLoad"] = True
     events = ["SessionStart", *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
+    hooks = _hook_groups(setup, "claude-code", events)
     return Fitting(
         [
             _server(setup, ".mcp.json" if project else ".claude.json", "mcpServers", server),
             _rules(setup, ".claude/rules/livemem.md"),
-            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events)),
+            Place(setup.root, _SETTINGS, JsonPiece((*hooks.entries, *(_ALLOWED if setup.allow_reading else ())))),
         ],
         hints=[
-            _STARTS_IT if setup.local else _READS_PROFILE,
+            *([] if setup.local else [_READS_PROFILE]),
             "Claude Code asks once whether to trust the server and the hooks of a project.",
         ],
     )
+
+
+def may_read(setup: Setup) -> bool:
+    """Whether Claude Code's settings have the permissions already. Raises Refused."""
+    text = files.read(files.inside(setup.root, _SETTINGS)) or ""
+    return all(json.dumps(entry.value) in text for entry in _ALLOWED)
 
 
 def _codex(setup: Setup) -> Fitting:

@@ -1,20 +1,20 @@
 """`livemem init CLIENT`."""
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from live_memory.cli import config, local_service, own_model, repository, texts
-from live_memory.cli.exits import FAILED, NOTHING, OK, Refused
+from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.init.hooks.unsent import Unsent
-from live_memory.cli.init.plan import ByHand, Plan
+from live_memory.cli.init.plan import ByHand, Plan, Step
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
 from live_memory.cli.local_service import Choices
 from live_memory.cli.mcp import repository_space
@@ -33,6 +33,7 @@ ELSEWHERE = {"gemini": "gemini mcp add --scope user livemem livemem mcp"}
 """Clients that `init` does not know, with the command that gives them the tools."""
 
 
+_READING = "May Claude Code call the tools that only read (such as search) without a question each time?"
 Client = Literal["claude-code", "cursor", "cline", "vscode", "codex"]
 
 
@@ -63,11 +64,15 @@ def init_command(
         typer.Option("--llm", metavar="claude", help="Let the service of this machine fold notes by Claude Code."),
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Remove everything that was written for this client.")] = False,
+    allow_reading: Annotated[
+        bool, typer.Option("--allow-reading", help="Let Claude Code call the tools that only read without a question.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show each line that changes.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
+    """Give a client the memory: MCP server, rules text, hooks. Says first what it writes, and can undo it."""
     with plain(ctx, json=json) as (program, out):
         folder = directory.resolve()
         known = config.settle(program.environ, profile=program.profile, space=space, folders=[folder])
@@ -89,10 +94,16 @@ def init_command(
             token="" if undo else _token(client, known, url) if with_token else None,
             record=record_turns or undo,
             local=local,
+            allow_reading=allow_reading or undo,
         )
+        if allow_reading and client != "claude-code":
+            raise Refused("--allow-reading is for Claude Code. docs/agents/README.md says what other clients have.")
+        if not undo and client == "claude-code" and clients.may_read(setup):
+            setup = replace(setup, allow_reading=True)
         if llm and (llm != own_model.NAME or not local):
             raise Refused("--llm takes claude, for the service of this machine. `livemem serve` takes other models.")
-        _carry_out(program, out, client, setup, known, llm=llm, derived=derived, undo=undo, dry_run=dry_run, yes=yes)
+        asked = _Asked(llm, derived, undo, dry_run, diff, yes)
+        _carry_out(program, out, client, setup, known, asked)
 
 
 def _spelt(word: str) -> str:
@@ -136,62 +147,79 @@ def _token(client: Client, known: config.Settings, url: str | None) -> str:
     return known.need_token()
 
 
-def _carry_out(
-    program: Program,
-    out: Output,
-    client: str,
-    setup: Setup,
-    known: config.Settings,
-    *,
-    llm: str | None,
-    derived: bool,
-    undo: bool,
-    dry_run: bool,
-    yes: bool,
-) -> None:
-    """`derived`: the space is the repository's own, and the service may give it another id than it seems to have."""
+@dataclass(frozen=True)
+class _Asked:
+    """How a call is to be carried out."""
+
+    llm: str | None
+    derived: bool
+    """The space is the repository's own, and the service may give it another id than it seems to have."""
+    undo: bool
+    dry_run: bool
+    diff: bool
+    yes: bool
+
+
+def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: config.Settings, asked: _Asked) -> None:
+    undo = asked.undo
     fitted = clients.fitting(client, setup)
     kept = record.path_of(setup.environ, client, setup.scope, setup.root)
-    records = record.load(kept)
-    drawn = plan.draw_up(fitted.places, records, undo=undo)
-    by_hand = drawn.by_hand if undo else (*drawn.by_hand, *fitted.by_hand)
+    drawn = plan.draw_up(fitted.places, record.load(kept), undo=undo)
     after = {step.path: step.after for step in drawn.steps}
     others = recording.left_over(client, setup, after) if undo or not setup.record else []
     left = [] if setup.record else others
     recorded = [] if undo else recording.told(client, setup, left)
-    out.result(_document(drawn, by_hand, recorded), lambda: _show(out, drawn))
-    _explain(out, by_hand)
+    out.result(_document(drawn, fitted, recorded, undo=undo), lambda: _show(out, drawn, setup, diff=asked.diff))
     for line in recorded:
         out.say(line)
     accepted = False
     if not drawn.steps:
-        if not dry_run:
+        if not asked.dry_run:
             _forget(client, setup, undo=undo, others=bool(others))
-            accepted = _accept(client, setup, out, undo=undo)
-            _choose_model(program, out, setup, llm, asks=False)
-        out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
-        raise typer.Exit(FAILED if left else OK if accepted else NOTHING)
-    if dry_run:
-        return
-    if not yes and not _agreed(program, out):
-        out.say("Nothing was changed.")
+            accepted = _accept(client, setup, undo=undo)
+            _choose_model(program, out, setup, asked.llm, asks=False)
+        where = "this repository" if setup.scope == "project" else "all projects"
+        rest = "the rest" if drawn.by_hand else "everything"
+        said = f"The space {setup.space} is accepted for {where} on this machine. " if accepted else ""
+        out.say("Nothing to remove." if undo else f"{said}Nothing to change: {rest} is written already.")
+    elif not asked.dry_run:
+        if not asked.yes and not _agreed(program, out):
+            out.say("Nothing was changed.")
+            raise typer.Exit(NOTHING)
+        _forget(client, setup, undo=undo, others=bool(others))
+        if undo:
+            plan.take_back(drawn, kept)
+            out.say("Taken back.")
+            _accept(client, setup, undo=True)
+        else:
+            setup, drawn = _write(program, out, client, setup, known, asked, drawn)
+    _explain(out, client, setup, _by_hand(drawn, fitted, undo=undo), undo=undo)
+    if not (drawn.steps or drawn.by_hand or left or accepted):
         raise typer.Exit(NOTHING)
-    _forget(client, setup, undo=undo, others=bool(others))
-    if undo:
-        plan.take_back(drawn, kept)
-    else:
-        _choose_model(program, out, setup, llm, asks=not yes)
-        space_id = _make_space(program, known, setup, client, out, derived=derived) if setup.local else setup.space
-        if space_id != setup.space:
-            setup = replace(setup, space=space_id)
-            fitted = clients.fitting(client, setup)
-            drawn = plan.draw_up(fitted.places, records)
-        plan.carry_out(drawn, kept)
-    _accept(client, setup, out, undo=undo)
-    _close(out, fitted, drawn, undo=undo)
-    if drawn.by_hand or left:
+    if (drawn.by_hand or left) and not (asked.dry_run and drawn.steps):
         # A script must not continue as if everything were written.
         raise typer.Exit(FAILED)
+
+
+def _write(
+    program: Program, out: Output, client: str, setup: Setup, known: config.Settings, asked: _Asked, drawn: Plan
+) -> tuple[Setup, Plan]:
+    """Ask the last questions, make the space, and write the files. Returns how it was done."""
+    shown = setup
+    if client == "claude-code" and not setup.allow_reading and not asked.yes:
+        setup = replace(setup, allow_reading=typer.confirm(_READING, default=True, err=True))
+    _choose_model(program, out, setup, asked.llm, asks=not asked.yes)
+    if setup.local:
+        setup = replace(setup, space=_make_space(program, known, setup, client, out, derived=asked.derived))
+    fitted, kept = clients.fitting(client, setup), record.path_of(setup.environ, client, setup.scope, setup.root)
+    if setup != shown:
+        drawn = plan.draw_up(fitted.places, record.load(kept))
+    plan.carry_out(drawn, kept)
+    _accept(client, setup, undo=False)
+    option = "" if setup.scope == "project" else " --scope user"
+    out.say(f"Written. `livemem init {client}{option} --undo` takes it back.")
+    out.say(f"Now: {' '.join(fitted.hints)} Ask your agent: What does the memory say about this project?")
+    return setup, drawn
 
 
 def _forget(client: str, setup: Setup, *, undo: bool, others: bool) -> None:
@@ -207,17 +235,13 @@ def _forget(client: str, setup: Setup, *, undo: bool, others: bool) -> None:
         Pauses(folder).end(client, project)
 
 
-def _accept(client: str, setup: Setup, out: Output, *, undo: bool) -> bool:
+def _accept(client: str, setup: Setup, *, undo: bool) -> bool:
     """Enter the space in the list of this machine: what files of the project name counts only if it stands there.
 
     Returns whether it is new there.
     """
     here = repository.of(setup.project) if setup.scope == "project" else None
-    is_new = Accepted(setup.environ).keep(here, client, None if undo else setup.space)
-    if is_new and not undo:
-        where = "this repository" if here else "all projects"
-        out.say(f"The space {setup.space} is accepted for {where} on this machine.")
-    return is_new and not undo
+    return Accepted(setup.environ).keep(here, client, None if undo else setup.space) and not undo
 
 
 def _choose_model(program: Program, out: Output, setup: Setup, llm: str | None, *, asks: bool) -> None:
@@ -229,8 +253,8 @@ def _choose_model(program: Program, out: Output, setup: Setup, llm: str | None, 
         return
     if not llm and found and asks:
         out.say(
-            f"{found} is installed. The service of this machine can fold notes by it: with your login, by its model, "
-            "at most once an hour and space. Notes and bank go to Anthropic then."
+            f"{found} can fold notes for the service of this machine: with your login, by its model, at most once an "
+            "hour and space. Notes and bank go to Anthropic then."
         )
         llm = own_model.NAME if typer.confirm("Use it for folds?", default=False, err=True) else None
     if not llm:
@@ -270,35 +294,47 @@ def _make_space(
     return settled.space_id
 
 
-def _document(drawn: Plan, by_hand: tuple[ByHand, ...], recorded: list[str]) -> dict[str, Any]:
+def _document(drawn: Plan, fitted: Fitting, recorded: list[str], *, undo: bool) -> dict[str, Any]:
     return {
         **({"recorded": recorded} if recorded else {}),
         "changes": [{"path": str(step.path), "diff": "\n".join(plan.diff(step))} for step in drawn.steps],
-        "by_hand": [{"where": one.shown, "reason": one.reason, "snippet": one.snippet} for one in by_hand],
+        "by_hand": [
+            {"where": one.shown, "reason": one.reason, "snippet": one.snippet}
+            for one in _by_hand(drawn, fitted, undo=undo)
+        ],
     }
 
 
-def _show(out: Output, drawn: Plan) -> None:
-    for step in drawn.steps:
+def _by_hand(drawn: Plan, fitted: Fitting, *, undo: bool) -> tuple[ByHand, ...]:
+    return drawn.by_hand if undo else (*drawn.by_hand, *fitted.by_hand)
+
+
+def _show(out: Output, drawn: Plan, setup: Setup, *, diff: bool) -> None:
+    """On stdout, also where it is piped: the next question is about these changes."""
+    for step in drawn.steps if diff else ():
         for line in plan.diff(step):
-            # Also where it is piped: the next question is about these changes.
             out.text(texts.clean(line))
+    if drawn.steps:
+        named = ", ".join(f"{_place(step, setup)} ({plan.kind(step)})" for step in drawn.steps)
+        out.text(texts.clean(f"In {setup.root}: {named}.{'' if diff else ' Each line: --diff.'}"))
 
 
-def _explain(out: Output, by_hand: tuple[ByHand, ...]) -> None:
+def _place(step: Step, setup: Setup) -> str:
+    return step.shown if step.path == (setup.root / step.shown).resolve() else str(step.path)
+
+
+def _explain(out: Output, client: str, setup: Setup, by_hand: tuple[ByHand, ...], *, undo: bool) -> None:
+    """The last line, with the texts for the user before it."""
     for one in by_hand:
-        what = "remove this yourself" if one.remove else "add this yourself"
-        out.say(f"\n{one.shown}: {one.reason}; {what}:\n\n{one.snippet}")
+        out.say(f"\n{one.shown}: {'remove' if one.remove else 'add'} this yourself:\n\n{one.snippet}")
+    lacking = [f"{one.shown} ({one.reason})" for one in by_hand]
+    if client == "claude-code" and not setup.allow_reading:
+        lacking.append("permission for the tools that only read (--allow-reading): Claude Code asks at each call")
+    if lacking:
+        out.say(f"Not {'removed' if undo else 'written'}: {'; '.join(lacking)}.")
 
 
 def _agreed(program: Program, out: Output) -> bool:
     if out.json or not program.is_terminal(sys.stdin):
-        raise Refused("There is no terminal to ask on. Check the changes with --dry-run, then use --yes.")
+        raise Refused("There is no terminal to ask on. Check the changes with --dry-run --diff, then use --yes.")
     return typer.confirm("Write these changes?", default=False, err=True)
-
-
-def _close(out: Output, fitted: Fitting, drawn: Plan, *, undo: bool) -> None:
-    done = "Taken back" if undo else "Written"
-    out.say(f"{done}: {', '.join(step.shown for step in drawn.steps)}.")
-    for hint in [] if undo else fitted.hints:
-        out.say(f"- {hint}")

@@ -47,7 +47,9 @@ class Key:
 
 @dataclass(frozen=True)
 class Element:
-    """An element of the array at a path; ours are known by how their `field` begins, here or in a list `hooks`."""
+    """An element of the array at a path; ours are known by how their `field` begins, here or in a list `hooks`. A text
+    is ours unless it was there before.
+    """
 
     path: tuple[str, ...]
     value: Any
@@ -56,6 +58,8 @@ class Element:
 
     def is_ours(self, element: Any) -> bool:
         """Whether an element of the array is ours."""
+        if isinstance(self.value, str):
+            return bool(element == self.value)
         return isinstance(element, dict) and str(element.get(self.field, "")).startswith(self.begins)
 
 
@@ -125,7 +129,7 @@ def _is_optional(entry: Key | Element) -> bool:
 def _with_element(text: str, entry: Element, found: Any) -> str:
     if isinstance(found, list):
         ours = [element for element in found if entry.is_ours(element) or _inner(entry, element)]
-        if ours == [entry.value]:
+        if ours == [entry.value] or (ours and isinstance(entry.value, str)):
             return text
         text = _strip(text, entry)
     return jsontext.append(text, entry.path, entry.value)
@@ -154,6 +158,9 @@ def _strip(text: str, entry: Element) -> str:
 
 
 def _without_elements(text: str, entry: Element, earlier: Any) -> str:
+    before = jsontext.get(earlier, entry.path)
+    if isinstance(entry.value, str) and isinstance(before, list) and entry.value in before:
+        return text
     return _pruned(_strip(text, entry), entry.path, earlier)
 
 

@@ -115,6 +115,11 @@ def _undone(piece: Piece, now: str, done: FileRecord | None) -> str | None:
     return None if after != now and not was_there and piece.is_bare(after) else after
 
 
+def kind(step: Step) -> str:
+    """How a file changes, in a word."""
+    return "new" if step.before is None else "removed" if step.after is None else "changed"
+
+
 def diff(step: Step) -> Iterator[str]:
     """The change of a file as lines of a unified diff, with its tokens hidden."""
 

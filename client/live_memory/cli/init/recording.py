@@ -15,7 +15,6 @@ from live_memory.cli.init.hooks.events import EVENTS
 from live_memory.cli.init.setup import Scope, Setup
 
 WHAT = {
-    "cursor": "what you type and what the agent answers",
     "cline": "what you type, and the result of a finished task, or in the command line each answer",
 }
 """Clients for whose sessions different data is kept."""
@@ -59,15 +58,10 @@ def told(client: str, setup: Setup, left: list[str]) -> list[str]:
         return [f"Chats in {client} are still recorded by other hooks:", *left]
     if not setup.record:
         return [f"No chat in {client} is recorded: the hook only loads the memory."]
-    what = WHAT.get(client, "what you type and what the agent answers, from the transcript")
-    where = f"conversations of the space {setup.space} at {setup.url}"
+    what = WHAT.get(client, "what you type and what the agent answers")
     return [
-        "This is recorded:",
-        f"- {what} (no files, no results of tools), with the folder's path and this machine's name.",
-        f"- Where to: {where}. Everybody who may read the space can read them, and the service's LLM summarises them.",
-        "- Facts that the team should know become notes of the space. The LLM that summarises selects them.",
-        "- An admin turns these notes off for the whole space (capture_allowed).",
-        "- What looks like a password, a key or a token is replaced before it is sent. This finds most, not all.",
-        "- To turn it off: the same command with --no-record, now or later. To remove everything: --undo.",
-        "- Chats that are recorded by then are kept until an admin deletes the conversation.",
+        f"Recorded: {what} (no files, no results of tools), with the folder's path and this machine's name,",
+        f"as conversations of the space {setup.space} at {setup.url}. All who may read the space can read them.",
+        "Its LLM makes summaries and notes of them. What looks like a secret is replaced first: most, not all.",
+        "--no-record turns it off, now or later. Chats of that time stay until an admin deletes them.",
     ]

@@ -45,6 +45,8 @@ class Setup:
     """Whether hooks keep messages as conversations, besides loading the memory."""
     local: bool = False
     """Whether the service is that of this machine, which `livemem mcp` starts and which needs no token of the user."""
+    allow_reading: bool = False
+    """Whether Claude Code calls the tools that only read without a question to its user."""
 
     @property
     def root(self) -> Path:

@@ -52,7 +52,7 @@ class Desk:
         return drawn
 
     def undo(self, client: str, **changes: Any) -> plan.Plan:
-        setup = self.setup(token="", **changes)
+        setup = self.setup(token="", allow_reading=True, **changes)
         kept = self.kept(client, setup)
         drawn = plan.draw_up(clients.fitting(client, setup).places, record.load(kept), undo=True)
         plan.take_back(drawn, kept)
@@ -99,7 +99,7 @@ def desk() -> Iterator[Desk]:
 
 
 _NAMES = st.sampled_from(
-    ["mcpServers", "servers", "inputs", "hooks", "Stop", "stop", "version", "livemem", "other", "é", "a.b", ""]
+    ["mcpServers", "hooks", "Stop", "stop", "version", "livemem", "permissions", "allow", "inputs", "é", "a.b", ""]
 )
 _LEAVES = (
     st.none()
@@ -107,7 +107,7 @@ _LEAVES = (
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(codec="utf-8"), max_size=8)
-    | st.sampled_from(["// no comment", "livemem", "{", '"', "\\", "\n", "<!-- livemem:begin -->"])
+    | st.sampled_from(["// no comment", "mcp__livemem__search", "{", '"', "\\", "\n", "<!-- livemem:begin -->"])
 )
 VALUES = st.recursive(
     _LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3), max_leaves=12

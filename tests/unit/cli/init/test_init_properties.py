@@ -34,13 +34,13 @@ def laid_out(found: dict[str, str], made: Desk) -> None:
 
 
 @pytest.mark.slow
-@given(projects(), st.booleans())
-def test_init_and_undo_give_back_the_very_bytes(project, recorded):
+@given(projects(), st.booleans(), st.booleans())
+def test_init_and_undo_give_back_the_very_bytes(project, recorded, allowed):
     client, found = project
     with desk() as made:
         laid_out(found, made)
         before = made.tree()
-        made.init(client, record=recorded)
+        made.init(client, record=recorded, allow_reading=allowed)
         made.undo(client)
         assert made.tree() == before
 
@@ -51,9 +51,9 @@ def test_init_twice_is_init_once(project):
     client, found = project
     with desk() as made:
         laid_out(found, made)
-        made.init(client)
+        made.init(client, allow_reading=True)
         once = made.tree()
-        assert made.init(client).steps == ()
+        assert made.init(client, allow_reading=True).steps == ()
         assert made.tree() == once
 
 
@@ -63,7 +63,7 @@ def test_what_others_wrote_before_or_afterwards_stays(project):
     client, found = project
     with desk() as made:
         laid_out(found, made)
-        made.init(client)
+        made.init(client, allow_reading=True)
         for relative in found:
             if relative.endswith(".json") and (parsed := parsed_or_none(made.read(relative))) is not None:
                 made.write(relative, jsontext.put(made.read(relative), ["afterwards"], 1))
