@@ -10,7 +10,6 @@ import pytest
 
 from live_memory import Client
 from tests.support import front, llm_server
-from tests.support.functions import sample
 from tests.support.hooked_agent import CHATTER, DECIDED, ON_DAY, SECRET, HookedAgent, check, live_two_days
 from tests.support.service import Service
 from tests.support.talk import asked_for, captures, extract
@@ -43,20 +42,6 @@ def model(service: Service, monkeypatch: pytest.MonkeyPatch):
         yield server
 
 
-def worked_off(service: Service, seen: set[str]) -> None:
-    """Deliver each put event to the function that the template names, until nothing is left to do."""
-    while fresh := set(service.written()) - seen:
-        seen |= fresh
-        for key in sorted(fresh):
-            function = "summarize" if key.endswith(".turn.json") else "counter" if "/live/" in key else ""
-            if function:
-                event = sample(f"{function}-put")
-                event["Records"][0]["s3"]["object"]["key"] = key
-                service.invoke(function, event)
-        while service.lambda_api.invoked:
-            service.work()
-
-
 def test_two_agents_start_their_third_day_with_what_a_model_named_on_the_first_two(
     service: Service, model: llm_server.LlmServer, tmp_path: Path
 ) -> None:
@@ -74,7 +59,7 @@ def test_two_agents_start_their_third_day_with_what_a_model_named_on_the_first_t
                 agents.append(HookedAgent.installed(name, tmp_path / name, "demo", url, token))
             seen: set[str] = set()
 
-            live_two_days(agents, lambda _day: worked_off(service, seen))
+            live_two_days(agents, lambda _day: service.settle(seen))
 
             for agent in agents:
                 start = agent.begin(2)

@@ -24,7 +24,7 @@ from livemem_http import environment
 from tests.support.agent import asks_itself
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient
-from tests.support.functions import Context, LambdaApi, forget, fresh, request
+from tests.support.functions import Context, LambdaApi, forget, fresh, request, sample
 from tests.support.memoised import worked_out_once
 from tests.support.policy import BUCKET, Role
 from tests.support.recorder import Recorder
@@ -70,6 +70,19 @@ class Service:
         name, payload = self.lambda_api.invoked.pop(0)
         assert name in {f"live-memory-{one}" for one in ("consolidate", "backup", "summarize", "digest", "ask")}
         return self.invoke(name.removeprefix("live-memory-"), payload)
+
+    def settle(self, seen: set[str]) -> None:
+        """Deliver each put event that is not `seen` to the function that the template names, until no work is left."""
+        while fresh := set(self.written()) - seen:
+            seen |= fresh
+            for key in sorted(fresh):
+                function = "summarize" if key.endswith(".turn.json") else "counter" if "/live/" in key else ""
+                if function:
+                    event = sample(f"{function}-put")
+                    event["Records"][0]["s3"]["object"]["key"] = key
+                    self.invoke(function, event)
+            while self.lambda_api.invoked:
+                self.work()
 
     def index(self) -> Any:
         """Work off the oldest invocation of the indexer."""
