@@ -178,9 +178,9 @@ class Runtime:
 
     def _start_functions(self, provided: dict[str, str]) -> None:
         functions = self.template.functions
-        self._take_over(
-            build_environment(functions, self.config.outer, provided, own_credentials=not self.config.embedded)
-        )
+        # The memory of one person. No function declares it, since no stack is that.
+        outer = {"SESSION_FOLDS": str(self._is_own()).lower(), **self.config.outer}
+        self._take_over(build_environment(functions, outer, provided, own_credentials=not self.config.embedded))
         context, deadlines = host.context(self._invoke, self._enqueue, self._store), Deadlines()
         for function in functions:
             log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
@@ -273,8 +273,11 @@ class Runtime:
 
     def _issuer(self) -> str:
         """The address for sign-in. That of a service for this machine alone is known, another one its user names."""
-        own = "" if self.config.shared or not is_loopback(self._server.host) else self._server.url
-        return self.config.outer.get("OAUTH_ISSUER", own)
+        return self.config.outer.get("OAUTH_ISSUER", self._server.url if self._is_own() else "")
+
+    def _is_own(self) -> bool:
+        """Whether the service is for this machine alone."""
+        return not self.config.shared and is_loopback(self._server.host)
 
     def _answer(self, request: Request) -> Response:
         if self._is_misdirected(request):
@@ -306,7 +309,7 @@ class Runtime:
 
         A web page can make its own name point here (DNS rebinding), and would then be of the service's own origin.
         """
-        if self.config.shared or not is_loopback(self._server.host) or LambdaApi.owns(request):
+        if not self._is_own() or LambdaApi.owns(request):
             return False
         return not names_this_server(request, self._names)
 

@@ -142,7 +142,7 @@ class ChangeSummary(Model):
     kind: str
     """`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), `sweep` (the schedule), `gc` (garbage collection)."""
     run_id: str
     """The id of the run, a ULID."""
     started_at: AwareDatetime
@@ -930,8 +930,22 @@ class NewUpload(Model):
 class NextRunView(Model):
     """What the next automatic consolidation waits for."""
 
-    why: Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"] | str
-    """`review`: a plan waits for approval. `running`, `queued`: a run is at work, or will be. `held`: other work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the threshold is 0. `due`: enough notes wait, and a run will start. `threshold`: more notes are needed."""
+    why: (
+        Literal[
+            "review",
+            "running",
+            "queued",
+            "held",
+            "after_failure",
+            "paused",
+            "by_hand",
+            "due",
+            "session_end",
+            "threshold",
+        ]
+        | str
+    )
+    """`review`: a plan waits for approval. `running`, `queued`: a run is at work, or will be. `held`: other work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the threshold is 0. `due`: enough notes wait, and a run will start. `session_end`: the end of a session with three notes, or the oldest note's age of a day. `threshold`: more notes are needed."""
     notes_missing: int | None = None
     """Only with `threshold`: number of notes that are missing."""
     run_id: str | None = None
@@ -2637,7 +2651,7 @@ class ConsolidationResult(Model):
     step: str | None = None
     """The phase of a running run: `asking` the LLM, or `applying` the committed change."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), `sweep` (the schedule), `gc` (garbage collection)."""
     agent: str | None = None
     """The agent whose notes alone were requested. Left out: all notes."""
     max_notes: int | None = None

@@ -184,8 +184,8 @@ def test_only_sign_in_knows_an_outside_provider_and_where_its_secret_lies(functi
 def test_whatever_the_code_reads_as_a_setting_can_be_set(functions):
     declared = set().union(*(variables(function) for function in functions.values()))
 
-    # The key itself is for processes that no template starts.
-    assert {name.upper() for name in Settings.model_fields} - declared == {"ADMIN_BOOTSTRAP_KEY"}
+    # These are for processes that no template starts.
+    assert {name.upper() for name in Settings.model_fields} - declared == {"ADMIN_BOOTSTRAP_KEY", "SESSION_FOLDS"}
 
 
 def test_only_what_answers_http_has_the_hash_of_the_bootstrap_key_and_nothing_has_the_key(functions):

@@ -60,6 +60,7 @@ _NEXT_RUN = {
     "paused": "paused ({detail})",
     "by_hand": "only by hand",
     "due": "by itself, enough notes wait",
+    "session_end": "at the end of a session with 3 notes, at the latest a day after the first",
     "threshold": "after {notes_missing} more notes",
 }
 

@@ -273,6 +273,11 @@ class Settings(BaseSettings):
     questions are always redacted.
     """
 
+    session_folds: bool = False
+    """Whether notes are folded at the end of a session, and those of a day, however few: for the memory of one person.
+    The local runtime sets it for its own machine.
+    """
+
     read_cache_mb: int = Field(default=64, ge=0, le=4_096)
     """Memory for objects that a process has read and that can't have changed since (store/cache.py). 0: none."""
 

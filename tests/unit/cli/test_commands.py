@@ -419,6 +419,13 @@ def test_the_sources_of_a_file_are_told_by_section(desk: CliHarness):
     ]
 
 
+def test_an_empty_bank_says_what_waits_and_when_it_is_folded(desk: CliHarness):
+    waiting = {"notes_count": 2, "next_run": {"why": "session_end"}}
+    desk.answers = {"list_bank": page(), "get_space": {**SPACE, "waiting": waiting}}
+    assert "2 notes wait to be folded: at the end of a session with 3 notes" in desk.say("bank").err
+    assert desk.say("bank", "--json").err == desk.say("bank", "--at", "1").err == ""
+
+
 def test_a_provisioning_is_waited_for_and_a_failed_one_is_told(desk: CliHarness):
     desk.answers = {"create_space": RUNNING, "get_job": [RUNNING, READY]}
     assert desk.say("space", "fork", "demo", "copy", "--wait").code == 0

@@ -311,14 +311,14 @@ def test_the_end_of_a_session_needs_its_own_number_of_notes_and_no_pause():
     world.work()
     for number in range(2):
         world.note(f"later {number}")
-    few = counter.start_if_due(world.process, "demo", "threshold", least=3).result
+    few = counter.start_if_due(world.process, "demo", "session_end").result
     world.note("the third")
 
     assert few == "below_threshold"
-    assert counter.start_if_due(world.process, "demo", "threshold", least=3).result == "started"
+    assert counter.start_if_due(world.process, "demo", "session_end").result == "started"
 
 
 def test_a_space_without_automatic_runs_has_none_at_the_end_of_a_session():
     world = with_subscription(5, threshold=0)
 
-    assert counter.start_if_due(world.process, "demo", "threshold", least=3).result == "not_automatic"
+    assert counter.start_if_due(world.process, "demo", "session_end").result == "not_automatic"

@@ -42,6 +42,11 @@ def test_an_empty_space_waits_for_notes_and_has_no_oldest_one():
     assert look(space()) == Waiting(0, True, None, NextRun("threshold", notes_missing=3))
 
 
+def test_where_the_memory_is_one_persons_it_waits_for_the_end_of_a_session():
+    assert look(space(session_folds=True)).next_run == NextRun("session_end")
+    assert look(space(threshold=0, session_folds=True)).next_run == NextRun("by_hand")
+
+
 def test_at_the_threshold_a_run_is_due():
     world = space(threshold=1)
     world.note("one")

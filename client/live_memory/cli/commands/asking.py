@@ -90,6 +90,14 @@ def bank(
         if path is None:
             found = session.here("list_bank", at=at)
             session.out.result(found, lambda: _files(session.out, found["items"]))
+            if not (found["items"] or at or json):
+                waits = session.here("get_space")["waiting"]
+                notes, wait = (
+                    texts.count(waits["notes_count"], "note"),
+                    "waits" if waits["notes_count"] == 1 else "wait",
+                )
+                when = texts.next_run(waits["next_run"])
+                session.out.say(f"The bank is empty. {notes} {wait} to be folded: {when}.")
         elif sources:
             file = session.here("get_bank_file", path=path, at=at, sources=True)
             session.out.result(file, lambda: _sections(session.out, file))

@@ -189,7 +189,7 @@ def info(process: Process, space_id: str) -> Info:
     live = late_duplicates.without(process, space_id, entries)
     aside = head.meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
     waits = [entry for entry in live if contents.note_name(entry).note_id not in aside]
-    return Info(head.meta, live, bank, bool(synthesis), next_run.waiting(head.meta, lease, waits))
+    return Info(head.meta, live, bank, bool(synthesis), next_run.waiting(process, head.meta, lease, waits))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from livemem.changes import records
 from livemem.changes.records import Before, NoteSource, Record
 from livemem.consolidation import prompt
 from livemem.errors import LiveMemoryError, NotFound, RunError
-from livemem.jobs.run import Run
+from livemem.jobs.run import Run, enough
 from livemem.llm import window
 from livemem.llm.client import Messages
 from livemem.notes import note as notes
@@ -141,7 +141,7 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     entries = sorted(live, key=lambda entry: contents.note_name(entry).order)
     aside = head.meta.oversized_notes.standing(context_tokens)
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in entries)
-    if not run.by_hand() and waiting < head.meta.consolidation_threshold:
+    if not run.by_hand() and waiting < enough(run.trigger, head.meta.consolidation_threshold):
         raise NothingToDo("The space has fewer live notes than its threshold.")
     empty = surroundings(process, head, run)
     fixed = empty.fixed()

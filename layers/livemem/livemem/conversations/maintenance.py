@@ -9,7 +9,7 @@ from typing import Literal
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, levels, removal, summaries_job, summary_versions, update
+from livemem.conversations import due, levels, log, reading, removal, summaries_job, summary_versions, update
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
 from livemem.conversations.capture import BlockCapture
 from livemem.conversations.conversation import Conversation
@@ -96,6 +96,9 @@ def _start(process: Process, deadline: datetime, due: Due) -> Literal["started",
             else:
                 share.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
             return "started"
+        if existing and process.settings.session_folds and _is_left(share, space_id, existing):
+            log.close(share, space_id, conversation_id)
+            return "started"
     except StoreUnavailable as error:
         logger.warning("conversation was not looked at", extra={"space_id": space_id, "error_code": error.code})
         return "waits"
@@ -105,6 +108,17 @@ def _start(process: Process, deadline: datetime, due: Due) -> Literal["started",
         logger.warning("conversation was put back", extra={"space_id": space_id, "error_code": told})
         return _put_back(process, space_id, conversation_id)
     return "at_rest"
+
+
+def _is_left(process: Process, space_id: str, conversation: Conversation) -> bool:
+    """Whether a session that names notes is over without a word of its client: nothing was said for as long as ends a
+    block. Some clients never say that a session ends. 1 LIST, 1 GET.
+    """
+    listed = reading.with_last(process, space_id, conversation)
+    pause = timedelta(milliseconds=conversation.parameters.flush_after_ms)
+    if conversation.capture != "notes" or not listed.last or listed.turn_count in conversation.closings:
+        return False
+    return process.clock() - clock.parse(listed.last.timestamp) >= pause
 
 
 def _note_conversations(process: Process, head: Head) -> None:

@@ -26,7 +26,7 @@ from livemem.errors import (
     RunError,
     StillAtWork,
 )
-from livemem.jobs import places, shares, worker
+from livemem.jobs import counter, places, shares, worker
 from livemem.jobs.job import Failure, Progress
 from livemem.jobs.lease import LeasePlace
 from livemem.jobs.shares import Share, Waited
@@ -148,6 +148,7 @@ def look(
     standing = summary_versions.read(process, space_id, conversation)
     try:
         if not standing.known.building and not levels.is_due(process, _at(standing), _up_to(level)):
+            _fold_after_session(process, space_id, conversation_id)
             return Worked("nothing")
     except Vanished:
         return Worked("gone")
@@ -197,15 +198,30 @@ def _looked_once_more(
     process: Process, space_id: str, conversation_id: str, worked: Worked[SummariesJob]
 ) -> Worked[SummariesJob]:
     """Queue another look where a turn, a closing or an order of a rebuild came while the job ran: its event found the
-    conversation busy. 1 LIST, 1 GET.
+    conversation busy. Else its session may be over. 1 LIST, 1 GET.
     """
     job = worked.job if worked.outcome == "done" else None
-    if job and not job.redo and _is_behind(process, space_id, conversation_id, job):
+    if not job or job.redo:
+        return worked
+    if not _is_behind(process, space_id, conversation_id, job):
+        _fold_after_session(process, space_id, conversation_id)
+    else:
         due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
         # Where the look can't be queued, the sweep finds the conversation in the due index.
         with suppress(LiveMemoryError):
             process.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
     return worked
+
+
+def _fold_after_session(process: Process, space_id: str, conversation_id: str) -> None:
+    """Start a consolidation if the conversation is closed, where the memory is one person's: 1 GET, 1 LIST."""
+    if not process.settings.session_folds:
+        return
+    # It is a service to the next session. The summaries are made, and the sweep folds what waits for a day.
+    with suppress(LiveMemoryError):
+        conversation = conversations.find(process, space_id, conversation_id)
+        if conversation and log.last_index(process, space_id, conversation_id) in conversation.closings:
+            counter.start_if_possible(process, space_id, "session_end")
 
 
 def _is_behind(process: Process, space_id: str, conversation_id: str, job: SummariesJob) -> bool:

@@ -14,7 +14,7 @@ from livemem.errors import Busy, LiveMemoryError
 from livemem.jobs import lease, places, tidy_due
 from livemem.jobs import queue as queues
 from livemem.jobs.queue import RunOrder
-from livemem.jobs.run import Trigger
+from livemem.jobs.run import ENOUGH, Trigger, enough
 from livemem.process import Process
 from livemem.spaces import contents, due_index
 from livemem.spaces import head as heads
@@ -30,6 +30,8 @@ CountResult = Literal["started", "below_threshold", "resting", "not_automatic", 
 
 FOLD_PAUSE = timedelta(hours=1)
 """Between two automatic runs of a space whose model spends somebody's subscription."""
+LONGEST = timedelta(days=1)
+"""For which a note waits where the memory is one person's."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +42,23 @@ class Counted:
     run_id: str | None = None
 
 
-def start_if_due(process: Process, space_id: str, trigger: Trigger, *, least: int | None = None) -> Counted:
+def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
     """Start a consolidation if the space has reached its threshold and no worker holds it. Else start a tidy run if the
     bank has grown too long.
 
     Below the threshold 1 GET and 1 LIST. A lease of kind `queued` makes many events start one run, and keeps the run's
     place for as long as its invocation can come.
 
-    With `least` so many notes are enough, and no pause is kept: for the end of a session.
+    At the end of a session, and after a day, fewer notes are enough (ENOUGH), and no pause is kept.
     """
     head = heads.find(process, space_id)
     if not head:
         return Counted("unknown_space")
     if not head.meta.automatic():
         return Counted("not_automatic")
-    if least is None and _rests(process, head):
+    if trigger not in ENOUGH and _rests(process, head):
         return Counted("resting")
-    tidy = not reached(process, head, least)
+    tidy = not reached(process, head, trigger)
     if tidy and not tidy_due.is_due(process, head):
         return Counted("below_threshold")
     return start(process, head, RunOrder(trigger=trigger, tidy=tidy))
@@ -83,13 +85,13 @@ def start(process: Process, head: Head, order: RunOrder, *, by_hand: bool = Fals
     return Counted("started", run_id)
 
 
-def start_if_possible(process: Process, space_id: str) -> str | None:
+def start_if_possible(process: Process, space_id: str, trigger: Trigger = "threshold") -> str | None:
     """After a change that is made: start a run if one is due, and return its id.
 
     A failure is only logged: the change is made, and the sweep starts the run.
     """
     try:
-        return start_if_due(process, space_id, "threshold").run_id
+        return start_if_due(process, space_id, trigger).run_id
     except LiveMemoryError as error:
         logger.warning("no run started", extra={"space_id": space_id, "error_code": error.code})
         return None
@@ -117,7 +119,7 @@ def _rests(process: Process, head: Head) -> bool:
     return bool(wait and last and (head.seen_at or process.clock()) - clock.parse(last) < wait)
 
 
-def reached(process: Process, head: Head, least: int | None = None) -> bool:
-    """Whether at least the threshold of live notes wait (or `least`), without those that are set aside: 1 LIST."""
-    threshold = min(least or head.meta.consolidation_threshold, head.meta.consolidation_threshold)
+def reached(process: Process, head: Head, trigger: Trigger = "threshold") -> bool:
+    """Whether enough live notes wait for a run that is so triggered, without those that are set aside: 1 LIST."""
+    threshold = enough(trigger, head.meta.consolidation_threshold)
     return len(contents.waiting_notes(process, head.meta, most=threshold)) >= threshold

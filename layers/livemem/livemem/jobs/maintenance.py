@@ -24,9 +24,11 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Start a run that is due. On the daily look remove the documents of old runs."""
     done: dict[str, float] = {OLDEST: space.waiting_seconds()} if space.live else {}
     tidy = not space.busy and tidy_due.is_due(process, space.head)
-    if space.is_due() or tidy:
+    # Perhaps no session ends any more.
+    daily = process.settings.session_folds and space.waiting_seconds() >= counter.LONGEST.total_seconds()
+    if space.is_due() or daily or tidy:
         due_index.leave(process, space.space_id)
-        outcome = counter.start_if_due(process, space.space_id, "sweep")
+        outcome = counter.start_if_due(process, space.space_id, "daily" if daily else "sweep")
         done |= {MORE_WORK: 1, **({"started": 1} if outcome.result == "started" else {})}
     removed = run_retention.remove(process, space.head) if space.daily else 0
     return {**done, **({"removed_runs": removed} if removed else {})}

@@ -16,7 +16,9 @@ from livemem.store.objects import Entry
 COUNTED_MOST = 900
 """Notes that are counted exactly: one listing holds them, with the notes that are set aside."""
 
-WaitReason = Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"]
+WaitReason = Literal[
+    "review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "session_end", "threshold"
+]
 WHYS: tuple[WaitReason, ...] = get_args(WaitReason)
 
 
@@ -51,7 +53,7 @@ def look(process: Process, meta: Meta) -> Waiting:
         lambda: holder_lease(process, meta.space_id),
         lambda: contents.waiting_notes(process, meta, most=COUNTED_MOST),
     )
-    return waiting(meta, lease, notes, exact=len(notes) < COUNTED_MOST)
+    return waiting(process, meta, lease, notes, exact=len(notes) < COUNTED_MOST)
 
 
 def holder_lease(process: Process, space_id: str) -> SeenLease | None:
@@ -60,10 +62,14 @@ def holder_lease(process: Process, space_id: str) -> SeenLease | None:
     return lease if busy else None
 
 
-def waiting(meta: Meta, lease: SeenLease | None, notes: Sequence[Entry], *, exact: bool = True) -> Waiting:
-    """What waits, of the listed notes, oldest first. `lease`: that of a holder at work. Pure."""
-    oldest = pending.oldest(notes)
-    return Waiting(len(notes), exact, clock.iso(oldest) if oldest else None, _next(meta, lease, len(notes)))
+def waiting(
+    process: Process, meta: Meta, lease: SeenLease | None, notes: Sequence[Entry], *, exact: bool = True
+) -> Waiting:
+    """What waits, of the listed notes, oldest first. `lease`: that of a holder at work. No request."""
+    oldest, next_one = pending.oldest(notes), _next(meta, lease, len(notes))
+    if next_one.why == "threshold" and process.settings.session_folds:
+        next_one = NextRun("session_end")
+    return Waiting(len(notes), exact, clock.iso(oldest) if oldest else None, next_one)
 
 
 def _next(meta: Meta, lease: SeenLease | None, count: int) -> NextRun:

@@ -20,9 +20,16 @@ from livemem.store.stored_documents import Count, Line, Moment, Number, Position
 
 RunCode = Literal["nothing_to_do", "busy", "awaiting_approval", "refused", "superseded"]
 """Why a run has its status, where that alone does not say it."""
-Trigger = Literal["api", "threshold", "sweep", "gc"]
+Trigger = Literal["api", "threshold", "session_end", "daily", "sweep", "gc"]
 BY_HAND: tuple[Trigger, ...] = ("api", "gc")
 """Triggers of runs that a user ordered. They work in spaces without automatic consolidation too."""
+ENOUGH: Mapping[Trigger, int] = {"session_end": 3, "daily": 1}
+"""Notes that are enough for a run that is so triggered, where they are fewer than the space's threshold."""
+
+
+def enough(trigger: Trigger, threshold: int) -> int:
+    """How many notes a run needs that starts by itself."""
+    return min(ENOUGH.get(trigger, threshold), threshold)
 
 
 class Run(Job):

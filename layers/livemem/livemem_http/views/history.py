@@ -33,8 +33,8 @@ class ChangeSummary(View):
     trigger: Annotated[
         str,
         described(
-            "The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
-            "collection).",
+            "The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), "
+            "`sweep` (the schedule), `gc` (garbage collection).",
             "api",
         ),
     ]

@@ -226,11 +226,23 @@ class NextRunView(View):
     """What the next automatic consolidation waits for."""
 
     why: Annotated[
-        Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"],
+        Literal[
+            "review",
+            "running",
+            "queued",
+            "held",
+            "after_failure",
+            "paused",
+            "by_hand",
+            "due",
+            "session_end",
+            "threshold",
+        ],
         described(
             "`review`: a plan waits for approval. `running`, `queued`: a run is at work, or will be. `held`: other "
             "work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the "
-            "threshold is 0. `due`: enough notes wait, and a run will start. `threshold`: more notes are needed.",
+            "threshold is 0. `due`: enough notes wait, and a run will start. `session_end`: the end of a session with "
+            "three notes, or the oldest note's age of a day. `threshold`: more notes are needed.",
             "threshold",
         ),
     ]

@@ -265,5 +265,6 @@ export default {
   'notes.folded.too': 'Look among the consolidated notes',
   'life.archived': 'Moved to the archive',
   'life.by': 'by {name}',
+  'next.session_end.what': 'It starts by itself at the end of a session with three notes, at the latest a day after the first.',
   'next.threshold.what': { one: 'It starts by itself with {n} note more.', other: 'It starts by itself with {n} notes more.' },
 };

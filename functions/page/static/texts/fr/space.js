@@ -265,5 +265,6 @@ export default {
   'notes.folded.too': 'Chercher parmi les notes consolidées',
   'life.archived': 'Déplacée dans l’archive',
   'life.by': 'par {name}',
+  'next.session_end.what': 'Elle démarre d’elle-même à la fin d’une session avec trois notes, au plus tard un jour après la première.',
   'next.threshold.what': { one: 'Elle démarre d’elle-même avec {n} note de plus.', other: 'Elle démarre d’elle-même avec {n} notes de plus.' },
 };
