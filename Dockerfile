@@ -1,4 +1,4 @@
-# A self-hosted server (docs/self-hosting.md): the package `live-memory[server]`, and nothing else.
+# A self-hosted server (docs/self-hosting.md): the package `live-memory[server,s3]`, and nothing else.
 #
 #   docker build --tag live-memory .            `make image` also where no registry is reached
 #

@@ -17,13 +17,16 @@ def check_bucket(config: Config) -> None:
     Raises:
         StoreError: there is no such bucket, the keys do not open it, or nobody answers.
     """
+    where = f"The store at {config.s3_url}" if config.s3_url else f"AWS S3 in {config.region}"
     # What a runtime with its own store never needs.
-    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
+    except ImportError:
+        raise StoreError(f"{where} needs the extra `s3`: pipx install 'live-memory[server,s3]'.") from None
 
     from livemem.settings import Settings  # noqa: PLC0415
     from livemem.store.clients import s3_client  # noqa: PLC0415
 
-    where = f"The store at {config.s3_url}" if config.s3_url else f"AWS S3 in {config.region}"
     settings = Settings.model_construct(  # of the variables these alone
         s3_endpoint_url=config.s3_url,
         s3_region_name=config.region,

@@ -43,7 +43,7 @@ def main() -> int:
         built = folder / wheel.build_wheel(name)
         print("| | MB | the largest |\n|---|---:|---|")
         print(f"| the wheel | {built.stat().st_size / MB:.1f} | |")
-        for extra in ("", f"[{wheel.EXTRA}]"):
+        for extra in ("", f"[{wheel.EXTRA}]", f"[{wheel.EXTRA},s3]"):
             environment = folder / f"venv{len(extra)}"
             uv = [sys.executable, "-m", "uv", "--quiet"]
             subprocess.run([*uv, "venv", "--python", sys.executable, str(environment)], check=True)

@@ -11,6 +11,7 @@ template.yaml, functions and layers beside itself in both places.
 
 import base64
 import hashlib
+import re
 import sys
 import tomllib
 import zipfile
@@ -23,6 +24,8 @@ from scripts import generated
 ROOT = Path(__file__).resolve().parent.parent
 SERVER = "live_memory/_server"
 EXTRA = "server"
+OF_EXTRAS = {"boto3": "s3"}
+"""Requirements that have an extra of their own: a store that is another program needs them."""
 _DATA = {".py", ".typed", ".md", ".json", ".toml", ".yaml", ".in"}
 _OF_PAGES = {".html", ".js", ".css", ".svg", ".png"}
 FOLDERS = {
@@ -81,10 +84,12 @@ def build_wheel(
 
 
 def requirements() -> dict[str, list[str]]:
-    """The requirements of the package, and under the name of the extra those of the service."""
+    """The requirements of the package, and under the name of each extra those that it adds."""
     server = [*sorted((ROOT / "layers").glob("*/requirements.in")), ROOT / "local/requirements.in"]
-    own = _read_requirements(ROOT / "client/requirements.in")
-    return {"": own, EXTRA: sorted({line for file in server for line in _read_requirements(file)} - set(own))}
+    found = {"": _read_requirements(ROOT / "client/requirements.in")}
+    for line in sorted({line for file in server for line in _read_requirements(file)} - set(found[""])):
+        found.setdefault(OF_EXTRAS.get(re.split(r"\W", line)[0], EXTRA), []).append(line)
+    return found
 
 
 def _read_requirements(file: Path) -> list[str]:
@@ -113,8 +118,14 @@ def _metadata(project: Mapping[str, Any]) -> bytes:
         f"License: {project['license']}",
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {one}" for one in needed[""]),
-        f"Provides-Extra: {EXTRA}",
-        *(f'Requires-Dist: {one}; extra == "{EXTRA}"' for one in needed[EXTRA]),
+        *(
+            line
+            for extra in filter(None, needed)
+            for line in (
+                f"Provides-Extra: {extra}",
+                *(f'Requires-Dist: {one}; extra == "{extra}"' for one in needed[extra]),
+            )
+        ),
         "Description-Content-Type: text/markdown",
     ]
     return "\n".join([*lines, "", (ROOT / project["readme"]).read_text("utf-8")]).encode()

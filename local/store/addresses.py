@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from botocore.exceptions import ClientError
-
+from livemem.store.failures import ClientError
 from local.front.httpd import Request, Response, answer_json
 from local.store.client import FileStore
 

@@ -22,9 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from botocore.exceptions import ClientError
-from botocore.response import StreamingBody
-
+from livemem.store.failures import ClientError
 from local.store.folder import CHUNK, DEFAULT_CONTENT_TYPE, Clock, Entry, Folder
 from local.store.paths import unbounded
 
@@ -142,10 +140,9 @@ class FileStore:
                 file.seek(first)
                 # A large one is read as it is asked for: what replaces it meanwhile is another file.
                 kept = size > CHUNK
-                content: IO[bytes] = io.BytesIO(b"" if kept else file.read(size))
-                if kept:
-                    content = io.BufferedReader(_Section(file, size), CHUNK)
-                body = StreamingBody(content, size)
+                body: IO[bytes] = (
+                    io.BufferedReader(_Section(file, size), CHUNK) if kept else io.BytesIO(file.read(size))
+                )
             finally:
                 if not kept:
                     file.close()

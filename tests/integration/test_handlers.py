@@ -13,7 +13,7 @@ from livemem import limits
 from livemem.access import decision
 from livemem.errors import NotConfigured
 from livemem.notes import appending
-from livemem.store import clients
+from livemem.store import aws
 from livemem.store.bucket import RUN
 from scripts.openapi import load
 from tests.support import llm_server
@@ -700,7 +700,7 @@ def test_a_key_parameter_that_cannot_be_read_is_told_by_health(demo, monkeypatch
 
 def test_a_run_that_cannot_be_queued_is_told_and_not_left_hanging(demo, monkeypatch):
     demo.lambda_api.close()
-    clients._lambda_client.cache_clear()
+    aws.lambda_client.cache_clear()
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     answer = demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo")
     assert (answer["statusCode"], body(answer)["code"]) == (503, "store_unavailable")

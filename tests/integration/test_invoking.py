@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.errors import StoreUnavailable
-from livemem.store import clients
+from livemem.store import aws, clients
 from tests.support.functions import LambdaApi
 
 
@@ -14,9 +14,9 @@ def api(monkeypatch):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", found.url)
-    clients._lambda_client.cache_clear()
+    aws.lambda_client.cache_clear()
     yield found
-    clients._lambda_client.cache_clear()
+    aws.lambda_client.cache_clear()
     found.close()
 
 

@@ -68,6 +68,24 @@ def test_the_installed_command_starts_the_service_writes_folds_searches_and_stop
 
 @pytest.mark.process
 @pytest.mark.slow
+def test_a_store_of_ones_own_without_its_extra_is_refused_in_one_sentence(programs, home):
+    refused = subprocess.run(
+        [str(programs / "livemem"), "serve", "--port", "0", "--s3", "http://127.0.0.1:9", "--bucket", "memory"],
+        env={**own_environment(home), "LIVEMEM_DATA_DIR": str(home / "of a store")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "The store at http://127.0.0.1:9 needs the extra `s3`: pipx install 'live-memory[server,s3]'.\n",
+    )
+
+
+@pytest.mark.process
+@pytest.mark.slow
 def test_an_agent_needs_nothing_but_the_command_for_a_memory_of_its_repository(programs, home, livemem):
     folder = home / "My.Project"
     folder.mkdir()
@@ -114,5 +132,6 @@ def test_the_wheel_has_every_file_of_the_service_and_the_client_that_git_has_or_
 
 
 def test_an_installation_stays_small():
-    assert sum(map(size, required())) < 40 * MB
-    assert sum(map(size, required(wheel.EXTRA))) < 300 * MB
+    client = sum(map(size, required()))
+    assert client < 40 * MB
+    assert sum(map(size, required(wheel.EXTRA))) - client < 150 * MB

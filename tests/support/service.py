@@ -19,7 +19,7 @@ import pytest
 from livemem import background
 from livemem.outbound.secret_parameter import parameter_provider
 from livemem.settings import Settings
-from livemem.store import clients
+from livemem.store import aws, clients
 from livemem_http import environment
 from tests.support.agent import asks_itself
 from tests.support.bucket import FakeS3
@@ -150,7 +150,7 @@ def running(
         return real() if settings.s3_endpoint_url else _Heard(bucket, recorder, cache(real))
 
     patch.setattr(clients, "s3_client", s3_client)
-    clients._lambda_client.cache_clear()
+    aws.lambda_client.cache_clear()
     parameter_provider.cache_clear()
     with recorder.listening():
         yield Service(lambda_api, bucket, {}, recorder)

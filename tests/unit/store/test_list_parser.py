@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.settings import Settings
-from livemem.store import clients
+from livemem.store import aws
 from tests.support.cases import each
 
 MODEL: Any = botocore.session.get_session().get_service_model("s3").operation_model("ListObjectsV2").output_shape
@@ -58,7 +58,7 @@ def parse(body: bytes, *, ours: bool, status: int = 200) -> dict[str, Any]:
     response = {"status_code": status, "headers": {}, "body": body}
     custom: dict[str, Any] = {}
     if ours:
-        clients.read_objects(response, custom)
+        aws.read_objects(response, custom)
     return {**create_parser("rest-xml").parse(response, MODEL), **custom}
 
 
@@ -79,7 +79,7 @@ def test_it_is_read_as_the_client_reads_it(objects: list[tuple[str, datetime, st
 def test_what_is_no_listing_is_left_to_the_client(body: bytes):
     response, custom = {"status_code": 200, "headers": {}, "body": body}, {}
 
-    clients.read_objects(response, custom)
+    aws.read_objects(response, custom)
 
     assert (response["body"], custom) == (body, {})
 
@@ -90,7 +90,7 @@ def test_objects_that_are_not_as_s3_tells_them_are_left_to_the_client(missing: s
     body = body.replace(f"</{missing}>".encode(), f"</x{missing}>".encode())
     response, custom = {"status_code": 200, "headers": {}, "body": body}, {}
 
-    clients.read_objects(response, custom)
+    aws.read_objects(response, custom)
 
     assert (response["body"], custom) == (body, {})
 
@@ -98,20 +98,22 @@ def test_objects_that_are_not_as_s3_tells_them_are_left_to_the_client(missing: s
 def test_an_error_is_left_to_the_client():
     response, custom = {"status_code": 503, "headers": {}, "body": answer([ONE])}, {}
 
-    clients.read_objects(response, custom)
+    aws.read_objects(response, custom)
 
     assert custom == {}
 
 
 @each("text", ["Sun, 22 Nov 2026 11:00:00 GMT", "2026-11-22T11:00:00Z", "2026-11-22T11:00:00.000Z", 1_795_345_200])
 def test_times_of_every_form_are_told_alike(text: str | int):
-    assert clients._moment(text) == datetime(2026, 11, 22, 11, tzinfo=UTC)
+    assert aws._moment(text) == datetime(2026, 11, 22, 11, tzinfo=UTC)
 
 
 def test_the_objects_are_taken_out_before_the_client_looks_at_the_answer():
     """It parses each answer once more to look for an error in it."""
-    client: Any = clients.s3_client(
-        Settings(s3_access_key_id="a", s3_secret_access_key="b", s3_bucket_name="b", s3_region_name="us-east-1")
+    client: Any = aws.s3_client(
+        Settings(s3_access_key_id="a", s3_secret_access_key="b", s3_bucket_name="b", s3_region_name="us-east-1"),
+        "s3v4",
+        None,
     )
     body, seen = answer([ONE] * 1_000), []
     client.meta.events.register(

@@ -1,46 +1,28 @@
-"""The store of this process, and its clients: an S3 client (two where the store wants old signatures), a Lambda client.
-
-botocore itself makes them. boto3 adds features that the service does not use, and takes longer to load than the
-service. A program that runs the functions within itself (`Host`) is asked instead.
-
-The client's own parser takes a quarter of a second for the thousand objects of a listing: it guesses the format of each
-time, and walks through a model for each object. `read_objects` reads them, and leaves it the rest of the answer.
+"""The store of this process, and its clients. A program that runs the functions in itself (`Host`) is asked instead.
 
 Requests are counted for each event, by their kind as S3 bills them.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.loaders import Loader
-from botocore.session import Session, get_session
-from botocore.utils import parse_timestamp
-
-from livemem import __version__
 from livemem.errors import StoreUnavailable
 from livemem.settings import Settings
+from livemem.store import failures
 from livemem.store.objects import Store
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-CONNECTIONS = 32
-OK = 200
-FIELDS = ("Key", "LastModified", "ETag", "Size")
 KINDS = {
     "get_object": "GET",
     "head_object": "HEAD",
@@ -106,9 +88,9 @@ class Host:
     """A program that runs the functions in its own process.
 
     `invoke` has a function answer an event (JSON), and says whether it failed. `enqueue` takes an asynchronous one on.
-    Both raise OSError. `check` is
-    called before each request to the store, and raises OutOfTime where the invocation should have ended. `s3`: the
-    client of the program's own store, with the methods of a client of botocore. None: the store is another program.
+    Both raise OSError. `check` is called before each request to the store, and raises OutOfTime where the invocation
+    should have ended. `s3`: the client of the program's own store, with the methods of a client of botocore. None: the
+    store is another program.
     """
 
     invoke: Callable[[str, bytes], tuple[Any, bool]]
@@ -121,24 +103,9 @@ HOST: ContextVar[Host | None] = ContextVar("host", default=None)
 """The program that runs the function of this thread. None: Lambda does."""
 
 
-class _Loader(Loader):
-    """botocore's loader of its models. The original looks into 400 folders to list the services."""
-
-    def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002
-        """The services that this module uses."""
-        return ["lambda", "s3"]
-
-
-def _session() -> Session:
-    session = get_session()
-    session.register_component("data_loader", _Loader())
-    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_moment)
-    return session
-
-
-def _moment(text: Any) -> datetime:
-    """A time in the format of headers. botocore's own parser tries every format, each time."""
-    return parsedate_to_datetime(text) if str(text).endswith(" GMT") else parse_timestamp(text)
+def _aws() -> ModuleType:
+    # A program that runs the functions needs nothing of botocore.
+    return importlib.import_module("livemem.store.aws")
 
 
 def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
@@ -146,33 +113,7 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
     host = HOST.get()
     if host and host.s3:
         return host.s3  # type: ignore[no-any-return]
-    session = _session()
-    client: S3Client = session.create_client(  # type: ignore[assignment]
-        "s3",
-        endpoint_url=settings.s3_endpoint_url,
-        region_name=settings.s3_region_name or session.get_config_variable("region") or "us-east-1",
-        aws_access_key_id=settings.s3_access_key_id,
-        aws_secret_access_key=settings.s3_secret_access_key,
-        config=Config(
-            signature_version=signature,
-            # botocore's own user agent is put together from thirty parts for each request.
-            user_agent=f"live-memory/{__version__}",
-            retries={"mode": "standard", "total_max_attempts": 3},
-            connect_timeout=5,
-            read_timeout=30,
-            max_pool_connections=CONNECTIONS,
-            s3={"addressing_style": "path" if settings.s3_endpoint_url else "auto"},
-            # Other stores don't know the newer checksums. S3 itself checks the MD5 or TLS either way.
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-        ),
-    )
-    # By `*` it is called before the client's own handlers: one of them parses each answer to look for an error in it.
-    client.meta.events.register("before-parse.*.ListObjectsV2", read_objects)
-    if host:
-        # The client sends a request again by itself.
-        client.meta.events.register("before-send.s3", lambda **_: host.check())
-    return client
+    return _aws().s3_client(settings, signature, host.check if host else None)  # type: ignore[no-any-return]
 
 
 def open_store(settings: Settings) -> Store:
@@ -183,18 +124,6 @@ def open_store(settings: Settings) -> Store:
     store = Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None)
     host = HOST.get()
     return store.checked(host.check) if host else store
-
-
-@lru_cache(maxsize=2)
-def _lambda_client(*, attempts: int = 3, read_timeout: int = 10) -> Any:
-    session = _session()
-    return session.create_client(
-        "lambda",
-        region_name=session.get_config_variable("region") or "us-east-1",
-        config=Config(
-            retries={"mode": "standard", "total_max_attempts": attempts}, connect_timeout=3, read_timeout=read_timeout
-        ),
-    )
 
 
 INVOKE_SECONDS = 29
@@ -211,8 +140,8 @@ def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
         if host:
             host.enqueue(function_name, body)
         else:
-            _lambda_client().invoke(FunctionName=function_name, InvocationType="Event", Payload=body)
-    except (BotoCoreError, ClientError, OSError) as error:
+            _aws().lambda_client().invoke(FunctionName=function_name, InvocationType="Event", Payload=body)
+    except (*failures.CLIENT_ERRORS, OSError) as error:
         raise StoreUnavailable(
             "The work could not be queued: the function service did not accept it. Try again."
         ) from error
@@ -229,48 +158,16 @@ def invoke(function_name: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         if host:
             answer_data, failed = host.invoke(function_name, body)
         else:
-            answer = _lambda_client(attempts=1, read_timeout=INVOKE_SECONDS).invoke(
-                FunctionName=function_name, Payload=body
+            answer = (
+                _aws()
+                .lambda_client(attempts=1, read_timeout=INVOKE_SECONDS)
+                .invoke(FunctionName=function_name, Payload=body)
             )
             answer_data, failed = json.loads(answer["Payload"].read()), answer.get("FunctionError")
-    except (BotoCoreError, ClientError, ValueError, OSError) as error:
+    except (*failures.CLIENT_ERRORS, ValueError, OSError) as error:
         raise StoreUnavailable(
             "The function service did not answer. The request may have been carried out: check before you repeat it."
         ) from error
     if failed or not isinstance(answer_data, dict):
         raise StoreUnavailable("The function of this operation failed. Its log has the reason.")
     return answer_data
-
-
-def read_objects(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
-    """Take the objects out of a ListObjectsV2 answer before the client parses it (its event `before-parse`).
-
-    If the answer does not have S3's format, nothing is taken: the client reads it all, or raises its error.
-    """
-    if response_dict.get("status_code") != OK:
-        return
-    try:
-        root = ElementTree.fromstring(response_dict["body"])  # noqa: S314 - botocore's own parser, and as trusting
-        space = root.tag.rpartition("ListBucketResult")[0]
-        nodes = root.findall(f"{space}Contents")
-        objects = [_object(node, space) for node in nodes]
-    except (ElementTree.ParseError, KeyError, ValueError, TypeError):
-        return
-    if not objects:
-        return
-    root[:] = [node for node in root if node.tag != f"{space}Contents"]
-    response_dict["body"] = ElementTree.tostring(root)
-    customized_response_dict["Contents"] = objects
-
-
-def _object(node: Element, space: str) -> dict[str, Any]:
-    fields = {field.tag.removeprefix(space): field.text or "" for field in node}
-    key, modified, etag, size = (fields[name] for name in FIELDS)
-    moment = datetime.fromisoformat(modified)
-    return {
-        "Key": key,
-        "LastModified": moment if moment.tzinfo else moment.replace(tzinfo=UTC),
-        "ETag": etag,
-        "Size": int(size),
-        "StorageClass": fields.get("StorageClass", ""),
-    }

@@ -4,8 +4,6 @@ import base64
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from livemem.errors import PreconditionLost
 from livemem.store import failures, objects
 from livemem.store.objects import Entry, Store
@@ -33,7 +31,7 @@ def copy(store: Store, source: str, target: str, *, if_match: str | None = None)
         answer = store.plain.copy_object(
             Bucket=store.bucket, Key=target, CopySource={"Bucket": store.bucket, "Key": source}, **extra
         )["CopyObjectResult"]
-    except (ClientError, BotoCoreError) as error:
+    except failures.CLIENT_ERRORS as error:
         if failures.code(error) in failures.MISSING:
             return None
         if if_match and failures.code(error) in failures.LOST:
@@ -51,7 +49,7 @@ def look(store: Store, key: str) -> Entry | None:
     """An object as a listing would show it, or None: 1 HEAD."""
     try:
         answer = store.v4.head_object(Bucket=store.bucket, Key=key)
-    except (ClientError, BotoCoreError) as error:
+    except failures.CLIENT_ERRORS as error:
         if failures.code(error) in failures.MISSING:
             return None
         raise failures.own(error) from error

@@ -1,10 +1,39 @@
 """The one place where errors of the store's client become the service's own."""
 
 import logging
-
-from botocore.exceptions import ClientError
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from livemem.errors import StoreFull, StoreUnavailable
+
+__all__ = ["BROKEN", "CLIENT_ERRORS", "BotoCoreError", "ClientError"]
+
+if TYPE_CHECKING:
+    from botocore.exceptions import BotoCoreError, ClientError
+    from urllib3.exceptions import HTTPError
+else:
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+        from urllib3.exceptions import HTTPError
+    except ImportError:  # the service of one machine has no client for other stores (the extra `s3`)
+
+        class BotoCoreError(Exception):
+            """The store did not answer."""
+
+        class ClientError(Exception):
+            """The store's answer: a refusal."""
+
+            def __init__(self, response: Mapping[str, Any], operation: str) -> None:
+                super().__init__(f"{operation}: {response['Error']}")
+                self.response = response
+
+        HTTPError = OSError
+
+CLIENT_ERRORS = (ClientError, BotoCoreError)
+"""What the store's client raises."""
+
+BROKEN = (BotoCoreError, HTTPError, OSError)
+"""What reading an answer of the client raises."""
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-
-from botocore.exceptions import BotoCoreError, ClientError
-from urllib3.exceptions import HTTPError
+from typing import Any
 
 from livemem.errors import PreconditionLost
 from livemem.store import failures
@@ -33,7 +31,7 @@ def read(store: Store, key: str, *, etag: str | None = None) -> Iterator[Stream 
     condition: Mapping[str, str] = {"IfMatch": etag} if etag else {}
     try:
         answer = store.plain.get_object(Bucket=store.bucket, Key=key, **condition)  # type: ignore[arg-type]
-    except (ClientError, BotoCoreError) as error:
+    except failures.CLIENT_ERRORS as error:
         if failures.code(error) in failures.MISSING:
             yield None
             return
@@ -47,8 +45,8 @@ def read(store: Store, key: str, *, etag: str | None = None) -> Iterator[Stream 
         body.close()
 
 
-def _chunks(body: object) -> Iterator[bytes]:
+def _chunks(body: Any) -> Iterator[bytes]:
     try:
-        yield from body.iter_chunks(CHUNK)  # type: ignore[attr-defined]
-    except (BotoCoreError, HTTPError, OSError) as error:
+        yield from iter(lambda: body.read(CHUNK), b"")
+    except failures.BROKEN as error:
         raise failures.own(error) from error

@@ -18,8 +18,6 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from livemem.background import in_context
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
 from livemem.store import failures
@@ -164,7 +162,7 @@ class Store:
         part: dict[str, Any] = {"Range": f"bytes=0-{first - 1}"} if first else {}
         try:
             return _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, **part))
-        except (ClientError, BotoCoreError) as error:
+        except failures.CLIENT_ERRORS as error:
             if failures.code(error) in failures.MISSING:
                 return None
             if first and failures.code(error) in failures.NO_SUCH_RANGE:
@@ -177,7 +175,7 @@ class Store:
         self.check()
         try:
             return True, _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, IfNoneMatch=etag))
-        except (ClientError, BotoCoreError) as error:
+        except failures.CLIENT_ERRORS as error:
             if failures.code(error) in failures.UNCHANGED:
                 return False, None
             if failures.code(error) in failures.MISSING:
@@ -216,7 +214,7 @@ class Store:
 
         try:
             answer = self._with_patience(send)
-        except (ClientError, BotoCoreError) as error:
+        except failures.CLIENT_ERRORS as error:
             if condition and failures.code(error) in failures.LOST | failures.MISSING:
                 raise PreconditionLost("Another process changed the object first. Try again.") from error
             if condition and failures.code(error) in failures.UNSUPPORTED:
@@ -230,7 +228,7 @@ class Store:
         for attempt in range(CONFLICT_TRIES - 1):
             try:
                 return request()
-            except ClientError as error:
+            except failures.ClientError as error:
                 if failures.code(error) not in failures.CONFLICT:
                     raise
                 self.sleep(0.05 * 2**attempt)
@@ -244,7 +242,7 @@ class Store:
         condition: dict[str, Any] = {"IfMatch": if_match} if if_match else {}
         try:
             self._with_patience(lambda: self.plain.delete_object(Bucket=self.bucket, Key=key, **condition))
-        except (ClientError, BotoCoreError) as error:
+        except failures.CLIENT_ERRORS as error:
             code = failures.code(error)
             if code in failures.MISSING:
                 return True
@@ -263,7 +261,7 @@ class Store:
                 answer = self.v4.delete_objects(
                     Bucket=self.bucket, Delete={"Objects": [{"Key": key} for key in batch], "Quiet": True}
                 )
-            except (ClientError, BotoCoreError) as error:
+            except failures.CLIENT_ERRORS as error:
                 raise failures.own(error) from error
             if answer.get("Errors"):
                 logger.warning("store refused to delete objects", extra={"count": len(answer["Errors"])})
@@ -275,7 +273,7 @@ class Store:
         after: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
         try:
             page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1_000, **after)
-        except (ClientError, BotoCoreError) as error:
+        except failures.CLIENT_ERRORS as error:
             raise failures.own(error) from error
         entries = _entries(page)
         within = [entry for entry in entries if not stop or entry.key < stop]
@@ -293,7 +291,7 @@ class Store:
             size = 1_000 if rest is None else min(rest, 1_000)
             try:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=size, **token)
-            except (ClientError, BotoCoreError) as error:
+            except failures.CLIENT_ERRORS as error:
                 raise failures.own(error) from error
             entries = _entries(page)
             for entry in entries:
@@ -315,7 +313,7 @@ class Store:
             self.check()
             try:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Delimiter="/", **token)
-            except (ClientError, BotoCoreError) as error:
+            except failures.CLIENT_ERRORS as error:
                 raise failures.own(error) from error
             for folder in page.get("CommonPrefixes", []):
                 yield folder["Prefix"].removeprefix(below).rstrip("/")

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from livemem.errors import StoreUnavailable, VersionsUnreachable
 from livemem.store import failures
 from livemem.store.objects import DELETE_BATCH, Store
@@ -38,7 +36,7 @@ def below(store: Store, prefix: str) -> Iterator[Version]:
     while True:
         try:
             page = store.v4.list_object_versions(Bucket=store.bucket, Prefix=prefix, **behind)
-        except (ClientError, BotoCoreError) as error:
+        except failures.CLIENT_ERRORS as error:
             if failures.code(error) in failures.UNSUPPORTED:
                 return
             raise _own(error) from error
@@ -60,7 +58,7 @@ def read(store: Store, version: Version) -> bytes | None:
     try:
         answer = store.plain.get_object(Bucket=store.bucket, Key=version.key, VersionId=version.version_id)
         return answer["Body"].read()
-    except (ClientError, BotoCoreError) as error:
+    except failures.CLIENT_ERRORS as error:
         if failures.code(error) in failures.MISSING | {"NoSuchVersion"}:
             return None
         raise _own(error) from error
@@ -74,7 +72,7 @@ def remove(store: Store, doomed: Sequence[Version]) -> None:
         ]
         try:
             answer = store.v4.delete_objects(Bucket=store.bucket, Delete={"Objects": names, "Quiet": True})  # type: ignore[typeddict-item]
-        except (ClientError, BotoCoreError) as error:
+        except failures.CLIENT_ERRORS as error:
             raise _own(error) from error
         refused = {str(item.get("Code", "")) for item in answer.get("Errors", [])}
         if refused & _REFUSED:
