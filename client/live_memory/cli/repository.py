@@ -179,12 +179,13 @@ def _git(folder: Path, *arguments: str) -> str:
             capture_output=True,
             timeout=_GIT_SECONDS,
             check=False,
-            env={name: value for name, value in os.environ.items() if name not in _OF_ANOTHER},
+            env=own_variables(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
 
 
-_OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"}
-"""Variables that git sets for its hooks: they name the repository of the hook, not that of the folder."""
+def own_variables() -> dict[str, str]:
+    """The variables for git, without those that it sets for its hooks and that name the hook's own repository."""
+    return {k: v for k, v in os.environ.items() if k not in {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"}}

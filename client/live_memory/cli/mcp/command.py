@@ -32,4 +32,4 @@ def mcp_command(
         from live_memory.cli.mcp.upstream import Upstreams  # noqa: PLC0415
 
         upstreams = Upstreams(program, space if space == "auto" else checked_space(space), Path.cwd())
-        Passer(upstreams, toolset, sys.stdout.buffer, out.say).run(sys.stdin.buffer)
+        Passer(upstreams, toolset, sys.stdout.buffer, out.say, Path.cwd()).run(sys.stdin.buffer)

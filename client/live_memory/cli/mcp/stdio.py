@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlencode
 
@@ -17,6 +18,7 @@ import httpx
 from live_memory import _exchange
 from live_memory._redaction import redact
 from live_memory._version import __version__
+from live_memory.cli import gone_paths
 from live_memory.cli.agent_tokens import NAMELESS
 from live_memory.cli.config import LOOPBACK
 from live_memory.cli.mcp.upstream import Upstream, Upstreams
@@ -28,6 +30,7 @@ SECONDS = httpx.Timeout(60, connect=5)
 PARSE_ERROR, INVALID_REQUEST, FAILED = -32700, -32600, -32000
 
 _REFUSED = 401
+_GIVES_MEMORY = {"start_session", "read", "notes", "search", "context", "ask", "poll"}
 _CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -44,8 +47,12 @@ class Unanswered(Exception):
 class Passer:
     """Passes messages on, several at a time."""
 
-    def __init__(self, upstreams: Upstreams, toolset: str, output: BinaryIO, log: Callable[[str], None]) -> None:
-        """`output` gets the answers, a line each; `log` gets what an error leaves no room for."""
+    def __init__(
+        self, upstreams: Upstreams, toolset: str, output: BinaryIO, log: Callable[[str], None], folder: Path
+    ) -> None:
+        """`output` gets the answers, a line each; `log` gets what an error leaves no room for. The agent works in
+        `folder`.
+        """
         self._upstreams = upstreams
         self._query = {"structured": "false", "toolset": toolset}
         self._output = output
@@ -53,6 +60,7 @@ class Passer:
         self._writing = threading.Lock()
         self._version: str | None = None
         self._agent = NAMELESS
+        self._folder = folder
         self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
@@ -121,7 +129,18 @@ class Passer:
         found = _read(reply)
         if asked.get("method") == "initialize" and found and "result" in found:
             self._version = found["result"].get("protocolVersion")
+        if found and asked.get("method") == "tools/call" and _params(asked).get("name") in _GIVES_MEMORY:
+            found = self._with_marks(found)
         return _with_notices(found, upstream.notices) if found else found
+
+    def _with_marks(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """The answer with marks at paths that are gone (gone_paths.py)."""
+        result = answer.get("result")
+        parts = result.get("content") if isinstance(result, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                part["text"] = gone_paths.marked(part["text"], self._folder)
+        return answer
 
     def _post(self, upstream: Upstream, asked: dict[str, Any], line: bytes) -> httpx.Response:
         query = urlencode({"space": upstream.space, **self._query})

@@ -6,6 +6,7 @@ import socket
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -51,10 +52,10 @@ def dead(serve):
     return server.url
 
 
-def passed(upstreams, *messages, log=lambda _: None):
+def passed(upstreams, *messages, log=lambda _: None, folder=Path("/")):
     lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in messages]
     output = io.BytesIO()
-    Passer(upstreams, "core", output, log).run(io.BytesIO(b"\n".join(lines)))
+    Passer(upstreams, "core", output, log, folder).run(io.BytesIO(b"\n".join(lines)))
     return [json.loads(line) for line in output.getvalue().splitlines()]
 
 

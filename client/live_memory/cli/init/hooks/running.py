@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
-from live_memory.cli import config, local_service
+from live_memory.cli import config, gone_paths, local_service
 from live_memory.cli.config import Settings
 from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers, events
@@ -64,6 +64,8 @@ class Hook:
     environ: Mapping[str, str] = field(default_factory=dict)
     own: Callable[[Memory], str] = lambda _: ""
     """Asks the service for the own space of the repository, where nothing gives it one."""
+    place: Path = field(default_factory=Path.cwd)
+    """The folder in which the session works."""
     notice: str | None = None
 
     def run(self, client: str, name: str, space_id: str | None, text: str) -> str:
@@ -146,7 +148,7 @@ class Hook:
             self._check_away()
             wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
             start = self.memory(event.client).call("get_start", wanted)
-            context = answers.memory(space_id, start["markdown"])
+            context = answers.memory(space_id, gone_paths.marked(start["markdown"], self.place))
             context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
             line = answers.loaded(start, self.url, datetime.now(UTC))
             return answers.with_context(event.client, event.name, context, line)
@@ -206,7 +208,7 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
             log(f"livemem hook: {line}")
         return found.space_id
 
-    hook = replace(_hook(program, settings, log, later), own=own, notice=settings.notice)
+    hook = replace(_hook(program, settings, log, later), place=folders[0], own=own, notice=settings.notice)
     space = checked_space(settings.space) if settings.space else None
     return hook.run(called.client, called.event, space, text)
 

@@ -1,0 +1,160 @@
+"""Marks for lines that name files which are gone. They are made here, where the repository is; nothing of it is sent.
+
+Of a file only its name is looked at. git reads the names in former commits, without hooks, monitors and requests.
+"""
+
+import os
+import re
+import stat
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from live_memory.cli.repository import own_variables
+
+SECONDS = 0.05
+"""For all look-ups of a text together: an agent waits for them. A path that is not looked up by then has no mark."""
+MOST_PATHS, LONGEST = 200, 300
+MOST_MARKS = 40
+"""The text of a start and these have room in what clients take."""
+MARK = " (gone)"
+
+_DAY = re.compile(r"\b(20\d\d)-?([01]\d)-?([0-3]\d)(?=\b|T)")
+_SUFFIX = (
+    "c|cc|cfg|cpp|cs|s?css|exs?|go|h|html|ini|ipynb|java|[cm]?[jt]sx?|json|kt|lua|md|php|proto|py|rb|rs|sh|sql|swift|"
+    "tf|toml|txt|vue|ya?ml"
+)
+_PATH = re.compile(
+    r"`(?P<quoted>[^`\s]+?)(?::\d+(?:-\d+)?)*`"
+    rf"|(?<![\w/.:~@%`\\-])(?P<plain>[\w@.-]+(?:/[\w@.-]+)*\.(?:{_SUFFIX}))(?![\w/%-])"
+)
+_AT_WORK = threading.BoundedSemaphore(4)
+"""Look-ups under way: on a disk that hangs they never end."""
+_SAFE = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false")
+_VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1"}
+"""The repository may be somebody else's: what its configuration names is not run, and nothing is fetched or written."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A path in a text: where it ends, and the day of its line, as `2026-03-01`."""
+
+    path: str
+    end: int
+    day: str
+
+
+def marked(text: str, folder: Path) -> str:
+    """The text of a memory, with MARK behind each path that the folder's repository has lost since the day of its line.
+
+    A line without a day has that of the lines above it, up to their heading. This waits SECONDS at most, also for a
+    disk that hangs, and never raises.
+    """
+    named = list(_named(text))
+    if not named or not _AT_WORK.acquire(blocking=False):
+        return text
+    gone: list[set[_Named]] = []
+
+    def look() -> None:
+        try:
+            with suppress(OSError, ValueError, RuntimeError):
+                # One answer still arrives when the time of the other ends.
+                gone.append(_gone(named, folder, time.monotonic() + 0.8 * SECONDS))
+        finally:
+            _AT_WORK.release()
+
+    worker = threading.Thread(target=look, name="gone paths", daemon=True)
+    worker.start()
+    worker.join(SECONDS)
+    for one in reversed([one for one in named if gone and one in gone[0]][:MOST_MARKS]):
+        text = text[: one.end] + MARK + text[one.end :]
+    return text
+
+
+def _named(text: str) -> Iterator[_Named]:
+    day, begin = "", 0
+    for line in text.splitlines(keepends=True):
+        if found := _DAY.search(line):
+            day = "-".join(found.groups())
+        elif line.startswith("#"):
+            day = ""
+        for match in _PATH.finditer(line) if day else ():
+            path = match["quoted"] or match["plain"]
+            is_path = "/" in path or re.search(rf"\.(?:{_SUFFIX})$", path)
+            if is_path and len(path) <= LONGEST and not line[match.end() :].startswith(MARK):
+                yield _Named(path.rstrip("/"), begin + match.end(), day)
+        begin += len(line)
+
+
+def _gone(named: Iterable[_Named], folder: Path, until: float) -> set[_Named]:
+    folder = folder.resolve()
+    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    if not top:
+        return set()
+    paths = list(dict.fromkeys(one.path for one in named))[:MOST_PATHS]
+    missing = [path for path in paths if time.monotonic() < until and _is_missing(top, path)]
+    if not missing:
+        return set()
+    oldest = min(one.day for one in named if one.path in missing)
+    lost = _lost(top, missing, oldest, until)
+    return {one for one in named if one.day <= lost.get(one.path, "")}
+
+
+def _is_missing(top: Path, path: str) -> bool:
+    """Whether there is nothing of this name. False for what leads out of the repository, or through a link."""
+    parts = path.split("/")
+    if re.search(r"[:\\]", path) or parts[0] == ".git" or {"", ".", ".."} & set(parts):
+        return False
+    place = top
+    try:
+        for part in parts:
+            place /= part
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                return False
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _lost(top: Path, paths: list[str], since: str, until: float) -> dict[str, str]:
+    """The last day (UTC) on which each path was removed, by a commit or since the last one."""
+    log = ("log", "--diff-filter=D", "--no-renames", "--no-ext-diff", "--name-only", "-z", "--format=%x01%ct")
+    committed = _git(top, until, *log, f"--since={since}T00:00:00Z", "--", *paths)
+    tracked = _git(top, until, "ls-files", "--deleted", "-z", "--", *paths)
+    lost: dict[str, str] = {}
+    for commit in committed.split("\x01")[1:]:
+        moment, *names = commit.replace("\n", "\0").split("\0")
+        day = time.strftime("%Y-%m-%d", time.gmtime(int(moment)))
+        lost |= {above: max(day, lost.get(above, "")) for name in names for above in _above(name)}
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    return lost | {above: today for name in tracked.split("\0") for above in _above(name)}
+
+
+def _above(name: str) -> Iterator[str]:
+    """A file and the folders that it was in: one that is missing went with its files."""
+    while name:
+        yield name
+        name = name.rpartition("/")[0]
+
+
+def _git(top: Path, until: float, *arguments: str) -> str:
+    import subprocess  # noqa: PLC0415 - only where something is missing
+
+    safe = [word for one in _SAFE for word in ("-c", one)]
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments, and paths behind `--`
+            ["git", "-C", str(top), *safe, *arguments],  # noqa: S607 - the user's own
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=max(0.001, until - time.monotonic()),
+            check=False,
+            env=own_variables() | _VARIABLES,
+        )
+    except subprocess.TimeoutExpired:
+        return ""
+    return os.fsdecode(done.stdout) if done.returncode == 0 else ""

@@ -1,0 +1,164 @@
+"""Marks at paths that a repository has lost since the day of their line."""
+
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from live_memory.cli import gone_paths
+from live_memory.cli.gone_paths import MOST_MARKS, marked
+from live_memory.cli.init.hooks.running import Hook
+from local.front.httpd import answer_json
+from tests.integration.local.support import wait_until
+from tests.support.cases import each
+from tests.unit.cli.init.hooks.support import FakeMemory
+from tests.unit.cli.mcp.test_stdio import CALL, Upstreams, passed
+
+NOTE = "- 2026-03-01 ann: {} holds the parser.\n"
+
+
+def git(folder: Path, *arguments: str, day: str = "2026-02-01") -> None:
+    own = {"HOME": str(folder), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
+    own |= {"GIT_COMMITTER_DATE": f"{day}T12:00:00Z", "GIT_AUTHOR_DATE": f"{day}T12:00:00Z"}
+    options = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", str(folder), *options, *arguments], check=True, capture_output=True, env=own)
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    # A machine under load needs longer than an agent waits.
+    monkeypatch.setattr(gone_paths, "SECONDS", 20)
+
+
+@pytest.fixture
+def repository(tmp_path, unhurried) -> Path:
+    """`old.py`, `lib/a.py` and `lib/b.py` were removed on 2026-04-01, `src/app.py` is there."""
+    for name in ("old.py", "lib/a.py", "lib/b.py", "src/app.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "one")
+    git(tmp_path, "rm", "-qr", "old.py", "lib")
+    git(tmp_path, "commit", "-qm", "two", day="2026-04-01")
+    return tmp_path
+
+
+@each(
+    ("said", "shown"),
+    [
+        ("old.py", "old.py (gone)"),
+        ("`old.py`", "`old.py` (gone)"),
+        ("`old.py:12`", "`old.py:12` (gone)"),
+        ("`lib/a.py`,", "`lib/a.py` (gone),"),
+        ("`lib/`", "`lib/` (gone)"),
+        ("lib/a.py and lib/b.py.", "lib/a.py (gone) and lib/b.py (gone)."),
+        ("src/app.py", None),
+        ("`src/new.py`", None),
+        ("`lib`", None),
+        ("https://example.org/old.py", None),
+        ("`../old.py`", None),
+        ("`/old.py`", None),
+        ("`./old.py`", None),
+        ("`.git/old.py`", None),
+        ("`:(glob)**`", None),
+        ("`*.py`", None),
+        ("old.python", None),
+    ],
+)
+def test_a_path_that_was_there_on_the_day_of_its_line_and_is_gone_is_marked(repository, said, shown):
+    assert marked(NOTE.format(said), repository) == NOTE.format(shown or said)
+
+
+def test_a_line_that_is_younger_than_the_removal_knows_of_it(repository):
+    text = "- 2026-05-01 ann: old.py was not missed.\n"
+    assert marked(text, repository) == text
+
+
+def test_a_line_without_a_day_has_that_above_it_up_to_its_heading(repository):
+    text = "## Parser (2026-03-01)\n\nIt is in `old.py`.\n\n## Other\n\nAs is `old.py`.\n"
+    assert marked(text, repository / "src") == text.replace("`old.py`", "`old.py` (gone)", 1)
+
+
+def test_an_id_names_the_day_of_its_line(repository):
+    text = "- old.py is slow [20260220T140000_ann_issue_1a2b3c4d]\n"
+    assert marked(text, repository) == text.replace("old.py", "old.py (gone)")
+
+
+def test_a_file_that_was_removed_and_not_committed_is_gone(repository):
+    (repository / "src" / "app.py").unlink()
+    assert marked(NOTE.format("src/app.py"), repository) == NOTE.format("src/app.py (gone)")
+
+
+def test_what_leads_through_a_link_is_not_looked_at(repository):
+    (repository / "lib").symlink_to("/nowhere")
+    assert marked(NOTE.format("lib/a.py"), repository) == NOTE.format("lib/a.py")
+
+
+@each("prepare", [lambda folder: None, lambda folder: git(folder, "init", "-q")], ids=["no repository", "no commits"])
+def test_a_folder_without_a_history_leaves_the_text_as_it_is(tmp_path, unhurried, prepare):
+    prepare(tmp_path)
+    assert marked(NOTE.format("old.py"), tmp_path) == NOTE.format("old.py")
+
+
+def test_the_configuration_of_a_repository_runs_nothing(repository):
+    trap = repository / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {repository}/sprung\n")
+    trap.chmod(0o755)
+    for name in ("core.fsmonitor", "gpg.program", "diff.external", "core.pager", "core.sshCommand"):
+        git(repository, "config", name, str(trap))
+    git(repository, "config", "log.showSignature", "true")
+    assert marked(NOTE.format("old.py"), repository) == NOTE.format("old.py (gone)")
+    assert not (repository / "sprung").exists()
+
+
+def test_a_disk_that_hangs_costs_the_time_limit_and_a_few_threads(repository, monkeypatch):
+    looks, awake = [], threading.Event()
+
+    def hang(*_):
+        looks.append(1)
+        awake.wait(20)
+
+    monkeypatch.setattr(gone_paths, "SECONDS", 0.01)
+    monkeypatch.setattr(gone_paths, "_is_missing", hang)
+    for _ in range(10):
+        assert marked(NOTE.format("old.py"), repository) == NOTE.format("old.py")
+    assert len(looks) == 4
+
+    awake.set()
+    monkeypatch.undo()
+    monkeypatch.setattr(gone_paths, "SECONDS", 20)
+    wait_until(lambda: "(gone)" in marked(NOTE.format("old.py"), repository), 20)
+
+
+def test_a_text_gets_so_many_marks_at_most(repository):
+    assert marked(NOTE.format("old.py") * 99, repository).count("(gone)") == MOST_MARKS
+
+
+@given(st.text(alphabet="`./a \n2026-03#py:", max_size=300))
+def test_any_text_outside_a_repository_stays_as_it_is(text):
+    assert marked(text, Path("/")) == text
+
+
+def test_what_an_agent_reads_over_mcp_and_at_its_start_is_marked(repository, serve, tmp_path):
+    def answer(request):
+        parts = [{"type": "text", "text": NOTE.format("old.py")}]
+        return answer_json(200, {"jsonrpc": "2.0", "id": json.loads(request.body)["id"], "result": {"content": parts}})
+
+    read, noted = (
+        passed(Upstreams(serve(answer)), {**CALL, "params": {"name": name}}, folder=repository)
+        for name in ("read", "note")
+    )
+
+    assert "(gone)" in read[0]["result"]["content"][0]["text"]
+    assert "(gone)" not in noted[0]["result"]["content"][0]["text"]
+    memory = FakeMemory()
+    memory.call = lambda *_: {"markdown": NOTE.format("old.py")}
+    hook = Hook(lambda _: memory, tmp_path / "state", print, place=repository)
+    asked = json.dumps({"session_id": "s", "cwd": str(repository)})
+    assert "(gone)" in hook.run("claude-code", "SessionStart", "demo", asked)
