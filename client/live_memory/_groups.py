@@ -314,8 +314,9 @@ class ConsolidationsGroup(Group):
             "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
         ]
         | None = None,
+        by: str | None = None,
         notes_of: int | None = None,
-    ) -> models.JobState:
+    ) -> models.RunState:
         """Start a consolidation.
 
         Start a run that folds the live notes into the bank, even if there are few. The run continues after the
@@ -324,7 +325,8 @@ class ConsolidationsGroup(Group):
         plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
         Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run
         can try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
-        before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`.
+        before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`. With `by` the caller is
+        an agent that folds the notes itself, in a space that allows it (`agent_folds`): at most twice an hour.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -336,6 +338,8 @@ class ConsolidationsGroup(Group):
             replace: Discards a plan that waits for approval. The new run makes another one.
             rules: Only with `dry_run`: rules to try in the place of those of the space.
             rules_template: Only with `dry_run`: a template of rules to try.
+            by: `agent`: the caller is the model. The answer has the prompt, whose answer goes to `POST
+                /v1/jobs/{job}/answer`. Together with `max_notes` alone.
             notes_of: Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live
                 ones, and the bank as it stood before it, so that the plan can be compared with that change.
         """
@@ -702,6 +706,20 @@ class ErasureGroup(Group):
 
 class JobsGroup(Group):
     """Long work of any kind in one form: its status, its progress, its usage, and its error."""
+
+    def answer(self, job: str, *, text: str) -> models.RunState:
+        """Answer the prompt of a run.
+
+        The answer of the agent that began the run (`by`), which is checked and applied as that of an LLM. A flaw
+        comes back as another `prompt`, at most twice. An answer that comes too late, or after other work in the
+        space, is refused (`conflict`), and all notes stay live. Only the token that began may answer. A repeat
+        returns the same answer.
+
+        Args:
+            job: The id of the job, from the answer that started the work.
+            text: The answer as the prompt asks for it: JSON.
+        """
+        return self._invoke("answer_job", locals())
 
     def get(self, job: str) -> models.JobView:
         """Look at a job.
@@ -1526,6 +1544,7 @@ class SpacesGroup(Group):
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,
+        agent_folds: bool | Unset | None = UNSET,
         bank_chars: int | Unset | None = UNSET,
         repository: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
@@ -1533,10 +1552,10 @@ class SpacesGroup(Group):
     ) -> models.SpaceView:
         """Change a space.
 
-        Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`. A
-        `repository` is set once: for another one the service refuses the change (`conflict`). If the threshold is
-        reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it. With
-        `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the next run.
+        Change the given fields. Only an admin may change `corrections`, `consolidation_mode`, `capture_allowed` and
+        `agent_folds`. A `repository` is set once: for another one the service refuses the change (`conflict`). If the
+        threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run`
+        names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1555,6 +1574,8 @@ class SpacesGroup(Group):
                 until somebody approves it, and no other plan is made in the meantime. Only an admin changes it.
             capture_allowed: Whether notes may be captured from conversations. If it is false, new conversations get
                 `capture` `off`, and no notes are captured from existing ones. Only an admin changes it.
+            agent_folds: Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the
+                offline LLM no run starts by itself then. Only an admin changes it.
             bank_chars: Number of characters that the bank should have: 0 for any, or 2,000 to 500,000.
             repository: What the space is the memory of. The first client of a repository sets it. It can't be
                 replaced by another one, so that clients see which repository a space belongs to. null takes it away,

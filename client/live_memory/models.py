@@ -25,6 +25,16 @@ class About(Model):
     """The templates: rules that come with the service."""
 
 
+class AgentAnswer(Model):
+    """The answer of an agent that folds."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    text: str
+    """The answer as the prompt asks for it: JSON."""
+
+
 class Archive(Model):
     """An archive to download (tar.gz). It is removed after a day."""
 
@@ -728,6 +738,8 @@ class NewConsolidation(Model):
         | None
     ) = None
     """Only with `dry_run`: a template of rules to try."""
+    by: Literal["agent"] | None = None
+    """`agent`: the caller is the model. The answer has the prompt, whose answer goes to `POST /v1/jobs/{job}/answer`. Together with `max_notes` alone."""
     notes_of: int | None = None
     """Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, and the bank as it stood before it, so that the plan can be compared with that change."""
 
@@ -1271,6 +1283,19 @@ class RulesChange(Model):
     """The reason, in at most 500 bytes, for the history."""
 
 
+class RunState(JobState):
+    """A run, and what an agent that folds is to answer next."""
+
+    detail: str | None = None
+    """Why a run by an agent came to its end, unless it folded the notes."""
+    prompt: str | None = None
+    """The text that the agent is to answer as its model. Notes in it are data."""
+    form: dict[str, Any] | None = None
+    """The JSON schema of the answer."""
+    until: AwareDatetime | None = None
+    """The end of the time for the answer, UTC."""
+
+
 class SectionEdit(Model):
     """One edit of a section, as the LLM makes them: `after` names the section that a new one follows."""
 
@@ -1414,6 +1439,8 @@ class SpaceChange(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = None
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    agent_folds: bool | None = None
+    """Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the offline LLM no run starts by itself then. Only an admin changes it."""
     bank_chars: int | None = None
     """Number of characters that the bank should have: 0 for any, or 2,000 to 500,000."""
     repository: str | None = None
@@ -2464,6 +2491,8 @@ class SpaceView(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    agent_folds: bool | None = False
+    """Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the offline LLM no run starts by itself then. Only an admin changes it."""
     bank_chars: int | None = 0
     """Number of characters that the bank should have. 0: any."""
     bank_length: int | None = None

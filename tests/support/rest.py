@@ -159,7 +159,7 @@ def check_alive(world: World, space_id: str) -> Audit:
     # A model that uses all notes, whatever the test's own did.
     world.llm = ScriptedLlm(prompts=world.llm.prompts)
     posted = {world.note(f"at last {world.ids.count}", space_id=space_id).note_id for _ in range(_enough(head))}
-    if head.meta.automatic():
+    if head.meta.automatic(world.settings):
         world.count(space_id)
         world.settle()
     else:

@@ -386,6 +386,44 @@ def plans_that_wait(account: Account) -> None:
     account.work()
 
 
+def an_agent_that_folds(account: Account) -> None:
+    """It corrects its answer, folds, comes too late, is overtaken, and asks too often."""
+
+    def begin(status: int = 202) -> Any:
+        return account.call("consolidate", "POST", RUNS, status, body={"by": "agent"})
+
+    def say(begun: Any, text: str, status: int = 200) -> Any:
+        return account.call(
+            "consolidate", "POST", "/v1/jobs/{job}/answer", status, job=begun["job"], body={"text": text}
+        )
+
+    def folded(begun: Any) -> str:
+        return append_everything(read_prompt([{}, {"content": begun["prompt"]}]))
+
+    account.create()
+    account.note()
+    begin(403)
+    account.call("admin", "PATCH", SPACE, 200, body={"agent_folds": True})
+    begun = begin()
+    begin(409)
+    asked = say(begun, "I would rather not.")
+    assert "JSON" in asked["prompt"]
+    assert [say(begun, folded(begun))["status"] for _ in range(2)] == ["done", "done"]
+    assert begin()["status"] == "done"
+    account.note(content="another")
+    late = begin()
+    account.correct()
+    assert "superseded" in say(late, folded(late), 409)["detail"]
+    account.note(content="one more")
+    begin(429)
+    account.clock.move(HOUR + 1)
+    late = begin()
+    account.clock.move(700)
+    say(late, folded(late), 409)
+    account.sweep()
+    assert account.job(late["job"])["code"] == "superseded"
+
+
 def a_plan_is_proposed_and_not_told(account: Account, recover: Story) -> None:
     account.create()
     account.call("admin", "PATCH", SPACE, 200, body={"consolidation_mode": "review"})
@@ -746,6 +784,11 @@ def a_consolidation_recovers(account: Account) -> None:
     account.service.work()
 
 
+def an_agent_that_begins_recovers(account: Account) -> None:
+    account.call("admin", "PATCH", SPACE, 200, body={"agent_folds": True})
+    account.call("consolidate", "POST", RUNS, 202, body={"by": "agent"})
+
+
 def the_sweep_recovers(account: Account) -> None:
     done = account.sweep() or account.sweep(everything=True)
     assert done.get("recovered") or done.get("cleaned")
@@ -781,6 +824,7 @@ STORIES: list[Story] = [
     corrections_and_their_undo,
     the_undo_of_a_consolidation,
     plans_that_wait,
+    an_agent_that_folds,
     corrections_at_the_threshold,
     more_notes_than_one_run_takes,
     notes_that_wait,
@@ -822,6 +866,10 @@ STORIES: list[Story] = [
             a_refusal_that_dies_after_its_swap,
         )
         for recover in (a_correction_recovers, a_consolidation_recovers, the_sweep_recovers)
+    ),
+    *(
+        partial(story, recover=an_agent_that_begins_recovers)
+        for story in (an_undo_that_dies_after_its_commit, a_change_of_the_rules_that_dies_after_its_commit)
     ),
     *(
         partial(a_plan_is_proposed_and_not_told, recover=recover)

@@ -86,6 +86,7 @@ ROUTES = {
     },
     "StartFunction": {
         "POST /v1/spaces/{space_id}/consolidations",
+        "POST /v1/jobs/{job}/answer",
     },
     "ConversationsFunction": {
         "POST /v1/spaces/{space_id}/conversations",

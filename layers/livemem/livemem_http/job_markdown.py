@@ -6,6 +6,7 @@ from livemem.text.items import joined, within_item
 from livemem_http.markdown import fenced, what_changes
 from livemem_http.views.ask import QuestionResult
 from livemem_http.views.jobs import ConsolidationResult, JobView, PlanDetail
+from livemem_http.views.runs import RunState
 
 
 def job(answer: JobView) -> str:
@@ -13,6 +14,17 @@ def job(answer: JobView) -> str:
     facts = [f"- job: {answer.job}", f"- status: {answer.status}"]
     facts += [f"- error: {answer.error.code}: {within_item(answer.error.detail)}"] if answer.error else []
     return joined("\n".join(facts), *_result(answer))
+
+
+def folding(answer: RunState) -> str:
+    """A run that begins, or what an agent is to answer."""
+    facts = [f"- job: {answer.job}", f"- status: {answer.status}"]
+    facts += [f"- {within_item(answer.detail)}"] if answer.detail else []
+    if not answer.prompt:
+        return joined("\n".join(facts))
+    facts.append(f"- answer until: {answer.until}")
+    form = f"The JSON schema of the answer: {json.dumps(answer.form, ensure_ascii=False)}"
+    return joined("\n".join(facts), answer.prompt, form)
 
 
 def _result(answer: JobView) -> list[str]:

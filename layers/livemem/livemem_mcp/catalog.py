@@ -39,7 +39,9 @@ def words() -> Mapping[str, Any]:
 def tools() -> Mapping[str, McpTool]:
     """All of them by name, in the order of the document."""
     core = words()["core"]
-    return {name: _tool(name, operation) for name, operation in operations().items() if name not in core}
+    named = {name: name for name in operations() if name not in core}
+    named |= {name: told["of"] for name, told in words()["tools"].items() if "of" in told}
+    return {name: _tool(name, operations()[of]) for name, of in named.items()}
 
 
 def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
@@ -53,7 +55,7 @@ def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
         description=told.get("description", operation["description"]),
         schema=_schema(operation["fields"], told),
         needs="any" if operation["needs"] == "nothing" else operation["needs"],
-        call=partial(_call, operation, told.get("defaults", {})),
+        call=partial(_call, operation, {**told.get("defaults", {}), **told.get("sends", {})}),
         reads=reads,
         destroys=destroys,
         repeats=told.get("repeats", method in ("PUT", "DELETE")) and not reads,
@@ -64,6 +66,7 @@ def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
 
 def _schema(fields: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of a tool's arguments, with the descriptions and defaults that `words.toml` has for them."""
+    fields = {name: fields[name] for name in told.get("takes", fields) if name not in told.get("without", ())}
     properties = described({name: field["schema"] for name, field in fields.items()}, words()["arguments"])
     for name in NUMBERS & fields.keys():
         properties[name]["type"] = "integer"

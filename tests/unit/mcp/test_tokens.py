@@ -35,7 +35,8 @@ def test_null_is_shown_where_it_takes_a_value_away_and_nowhere_else():
     shown = {tool["name"]: tool["inputSchema"]["properties"] for tool in json.loads(bench.listed("full"))}
     for name, tool in catalog.tools().items():
         takes = {field for field, schema in tool.schema["properties"].items() if "null" in schema.get("type", ())}
-        clears = catalog.operations()[name]["method"] == "PATCH"
+        of = catalog.words()["tools"][name].get("of", name)
+        clears = catalog.operations()[of]["method"] == "PATCH"
         assert {field for field, schema in shown[name].items() if "null" in schema.get("type", ())} == (
             takes if clears else set()
         ), name

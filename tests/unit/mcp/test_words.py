@@ -108,9 +108,13 @@ def test_a_page_is_short_unless_more_is_asked_for(tool: McpTool):
 def test_words_name_no_operation_and_no_argument_that_there_is_not():
     core = catalog.words()["core"].keys()
 
-    assert {*core, *TOLD} - catalog.operations().keys() == set()
+    assert {*core, *(words.get("of", name) for name, words in TOLD.items())} - catalog.operations().keys() == set()
     assert core & TOLD.keys() == set()
     for tool, words in TOLD.items():
+        fields = catalog.operations()[words.get("of", tool)]["fields"]
+        assert {*words.get("takes", ()), *words.get("without", ()), *words.get("sends", {})} - fields.keys() == set(), (
+            tool
+        )
         named = {*words.get("arguments", {}), *words.get("defaults", {})}
         assert named - EVERY[tool].schema["properties"].keys() == set(), tool
 

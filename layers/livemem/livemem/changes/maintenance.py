@@ -78,7 +78,7 @@ def _has_late_duplicates(process: Process, space: Space) -> bool:
     meta = space.head.meta
     if not _may_have_late_duplicates(space.head):
         return False
-    if meta.automatic() and len(space.live) < meta.consolidation_threshold:
+    if space.automatic and len(space.live) < meta.consolidation_threshold:
         # All notes that wait are listed already.
         return bool(late_duplicates.among(process, space.head, space.live))
     return bool(_late_duplicates(process, space.head))

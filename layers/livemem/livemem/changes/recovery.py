@@ -26,6 +26,7 @@ DIED = Failure.model_construct(
     code="interrupted", detail="The worker died before the commit. All notes are still live."
 )
 NEVER_STARTED = Failure.model_construct(code="not_started", detail="No worker started the run. Start another run.")
+ENDED = "The agent did not answer in time, or other work took the space. All notes are live."
 OVERTAKEN = Failure.model_construct(code="not_started", detail="Another run was started before this one.")
 
 
@@ -134,6 +135,8 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
             ended = succeed(process, unended, record)
         elif head.meta.review and head.meta.review.run_id == run_id:
             ended = proposals.wait(process, unended)
+        elif unended.value.fold:
+            ended = runs.finish(process, unended, "cancelled", "superseded", message=ENDED)
         else:
             problem = DIED if unended.value.status == "running" else OVERTAKEN
             ended = runs.finish(process, unended, "failed", error=problem)

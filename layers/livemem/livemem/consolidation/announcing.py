@@ -8,7 +8,7 @@ from livemem import clock as clocks
 from livemem.errors import RunError, StillAtWork
 from livemem.jobs import run as runs
 from livemem.jobs.budget import Meter
-from livemem.jobs.run import Run
+from livemem.jobs.run import AgentFold, Run
 from livemem.llm import window
 from livemem.llm.answering import NoAnswer
 from livemem.llm.client import Messages
@@ -41,8 +41,10 @@ def announce(
     *,
     base: int | None,
     metrics: Mapping[str, Any],
+    fold: AgentFold | None = None,
 ) -> Stored[Run]:
     """Record that the run works, its worker and the tokens it asks with: 1 PUT. No other worker can then end it unseen.
+    `fold`: the part of the agent that is asked in the place of the LLM.
 
     `base` is the number of the newest change, after which it may commit one; None for a dry run. Raises StillAtWork.
     """
@@ -58,10 +60,12 @@ def announce(
             attempt=run.attempt + 1,
             worker=worker,
             base=base,
-            model=process.settings.llmaas_model,
+            model=f"agent {run.requested_by}" if fold else process.settings.llmaas_model,
             metrics=dict(metrics),
             asking=asking,
-            usage=run.usage + run.asking,
+            # The next worker of an agent's run counts all of its answers again.
+            usage=run.usage if fold else run.usage + run.asking,
+            fold=fold,
         )
 
 

@@ -33,6 +33,11 @@ NOTE_OVERHEAD = 400
 """More bytes than the front matter of any note takes. All bytes above are content."""
 
 
+AGENT_TOKENS = 20_000
+"""Estimated tokens of a prompt for an agent, with room for its answer: Claude Code cuts what a tool answers at 25,000.
+A bank, or a single note, may need more.
+"""
+
 SHOWN_ASIDE = 20
 """Oversized notes that a run names. It only counts the others."""
 
@@ -148,6 +153,10 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     room = context_tokens - fixed
     oversized = _still_too_large(head.meta.oversized_notes, entries, room)
     candidates = [entry for entry in entries if contents.note_name(entry).note_id not in oversized]
+    fold_ids = run.fold.notes if run.fold else []
+    if fold_ids:
+        # The agent answers for these.
+        candidates = [entry for entry in candidates if contents.note_name(entry).note_id in fold_ids]
     most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
     batch = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
     too_large = {**oversized, **batch.too_large}
@@ -155,9 +164,12 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
         raise bank_too_large(empty.bank, fixed, context_tokens)
     notes = [note for note, _ in batch.notes]
     count = prompt.fitting(notes, fixed=fixed, most=context_tokens, answer_limit=answer_limit)
+    if run.fold and not fold_ids:
+        count = min(count, max(1, prompt.fitting(notes, fixed=fixed, most=AGENT_TOKENS, answer_limit=answer_limit)))
     taken = [(note, NoteSource.of(note.note_id, body)) for note, body in batch.notes[:count]]
+    remaining = len(entries) - len(too_large) - count if fold_ids else batch.waiting + len(notes) - count
     return replace(
-        filled(empty, taken, remaining=batch.waiting + len(notes) - count),
+        filled(empty, taken, remaining=remaining),
         oversized_notes=OversizedNotes(beside=fixed, needs=too_large) if too_large else OversizedNotes(),
     )
 
@@ -207,7 +219,7 @@ def surroundings(process: Process, head: Head, run: Run) -> Collected:
         sources=[],
         remaining=0,
         oversized_notes=OversizedNotes(),
-        today=process.clock().date(),
+        today=(clock.parse(run.created_at) if run.fold else process.clock()).date(),
         bank_chars=head.meta.bank_chars,
     )
 

@@ -69,7 +69,7 @@ def record(
         trigger=run.trigger,
         started_at=clocks.iso_millis(started),
         committed_at=clocks.iso(now),
-        model=process.settings.llmaas_model,
+        model=run.model,
         prompt_version=prompt.version(),
         agent=run.agent,
         notes=[collected.sources[index - 1] for index in taken],

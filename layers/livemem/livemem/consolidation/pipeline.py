@@ -17,7 +17,8 @@ from livemem import clock as clocks
 from livemem.changes import commit, late_duplicates, late_write_repair, maintenance, proposals, recovery, reviews
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
-from livemem.consolidation import announcing, collecting, dry_run, mending, outcome, tidying
+from livemem.consolidation import agent_answers, announcing, collecting, dry_run, mending, outcome, tidying
+from livemem.consolidation.agent_answers import AnswerWanted
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import (
     Busy,
@@ -31,7 +32,7 @@ from livemem.jobs import budget, counter, lease, places
 from livemem.jobs import run as runs
 from livemem.jobs.job import Failure, Status
 from livemem.jobs.lease import Hold, LeaseTaken
-from livemem.jobs.run import Run, RunCode
+from livemem.jobs.run import AgentFold, Run, RunCode
 from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -84,7 +85,7 @@ def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datet
                 )
             )
         return None
-    return _work_under_lease(process, space_id, saved, hold, deadline)
+    return work_under_lease(process, space_id, saved, hold, deadline)
 
 
 def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None:
@@ -104,9 +105,10 @@ def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None
         counter.start_if_due(process, space_id, "threshold")
 
 
-def _work_under_lease(
-    process: Process, space_id: str, saved: Stored[Run], hold: Hold, deadline: datetime
-) -> Run | None:
+def work_under_lease(process: Process, space_id: str, saved: Stored[Run], hold: Hold, deadline: datetime) -> Run | None:
+    """Carry out the run under the lease that this worker holds: as `consolidate`. Raises AnswerWanted where the run
+    needs an answer of its agent. The lease then waits for it.
+    """
     failed = None
     try:
         with lease.renewal(process, hold):
@@ -115,11 +117,14 @@ def _work_under_lease(
         # The space was deleted meanwhile. Nothing of this run may stay in it.
         lease.release(process, hold)
         return None
+    except AnswerWanted as question:
+        lease.wait_for_agent(process, hold, question.until)
+        raise
     except Exception:
         # Lambda tries again. The lease must not keep that try out.
         lease.let_go(process, hold)
         raise
-    if failed:
+    if failed and not saved.value.fold:
         wait = budget.pause(process, clocks.parse(ended.created_at)) if failed == budget.EXHAUSTED else None
         wait = wait or counter.pause(process)
         lease.back_off(process, hold, failed, wait)
@@ -198,22 +203,25 @@ class _Work:
         waits = head.meta.pending_plan
         if waits and not run.replace:
             raise NothingToDo(waits.waiting())
-        if not run.by_hand() and not head.meta.automatic():
+        if not run.by_hand() and not head.meta.automatic(process.settings):
             raise NothingToDo("Automatic consolidation is switched off or paused.")
         return self._conclude(*(self._tidy(head) if run.tidy else self._fold(head)))
 
     def _fold(self, head: Head) -> tuple[Head, Record]:
-        process, run, started = self.process, self.saved.value, self.process.clock()
+        process, run = self.process, self.saved.value
+        started = clocks.parse(run.created_at) if run.fold else process.clock()
         head, live = self._live(head)
         collected = collecting.collect(process, head, run, live)
         if not collected.notes:
             _remember_oversized(process, head, collected)
             raise collected.nothing()
+        fold = run.fold and agent_answers.bind(process, run.fold, collected)
         prompt = collected.messages()
         meter = announcing.reserve(process, run, prompt, self.deadline)
         head = self._let_nothing_wait(head)
-        self._announce(head, [prompt], collected.announced())
-        answered = mending.ask(process, meter, collected, self.deadline - announcing.APPLY_MARGIN)
+        self._announce(head, [prompt], collected.announced(), fold)
+        caller = agent_answers.answering(process, fold) if fold else process
+        answered = mending.ask(caller, meter, collected, self.deadline - announcing.APPLY_MARGIN)
         return head, outcome.record(process, head, self.saved.value, collected, answered, started)
 
     def _tidy(self, head: Head) -> tuple[Head, Record]:
@@ -234,10 +242,14 @@ class _Work:
                 tidying.give_back(process, before, head)
             raise
 
-    def _announce(self, head: Head, prompts: Sequence[Messages], metrics: Mapping[str, Any]) -> None:
+    def _announce(
+        self, head: Head, prompts: Sequence[Messages], metrics: Mapping[str, Any], fold: AgentFold | None = None
+    ) -> None:
         worker = self.hold.lease.worker
         base = head.meta.changes
-        self.saved = announcing.announce(self.process, self.saved, prompts, worker, base=base, metrics=metrics)
+        self.saved = announcing.announce(
+            self.process, self.saved, prompts, worker, base=base, metrics=metrics, fold=fold
+        )
 
     def _let_nothing_wait(self, head: Head) -> Head:
         """The head without the plan that waited for approval: this run replaces it. Raises CommitLost."""

@@ -12,6 +12,8 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Corrections, Meta
 from livemem.spaces.head_fields import Mode
 
+OF_ADMINS = ("corrections", "consolidation_mode", "capture_allowed", "agent_folds")
+
 
 @dataclass(frozen=True)
 class SpaceUpdate:
@@ -25,6 +27,7 @@ class SpaceUpdate:
     corrections: Corrections | None = None
     consolidation_mode: Mode | None = None
     capture_allowed: bool | None = None
+    agent_folds: bool | None = None
     bank_chars: int | None = None
     repository: str | EllipsisType | None = ...
     language: str | EllipsisType | None = ...
@@ -42,19 +45,16 @@ class Changed:
 def change(process: Process, principal: Principal, space_id: str, update: SpaceUpdate) -> Changed:
     """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
 
-    Existing notes cause no further put event. Raises Forbidden for `corrections`, `consolidation_mode`
-    and `capture_allowed` without admin, and to take `repository` away. Raises InvalidRequest or TooLarge (naming the
-    field), NotFound, Conflict for another `repository`, PreconditionLost.
+    Existing notes cause no further put event. Raises Forbidden for the fields of OF_ADMINS without admin, and to take
+    `repository` away. Raises InvalidRequest or TooLarge (naming the field), NotFound, Conflict for another
+    `repository`, PreconditionLost.
     """
-    if update.corrections is not None and "admin" not in principal.permissions:
-        raise Forbidden("Changing `corrections` needs the permission 'admin'.")
-    if update.consolidation_mode is not None and "admin" not in principal.permissions:
-        raise Forbidden("Changing `consolidation_mode` needs the permission 'admin'.")
-    if update.capture_allowed is not None and "admin" not in principal.permissions:
-        raise Forbidden("Changing `capture_allowed` needs the permission 'admin'.")
+    for name in OF_ADMINS:
+        if getattr(update, name) is not None and "admin" not in principal.permissions:
+            raise Forbidden(f"Changing `{name}` needs the permission 'admin'.")
     if update.repository is None and "admin" not in principal.permissions:
         raise Forbidden("Taking `repository` away needs the permission 'admin'.")
-    settings = (update.threshold, update.auto_paused, update.tidy_paused, update.consolidation_mode)
+    settings = (update.threshold, update.auto_paused, update.tidy_paused, update.consolidation_mode, update.agent_folds)
     about_runs = any(setting is not None for setting in settings)
     if about_runs:
         # Also if no run may start any more: the sweep then sees that no note waits.
@@ -71,9 +71,11 @@ def change(process: Process, principal: Principal, space_id: str, update: SpaceU
         corrections=update.corrections,
         consolidation_mode=update.consolidation_mode,
         capture_allowed=update.capture_allowed,
+        agent_folds=update.agent_folds,
         bank_chars=update.bank_chars,
         repository=update.repository,
         language=update.language,
         timezone=update.timezone,
     )
-    return Changed(meta, counter.start_if_possible(process, space_id) if about_runs and meta.automatic() else None)
+    starts = about_runs and meta.automatic(process.settings)
+    return Changed(meta, counter.start_if_possible(process, space_id) if starts else None)

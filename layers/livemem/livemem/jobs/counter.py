@@ -54,7 +54,7 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
     head = heads.find(process, space_id)
     if not head:
         return Counted("unknown_space")
-    if not head.meta.automatic():
+    if not head.meta.automatic(process.settings):
         return Counted("not_automatic")
     if trigger not in ENOUGH and _rests(process, head):
         return Counted("resting")

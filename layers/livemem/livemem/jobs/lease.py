@@ -11,6 +11,9 @@ that is ready takes the lease, and puts the `queued` one back at its end. While 
 lease is kept as `backoff`, so that events don't ask a dead LLM again and again. A request by hand takes it over at
 once.
 
+While an agent folds (consolidation/agent_folds.py) its run has the lease as `agent`, until its next answer comes. It
+keeps out automatic runs and other agents. Work that a person orders takes it over at once.
+
 A change by hand that meets a fold marks its lease as `wanted`, and waits a few seconds (`acquire_in_turn`). The fold
 then leaves a `reserved` lease behind, which no fold takes. Any change by hand may take it: the one that waits, or the
 one that was refused and comes again. So nothing has to be cleared away after a request that was interrupted.
@@ -46,13 +49,13 @@ PAUSES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.0)
 """Seconds between two looks of a change by hand at a lease that is not free: 8 in all. So an HTTP function has time for
 the change before it must have answered (timing.REQUEST)."""
 
-_FOLDS = ("queued", "consolidation")
+_FOLDS = ("queued", "consolidation", "agent")
 
 TRIES = 5
 
 
 class Lease(Revised):
-    """The document of a lease. `kind` is the holder's kind of work, `queued`, `backoff` or `reserved`."""
+    """The document of a lease. `kind` is the holder's kind of work, `queued`, `agent`, `backoff` or `reserved`."""
 
     owner: str = ""
     """The id of the job, or of the change by hand."""
@@ -276,8 +279,10 @@ def _is_free(
     if old.kind == "reserved":
         return by_hand and kind not in _FOLDS
     if old.owner == owner:
-        return old.kind == "queued" or old.worker == worker
-    return (old.kind == "queued" and kind != "queued") or place.has_ended(process, old)
+        return old.kind in ("queued", "agent") or old.worker == worker
+    if old.kind == "agent" and by_hand and kind != "agent":
+        return True
+    return (old.kind == "queued" and kind not in ("queued", "agent")) or place.has_ended(process, old)
 
 
 def _fresh(current: SeenLease | None, owner: str, kind: str, life: timedelta) -> Lease:
@@ -344,6 +349,12 @@ def put_aside(process: Process, hold: Hold, life: timedelta) -> None:
             seconds=life.total_seconds(),
             expires_at=clock.iso_millis(process.clock() + life),
         )
+
+
+def wait_for_agent(process: Process, hold: Hold, until: str) -> None:
+    """Keep the lease for the agent's next answer, `until` a moment by this process's clock: 1 PUT."""
+    seconds = max((clock.parse(until) - process.clock()).total_seconds(), 0)
+    _rewrite(process, hold, kind="agent", worker="", seconds=seconds, expires_at=until)
 
 
 def back_off(

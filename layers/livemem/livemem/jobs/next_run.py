@@ -9,6 +9,7 @@ from livemem.jobs import lease as leases
 from livemem.jobs import places
 from livemem.jobs.lease import SeenLease
 from livemem.process import Process
+from livemem.settings import Settings
 from livemem.spaces import contents, pending
 from livemem.spaces.head import Meta
 from livemem.store.objects import Entry
@@ -66,20 +67,20 @@ def waiting(
     process: Process, meta: Meta, lease: SeenLease | None, notes: Sequence[Entry], *, exact: bool = True
 ) -> Waiting:
     """What waits, of the listed notes, oldest first. `lease`: that of a holder at work. No request."""
-    oldest, next_one = pending.oldest(notes), _next(meta, lease, len(notes))
+    oldest, next_one = pending.oldest(notes), _next(process.settings, meta, lease, len(notes))
     if next_one.why == "threshold" and process.settings.session_folds:
         next_one = NextRun("session_end")
     return Waiting(len(notes), exact, clock.iso(oldest) if oldest else None, next_one)
 
 
-def _next(meta: Meta, lease: SeenLease | None, count: int) -> NextRun:
-    if lease and lease.lease.kind in ("consolidation", "queued"):
+def _next(settings: Settings, meta: Meta, lease: SeenLease | None, count: int) -> NextRun:
+    if lease and lease.lease.kind in ("consolidation", "queued", "agent"):
         return NextRun("queued" if lease.lease.kind == "queued" else "running", run_id=lease.lease.owner)
     if meta.pending_plan:
         return NextRun("review", run_id=meta.pending_plan.run_id)
     if meta.auto_paused:
         return NextRun("paused", detail=meta.pause_reason)
-    if meta.consolidation_threshold == 0:
+    if meta.consolidation_threshold == 0 or meta.nobody_folds(settings):
         return NextRun("by_hand")
     missing = max(meta.consolidation_threshold - count, 0)
     if missing:

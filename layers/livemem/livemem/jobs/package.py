@@ -33,6 +33,7 @@ OLDEST = "oldest_pending_note_seconds"
 
 SILENT = {
     "queued": QUEUED_LONG,
+    "agent": timing.AGENT,
     "consolidation": RENEWED_LATE,
     "sweep": RENEWED_LATE,
     "backup": RENEWED_LATE,
@@ -59,6 +60,8 @@ class Space:
     """Whether this is the daily look."""
     folders: frozenset[str] = frozenset()
     """On the daily look, the first parts of all its keys: most spaces have few kinds of objects."""
+    automatic: bool = False
+    """Whether consolidations may start by themselves."""
     entries: tuple[Entry, ...] | None = None
     """On the daily look, all its objects, where they are at most 1,000."""
 
@@ -68,8 +71,7 @@ class Space:
 
     def is_due(self) -> bool:
         """Whether an automatic consolidation should start."""
-        meta = self.head.meta
-        return meta.automatic() and len(self.live) >= meta.consolidation_threshold
+        return self.automatic and len(self.live) >= self.head.meta.consolidation_threshold
 
     def blocked(self) -> str | None:
         """Why no work goes on in a space that is held. None where all is well."""
@@ -127,9 +129,10 @@ def look_at_space(process: Process, space_id: str, *, daily: bool = False) -> Sp
         return None
     lease, busy = leases.look_at_holder(process, places.of_space(space_id))
     threshold = head.meta.consolidation_threshold
-    live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
+    automatic = head.meta.automatic(process.settings)
+    live = contents.waiting_notes(process, head.meta, most=threshold) if automatic else []
     below, entries = _below(process, space_id) if daily else (frozenset[str](), None)
-    return Space(space_id, head, lease, busy, live, process.clock(), daily, below, entries)
+    return Space(space_id, head, lease, busy, live, process.clock(), daily, below, automatic, entries)
 
 
 def _below(process: Process, space_id: str) -> tuple[frozenset[str], tuple[Entry, ...] | None]:

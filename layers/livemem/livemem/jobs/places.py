@@ -29,7 +29,7 @@ def of_session(space_id: str, user: str) -> LeasePlace:
 
 def _has_ended(process: Process, space_id: str, lease: Lease) -> bool:
     """Whether the holder's work has ended: 1 GET. False where the bucket does not show it."""
-    if lease.kind in ("queued", "consolidation"):
+    if lease.kind in ("queued", "consolidation", "agent"):
         return _run_has_ended(process, space_id, lease.owner)
     head = heads.find(process, space_id)
     return bool(head and head.meta.last_run == lease.owner and not head.meta.committed_run)

@@ -16,12 +16,12 @@ from livemem.process import Process
 from livemem.spaces import unreadable, usage_counts
 from livemem.store.bucket import RUN
 from livemem.store.stored import Read, Stored
-from livemem.store.stored_documents import Count, Line, Moment, Number, Position
+from livemem.store.stored_documents import Count, LazyModel, Line, Moment, NoteId, Number, Position
 
 RunCode = Literal["nothing_to_do", "busy", "awaiting_approval", "refused", "superseded"]
 """Why a run has its status, where that alone does not say it."""
-Trigger = Literal["api", "threshold", "session_end", "daily", "sweep", "gc"]
-BY_HAND: tuple[Trigger, ...] = ("api", "gc")
+Trigger = Literal["api", "threshold", "session_end", "daily", "sweep", "gc", "agent"]
+BY_HAND: tuple[Trigger, ...] = ("api", "gc", "agent")
 """Triggers of runs that a user ordered. They work in spaces without automatic consolidation too."""
 ENOUGH: Mapping[Trigger, int] = {"session_end": 3, "daily": 1}
 """Notes that are enough for a run that is so triggered, where they are fewer than the space's threshold."""
@@ -30,6 +30,22 @@ ENOUGH: Mapping[Trigger, int] = {"session_end": 3, "daily": 1}
 def enough(trigger: Trigger, threshold: int) -> int:
     """How many notes a run needs that starts by itself."""
     return min(ENOUGH.get(trigger, threshold), threshold)
+
+
+class AgentFold(LazyModel):
+    """The part of a run's model that an agent has. Once the run is at rest, nothing of the answers is kept."""
+
+    by: Line
+    """The one who began, and who alone may answer: the digest of what identifies the token."""
+    notes: list[NoteId] = []
+    """The notes that the agent was shown. Empty: it was asked nothing yet."""
+    collected: Line | None = None
+    """The digest of all that it was shown."""
+    until: Moment | None = None
+    """The end of the time for its next answer. None: the next question sets it."""
+    answers: list[str] = []
+    digests: list[Line] = []
+    """Those of all its answers."""
 
 
 class Run(Job):
@@ -65,6 +81,8 @@ class Run(Job):
     decided_by: Line | None = None
     """The person who approved or refused its plan."""
     decided_at: Moment | None = None
+    fold: AgentFold | None = None
+    """Of a run that an agent folds."""
     came: bool = False
     """Whether the run came with a space that was restored or imported. Its usage counts where it ran."""
 
@@ -98,7 +116,8 @@ class Run(Job):
         if self.at_rest() or not after.at_rest():
             return after
         last_call = Usage.of(after.metrics) if "llm_calls" in after.metrics else after.asking
-        return after.model_copy(update={"usage": after.usage + last_call, "asking": Usage()})
+        fold = after.fold and after.fold.model_copy(update={"notes": [], "answers": []})
+        return after.model_copy(update={"usage": after.usage + last_call, "asking": Usage(), "fold": fold})
 
 
 def with_status(status: Status, code: RunCode | None = None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def why_not(process: Process, head: Head, length: int, run_id: str | None = None
     At most one run a day does (UTC, by the store's clock).
     """
     meta, last = head.meta, head.meta.tidied
-    if not meta.automatic() or meta.tidy_paused:
+    if not meta.automatic(process.settings) or meta.tidy_paused:
         return "Automatic consolidation or tidying is switched off or paused."
     if last and last.run_id != run_id:
         if last.at[:10] == (head.seen_at or process.clock()).date().isoformat():

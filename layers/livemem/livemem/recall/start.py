@@ -56,6 +56,7 @@ SIGNAL = 200
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 SYNTHESIS = ("synthesis", "synthesis")
+FOLD = "`fold_begin`, then `fold_end` (MCP with `toolset=full`)"
 
 PartKind = Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"]
 PART_KINDS: Mapping[str, PartKind] = {"memory": "memory", "turn": "turn", "summary": "summary"}
@@ -442,7 +443,10 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
         )
     if not (material.sections or material.synthesis or material.live_count or material.memories):
         lines.append(words.nothing)
-    if material.by_rules:
+    if meta.agent_folds and not material.then:
+        waits = material.by_rules and material.live_count
+        lines.append((words.nobody if waits else words.agents).format(count=material.live_count, how=FOLD))
+    elif material.by_rules:
         lines.append(words.by_rules)
     if material.unread:
         lines.append(words.unread.format(count=material.unread))

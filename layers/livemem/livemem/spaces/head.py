@@ -16,6 +16,7 @@ from pydantic import NonNegativeInt
 from livemem import clock, limits
 from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
 from livemem.process import Process, Timer
+from livemem.settings import Settings
 from livemem.spaces import unreadable
 from livemem.spaces.head_fields import Decision, Erasing, LateWriteRepair, Mode, ProvisioningState, Review, Tidied
 from livemem.spaces.oversized_notes import OversizedNotes
@@ -92,6 +93,8 @@ class Meta(Revised):
     """What the space is the memory of, as its first client named it. Another repository gets another space."""
     capture_allowed: bool = True
     """Whether notes may be captured from conversations."""
+    agent_folds: bool = False
+    """Whether agents with `write` may fold the notes (consolidation/agent_folds.py)."""
     has_conversations: bool = False
     """Whether the sweep has seen a conversation in the space. Readers look for hints about users only then."""
     language: str | None = None
@@ -143,9 +146,14 @@ class Meta(Revised):
         """The head as this write makes it: from then on the space has this service's layout."""
         return super().stamped(write_id).model_copy(update={"layout": LAYOUT})
 
-    def automatic(self) -> bool:
+    def automatic(self, settings: Settings) -> bool:
         """Whether consolidations may start by themselves: not while a plan waits, or each note would cost another."""
-        return self.consolidation_threshold > 0 and not self.auto_paused and not self.pending_plan
+        stopped = self.auto_paused or self.pending_plan or self.nobody_folds(settings)
+        return self.consolidation_threshold > 0 and not stopped
+
+    def nobody_folds(self, settings: Settings) -> bool:
+        """Whether the notes wait for an agent: agents may fold them, and in the place of a model are fixed rules."""
+        return self.agent_folds and settings.has_offline_llm()
 
     @property
     def pending_plan(self) -> Review | None:
@@ -367,6 +375,7 @@ def patch(
     corrections: Corrections | None = None,
     consolidation_mode: Mode | None = None,
     capture_allowed: bool | None = None,
+    agent_folds: bool | None = None,
     bank_chars: int | None = None,
     repository: str | EllipsisType | None = ...,
     language: str | EllipsisType | None = ...,
@@ -391,6 +400,7 @@ def patch(
         "corrections": corrections,
         "consolidation_mode": consolidation_mode,
         "capture_allowed": capture_allowed,
+        "agent_folds": agent_folds,
         "bank_chars": None if bank_chars is None else check_bank_chars(bank_chars),
     }
     fields |= {name: value for name, value in options.items() if value is not None}

@@ -56,6 +56,9 @@ APART = SKEW + SKEW
 DEAD_AFTER = INVOCATION + MARGIN
 """Age of a worker's last write after which it is certainly dead."""
 
+AGENT = timedelta(minutes=10)
+"""How long a run waits for the answer of the agent that folds."""
+
 BY_HAND = ANSWER + ANSWER
 """Life of a lease that an HTTP request takes and does not renew."""
 

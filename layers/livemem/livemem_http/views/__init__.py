@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
     from livemem_http.views.notes import NewNote, NewNotes, NoteList, NoteOrNotes, NotePage, NoteView
     from livemem_http.views.plans import PlanApproval, PlanRefusal
-    from livemem_http.views.runs import NewConsolidation
+    from livemem_http.views.runs import AgentAnswer, NewConsolidation, RunState
     from livemem_http.views.service import About, HealthView, WhoAmI
     from livemem_http.views.spaces import (
         LiveNotes,
@@ -65,7 +65,7 @@ _MODULES = {
     "history": ("ChangeDetail", "ChangePage", "ChangeSummary"),
     "notes": ("NewNote", "NewNotes", "NoteList", "NoteOrNotes", "NotePage", "NoteView"),
     "plans": ("PlanApproval", "PlanRefusal"),
-    "runs": ("NewConsolidation",),
+    "runs": ("AgentAnswer", "NewConsolidation", "RunState"),
     "service": ("About", "HealthView", "WhoAmI"),
     "spaces": (
         "LiveNotes",
@@ -97,6 +97,7 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "About",
     "Agent",
+    "AgentAnswer",
     "BackupPage",
     "BackupView",
     "Category",
@@ -133,6 +134,7 @@ __all__ = [
     "RotationKey",
     "Rules",
     "RulesChange",
+    "RunState",
     "SectionEdits",
     "SectionSources",
     "SpaceChange",

@@ -302,6 +302,12 @@ CAPTURE_ALLOWED = (
 )
 
 
+AGENT_FOLDS = (
+    "Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the offline LLM no run "
+    "starts by itself then. Only an admin changes it."
+)
+
+
 REPOSITORY = (
     "What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, "
     "so that clients see which repository a space belongs to."

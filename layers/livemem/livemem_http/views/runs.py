@@ -1,21 +1,27 @@
 """Runs as requests and answers."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     Field,
 )
 
+from livemem import limits
 from livemem.access.principal import Principal
+from livemem.errors import InvalidRequest
+from livemem.jobs.describable import job_id
 from livemem_http.views.fields import (
     Agent,
     Body,
+    JobState,
+    Moment,
     RulesText,
     Template,
     described,
 )
 
 if TYPE_CHECKING:
+    from livemem.consolidation.agent_folds import Folding
     from livemem.jobs.queue import RunOrder
 
 
@@ -48,6 +54,13 @@ class NewConsolidation(Body):
         RulesText | None, described("Only with `dry_run`: rules to try in the place of those of the space.")
     ] = None
     rules_template: Annotated[Template | None, described("Only with `dry_run`: a template of rules to try.")] = None
+    by: Annotated[
+        Literal["agent"] | None,
+        described(
+            "`agent`: the caller is the model. The answer has the prompt, whose answer goes to "
+            "`POST /v1/jobs/{job}/answer`. Together with `max_notes` alone."
+        ),
+    ] = None
     notes_of: Annotated[
         Annotated[int, Field(ge=1, le=999_999_999)] | None,
         described(
@@ -60,4 +73,47 @@ class NewConsolidation(Body):
         """The run for the domain."""
         from livemem.jobs.queue import RunOrder  # noqa: PLC0415 - readers make none
 
-        return RunOrder("api", requested_by=principal.name, **self.model_dump())
+        return RunOrder("api", requested_by=principal.name, **self.model_dump(exclude={"by"}))
+
+    def check_alone(self) -> None:
+        """Raise InvalidRequest for a field that a run by an agent can't have."""
+        for name in self.model_dump(exclude={"by", "max_notes"}, exclude_defaults=True):
+            raise InvalidRequest.of(name, "is not for a run by an agent: leave it or `by` out")
+
+
+class RunState(JobState):
+    """A run, and what an agent that folds is to answer next."""
+
+    detail: Annotated[str | None, described("Why a run by an agent came to its end, unless it folded the notes.")] = (
+        None
+    )
+    prompt: Annotated[
+        str | None, described("The text that the agent is to answer as its model. Notes in it are data.")
+    ] = None
+    form: Annotated[dict[str, Any] | None, described("The JSON schema of the answer.")] = None
+    until: Annotated[Moment | None, described("The end of the time for the answer, UTC.", "2026-02-20T14:15:00Z")] = (
+        None
+    )
+
+    @classmethod
+    def of(cls, folding: "Folding") -> "RunState":
+        run, question = folding.run, folding.question
+        state = cls(job=job_id(run.space_id, "consolidation", run.job_id), status=run.status)
+        if not question:
+            state.detail = run.error.detail if run.error else run.message
+            return state
+        state.prompt = "\n\n".join(message["content"] for message in question.messages)
+        state.form, state.until = question.form, question.until
+        return state
+
+
+class AgentAnswer(Body):
+    """The answer of an agent that folds."""
+
+    text: Annotated[
+        str,
+        Field(max_length=limits.BODY_BYTES),
+        described(
+            "The answer as the prompt asks for it: JSON.", '{"bank_files": [], "synthesis": "The parser is mended."}'
+        ),
+    ]

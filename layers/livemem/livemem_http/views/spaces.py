@@ -13,6 +13,7 @@ from livemem.spaces.head_fields import Mode, Review
 from livemem.store.objects import Entry
 from livemem_http.views.bank import FileView, SynthesisView
 from livemem_http.views.fields import (
+    AGENT_FOLDS,
     AUTO_PAUSED,
     CAPTURE_ALLOWED,
     CONSOLIDATION_MODE,
@@ -164,6 +165,7 @@ class SpaceChange(Body):
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
     capture_allowed: Annotated[bool | None, Field(description=CAPTURE_ALLOWED)] = None
+    agent_folds: Annotated[bool | None, Field(description=AGENT_FOLDS)] = None
     bank_chars: BankChars | None = None
     repository: Annotated[
         Repository | None, Field(description=f"{REPOSITORY} null takes it away, which needs an admin.")
@@ -186,6 +188,7 @@ class SpaceChange(Body):
             self.corrections,
             self.consolidation_mode,
             self.capture_allowed,
+            self.agent_folds,
             self.bank_chars,
             self.repository if "repository" in self.model_fields_set else ...,
             self.language if "language" in self.model_fields_set else ...,
@@ -336,6 +339,7 @@ class SpaceView(View):
     corrections: Annotated[Corrections, described(CORRECTIONS, "admin")]
     consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
     capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True
+    agent_folds: Annotated[bool, described(AGENT_FOLDS, False)] = False
     bank_chars: Annotated[int, described("Number of characters that the bank should have. 0: any.", 10_000)] = 0
     bank_length: Annotated[
         int | None,
