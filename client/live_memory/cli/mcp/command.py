@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from live_memory.cli.init import record
 from live_memory.cli.init.setup import checked_space
 from live_memory.cli.session import plain
 
@@ -28,8 +29,10 @@ def mcp_command(
     """
     with plain(ctx, json=False) as (program, out):
         # httpx takes longer to load than all the rest.
+        from live_memory.cli.mcp.kept_answers import KeptAnswers  # noqa: PLC0415
         from live_memory.cli.mcp.stdio import Passer  # noqa: PLC0415
         from live_memory.cli.mcp.upstream import Upstreams  # noqa: PLC0415
 
         upstreams = Upstreams(program, space if space == "auto" else checked_space(space), Path.cwd())
-        Passer(upstreams, toolset, sys.stdout.buffer, out.say, Path.cwd()).run(sys.stdin.buffer)
+        kept = KeptAnswers(record.state_folder(program.environ) / "mcp", toolset)
+        Passer(upstreams, kept, sys.stdout.buffer, out.say, Path.cwd()).run(sys.stdin.buffer)

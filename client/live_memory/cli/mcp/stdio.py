@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlencode
@@ -21,6 +22,7 @@ from live_memory._version import __version__
 from live_memory.cli import gone_paths
 from live_memory.cli.agent_tokens import NAMELESS
 from live_memory.cli.config import LOOPBACK
+from live_memory.cli.mcp.kept_answers import METHODS, KeptAnswers
 from live_memory.cli.mcp.upstream import Upstream, Upstreams
 
 MAX_LINE = 8 * 1024 * 1024
@@ -48,13 +50,14 @@ class Passer:
     """Passes messages on, several at a time."""
 
     def __init__(
-        self, upstreams: Upstreams, toolset: str, output: BinaryIO, log: Callable[[str], None], folder: Path
+        self, upstreams: Upstreams, kept: KeptAnswers, output: BinaryIO, log: Callable[[str], None], folder: Path
     ) -> None:
         """`output` gets the answers, a line each; `log` gets what an error leaves no room for. The agent works in
         `folder`.
         """
         self._upstreams = upstreams
-        self._query = {"structured": "false", "toolset": toolset}
+        self._kept = kept
+        self._query = {"structured": "false", "toolset": kept.toolset}
         self._output = output
         self._log = log
         self._writing = threading.Lock()
@@ -64,9 +67,9 @@ class Passer:
         self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
-        kept = {True: httpx.Limits(max_keepalive_connections=0), False: httpx.Limits()}
+        held = {True: httpx.Limits(max_keepalive_connections=0), False: httpx.Limits()}
         self._web = {
-            local: httpx.Client(timeout=SECONDS, trust_env=not local, limits=limits) for local, limits in kept.items()
+            local: httpx.Client(timeout=SECONDS, trust_env=not local, limits=limits) for local, limits in held.items()
         }
 
     def run(self, lines: BinaryIO) -> None:
@@ -107,6 +110,11 @@ class Passer:
 
     def _exchange(self, asked: dict[str, Any], line: bytes) -> dict[str, Any] | None:
         self._agent = client_of(asked) or self._agent
+        version = _meta(asked).get(_VERSION_KEY) or self._version
+        kept = self._kept.get(asked, self._agent, version) if asked.get("method") in METHODS else None
+        if kept and self._upstreams.must_start():
+            threading.Thread(target=self._start, daemon=True).start()
+            return self._known({"jsonrpc": "2.0", "id": asked.get("id"), "result": kept}, asked)
         upstream = self._upstreams.get(self._agent)
         for notice in upstream.notices:
             if notice not in self._said:
@@ -126,12 +134,22 @@ class Passer:
                     f"repeat it ({type(problem).__name__})."
                 ) from None
             reply = self._post(self._upstreams.again(upstream), asked, line)
-        found = _read(reply)
-        if asked.get("method") == "initialize" and found and "result" in found:
-            self._version = found["result"].get("protocolVersion")
+        found = self._known(_read(reply), asked)
+        if found and upstream.own and isinstance(found.get("result"), dict):
+            self._kept.keep(asked, self._agent, version, found["result"])
         if found and asked.get("method") == "tools/call" and _params(asked).get("name") in _GIVES_MEMORY:
             found = self._with_marks(found)
         return _with_notices(found, upstream.notices) if found else found
+
+    def _start(self) -> None:
+        # If it can't be started, the next call says so.
+        with suppress(Exception):
+            self._upstreams.get(self._agent)
+
+    def _known(self, found: dict[str, Any] | None, asked: dict[str, Any]) -> dict[str, Any] | None:
+        if asked.get("method") == "initialize" and found and "result" in found:
+            self._version = found["result"].get("protocolVersion")
+        return found
 
     def _with_marks(self, answer: dict[str, Any]) -> dict[str, Any]:
         """The answer with marks at paths that are gone (gone_paths.py)."""

@@ -60,6 +60,13 @@ class Upstreams:
                 self._found = self._look()
             return self._found
 
+    def must_start(self) -> bool:
+        """Whether it is the service of this machine, and does not run yet."""
+        if self._found:
+            return False
+        settings = self._settings()
+        return not (settings.url or settings.token)
+
     def renewed(self, refused: Upstream) -> Upstream | None:
         """The service with another token, after it has refused this one; None if there is no other token."""
         with self._lock:

@@ -7,11 +7,13 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from live_memory.cli.exits import Refused
 from live_memory.cli.mcp import stdio
+from live_memory.cli.mcp.kept_answers import KeptAnswers
 from live_memory.cli.mcp.stdio import Passer, client_of, headers_of
 from live_memory.cli.mcp.upstream import Upstream
 from local.front.httpd import Response, Server, answer_json
@@ -27,9 +29,15 @@ class Upstreams:
         self.revived = 0
         self.refused = []
         self.agents = []
+        self.starts = threading.Event()
+        self.starts.set()
+
+    def must_start(self):
+        return not self.starts.is_set()
 
     def get(self, agent):
         self.agents.append(agent)
+        assert self.starts.wait(30)
         return self.left[0]
 
     def renewed(self, refused):
@@ -55,7 +63,7 @@ def dead(serve):
 def passed(upstreams, *messages, log=lambda _: None, folder=Path("/")):
     lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in messages]
     output = io.BytesIO()
-    Passer(upstreams, "core", output, log, folder).run(io.BytesIO(b"\n".join(lines)))
+    Passer(upstreams, KeptAnswers(Path("/none"), "core"), output, log, folder).run(io.BytesIO(b"\n".join(lines)))
     return [json.loads(line) for line in output.getvalue().splitlines()]
 
 
@@ -88,6 +96,77 @@ def test_a_service_that_cannot_be_reached_is_started_once_for_a_message_and_then
     hopeless = Upstreams(dead, dead, dead)
     assert "error" in passed(hopeless, CALL)[0]
     assert hopeless.revived == 1
+
+
+class Agent(io.BytesIO):
+    """An agent that asks, reads the answer, and asks on. `before`: what it had when the service was still starting."""
+
+    def __init__(self, name, upstreams):
+        super().__init__()
+        told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name}}
+        asked = {"initialize": told, "tools/list": {}, "tools/call": CALL["params"]}
+        self.lines = [
+            {"jsonrpc": "2.0", "id": at, "method": name, "params": params}
+            for at, (name, params) in enumerate(asked.items())
+        ]
+        self.upstreams, self.answered, self.before = upstreams, threading.Semaphore(1), []
+
+    def readline(self, size=-1, /):
+        if not self.answered.acquire(timeout=30 if self.upstreams.starts.is_set() else 0.5):
+            self.before = self.results
+            self.upstreams.starts.set()
+            assert self.answered.acquire(timeout=30)
+        return json.dumps(self.lines.pop(0)).encode() + b"\n" if self.lines else b""
+
+    def flush(self):
+        self.answered.release()
+
+    @property
+    def results(self):
+        return [json.loads(line)["result"] for line in self.getvalue().splitlines()]
+
+
+@pytest.fixture
+def session(serve, tmp_path):
+    """Plays a session with the service of this machine; `starts`: it does not run yet."""
+    asked = []
+
+    def answer(request):
+        message = json.loads(request.body)
+        asked.append(message["method"])
+        return answer_json(200, {"jsonrpc": "2.0", "id": message["id"], "result": {"of": message["method"]}})
+
+    url = serve(answer)
+
+    def play(name="codex", toolset="core", own=True, starts=False):
+        upstreams: Any = Upstreams(url)
+        upstreams.left = [replace(upstreams.left[0], own=own or None)]
+        asked.clear()
+        if starts:
+            upstreams.starts.clear()
+        agent = Agent(name, upstreams)
+        Passer(upstreams, KeptAnswers(tmp_path, toolset), agent, lambda _: None, tmp_path).run(agent)
+        assert [one["of"] for one in agent.results] == ["initialize", "tools/list", "tools/call"]
+        return [one["of"] for one in agent.before], list(asked)
+
+    return play
+
+
+def test_an_agent_that_asks_while_the_service_starts_has_the_tools_of_its_last_session_without_a_request(session):
+    assert session() == ([], ["initialize", "tools/list", "tools/call"])
+    # What acts waits for the service.
+    assert session(starts=True) == (["initialize", "tools/list"], ["tools/call"])
+
+
+@pytest.mark.parametrize(
+    ("former", "now"), [({}, {"name": "another"}), ({}, {"toolset": "full"}), ({"own": False}, {}), (None, {})]
+)
+def test_another_agent_or_toolset_waits_and_so_does_one_of_a_service_elsewhere_or_at_its_first_session(
+    session, former, now
+):
+    if former is not None:
+        session(**former)
+    assert session(**now, starts=True) == ([], ["initialize", "tools/list", "tools/call"])
 
 
 @pytest.fixture
