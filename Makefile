@@ -56,8 +56,8 @@ demo-conversations: setup ## a long true talk is summarised in levels and asked;
 	@exec $(PYTHON_BIN) -m local.demo conversations
 
 .PHONY: test
-test: setup ## all tests, fast ones first; a worker more than two cores, since some wait for processes
-	@$(PYTHON_BIN) -m pytest -q -n 3 --dist worksteal --ignore tests/integration/stores tests/unit tests/simulation tests/template tests/integration tests/e2e
+test: setup ## all tests but those of the template, which `make check` runs, fast ones first; a worker more than two cores, since some wait for processes
+	@$(PYTHON_BIN) -m pytest -q -n 3 --dist worksteal --ignore tests/integration/stores tests/unit tests/simulation tests/integration tests/e2e
 
 .PHONY: quick
 quick: setup ## the rules alone, under a minute: no processes, no integration, no proofs at every request
