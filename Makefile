@@ -88,6 +88,7 @@ bench-memories: setup ## measure what memories cost: store, search, cold, digest
 proof: setup ## every proof whole: make proof ARGS="--kinds erasures --histories 500 --workers 2"; all takes hours (docs/reliability.md)
 	@$(PYTHON_BIN) -m benchmarks.proof $(ARGS)
 	@OPENAPI_EXAMPLES=20 LIVEMEM_TEST_KILLS=20 $(PYTHON_BIN) -m pytest -q tests/integration/test_openapi.py tests/integration/local/test_kills.py
+	@LIVEMEM_TEST_WHOLE=1 $(PYTHON_BIN) -m pytest -q -m slow tests/unit
 	@$(PYTHON_BIN) -m benchmarks.consolidation
 
 .PHONY: proof-memories

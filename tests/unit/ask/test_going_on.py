@@ -23,6 +23,7 @@ from livemem.store.bucket import QUESTION, SESSION
 from tests.support.agent import calls, responds
 from tests.support.asking import Asking, left_open, sweep_questions, talk_of
 from tests.support.counting import READS, Killed
+from tests.support.part import part
 
 KEY = "job-17"
 STEPS = (
@@ -97,7 +98,7 @@ def test_a_question_of_three_turns_is_answered_by_so_many_requests():
 
 @pytest.mark.slow
 def test_who_dies_at_any_request_leaves_a_question_that_goes_on_asks_nothing_again_and_stores_all_once():
-    for point in range(len(requests())):
+    for point in part(range(len(requests())), 3):
         recovery = ("repeat", "sweep")[point % 2]
         scene = Scene()
         scene.world.client.reset()
@@ -152,7 +153,7 @@ def test_writes_that_the_store_gets_twice_as_their_first_answer_was_lost_change_
 @pytest.mark.slow
 @pytest.mark.parametrize("done", [False, True])
 def test_a_store_that_fails_at_any_request_costs_a_repeat_and_nothing_else(done: bool):
-    for point, verb in enumerate(requests()):
+    for point, verb in part(enumerate(requests()), 3):
         if done and verb in READS.values():
             # It is as if it had not been done.
             continue

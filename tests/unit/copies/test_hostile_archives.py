@@ -190,14 +190,14 @@ NAMED = EMPTY[:3] + b"\x08" + EMPTY[4:10] + b"n" * 100 + b"\0" + EMPTY[10:]
 @each(
     "body",
     [
-        EMPTY * 40_000,
-        ONE * 40_000,
-        ZEROS * 40_000,
-        NAMED * 30_000,
-        targz(PLAIN) + EMPTY * 40_000,
-        targz(PLAIN) + ZEROS * 40_000,
-        EMPTY * 40_000 + targz(PLAIN),
-        (EMPTY + gzip.compress(bytes(9_000), 9, mtime=0)) * 30_000,
+        EMPTY * 25_000,
+        ONE * 25_000,
+        ZEROS * 25_000,
+        NAMED * 25_000,
+        targz(PLAIN) + EMPTY * 25_000,
+        targz(PLAIN) + ZEROS * 25_000,
+        EMPTY * 25_000 + targz(PLAIN),
+        (EMPTY + gzip.compress(bytes(9_000), 9, mtime=0)) * 25_000,
     ],
 )
 def test_pieces_of_gzip_that_hold_next_to_nothing_cost_next_to_nothing(body):

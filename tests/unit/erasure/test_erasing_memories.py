@@ -28,6 +28,7 @@ from tests.support.counting import WRITES, Killed
 from tests.support.erased import damaged_backups, left_of, receipts
 from tests.support.faults import ERRORS, KILLS, LATER
 from tests.support.memories import Meaning, contents, store, world_with_meaning
+from tests.support.part import part
 from tests.support.world import EVERYONE, INVOCATION, World
 
 FIRST = "1: Alice lives in Paris with her two cats"
@@ -413,7 +414,7 @@ def test_wherever_it_dies_or_fails_it_is_finished(fault):
     prepared, memory_id = begun()
     points = writes_of()
     assert len(points) > 15
-    for point, repeated in zip(points[::2] if fault is KILLS[1] else points[::4], cycle([True, False])):
+    for point, repeated in zip(part(points, 4 if fault is KILLS[1] else 8), cycle([True, False])):
         world = prepared.fork()
         world.new_process()
         fault.arm(world, point)

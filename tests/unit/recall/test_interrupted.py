@@ -10,6 +10,7 @@ from livemem.jobs import lease
 from livemem.search import database
 from tests.support.cases import each
 from tests.support.counting import Killed
+from tests.support.part import part
 from tests.support.searching import MODEL, Embedder, find, holdings, run_indexer, searching_world, texts
 from tests.support.world import World
 
@@ -50,7 +51,7 @@ COUNT = requests()
 
 
 @pytest.mark.slow
-@each("point", range(COUNT))
+@each("point", part(range(COUNT), 3))
 @each("end", ["dies", "is refused"])
 def test_an_indexer_that_ends_anywhere_is_gone_on_with(point, end):
     world = busy()
