@@ -35,6 +35,10 @@ setup-audit:
 run: setup ## start the service on this machine: no Docker, no account (PORT=3000)
 	@exec $(PYTHON_BIN) -m local
 
+.PHONY: plugins
+plugins: setup ## the plugins of agents' programs, and for Claude Desktop dist/livemem.mcpb
+	@$(PYTHON_BIN) -m scripts.plugins
+
 .PHONY: token
 token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (while make run runs)
 	@$(PYTHON_BIN) -m local.make_token $(ARGS) "$(NAME)" $(SPACE)

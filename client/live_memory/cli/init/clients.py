@@ -188,7 +188,7 @@ def _cline_settings(setup: Setup) -> tuple[Path, str]:
 def _started(setup: Setup, kind: str = "") -> dict[str, Any]:
     """A server that the client starts. It starts the service of this machine, and needs no token."""
     named = {"type": kind} if kind else {}
-    return {**named, "command": "livemem", "args": ["mcp", "--space", setup.space]}
+    return {**named, "command": "livemem", "args": ["mcp", *setup.named_space]}
 
 
 def _remote(setup: Setup, token: str) -> dict[str, Any]:

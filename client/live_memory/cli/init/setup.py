@@ -34,6 +34,7 @@ class Setup:
     """The options of a call. `token` is None unless it must be written into a file, for a client with no other way."""
 
     space: str
+    """Empty: the repository's own, as it is found when a command runs."""
     url: str
     scope: Scope
     project: Path
@@ -71,9 +72,14 @@ class Setup:
         text = resources.files("live_memory.cli.init").joinpath("agent_rules.md").read_text("utf-8")
         return Template(text).substitute(space=self.space)
 
+    @property
+    def named_space(self) -> list[str]:
+        """The arguments of a command that name the space."""
+        return ["--space", self.space] if self.space else []
+
     def hook(self, client: str, event: str) -> str:
         """The command that a client runs at an event, in any shell."""
-        return f"livemem hook {client} {event} --space {self.space}{IN_ANY_SHELL}"
+        return f"{shlex.join(['livemem', 'hook', client, event, *self.named_space])}{IN_ANY_SHELL}"
 
     def quoted(self, path: Path) -> str:
         """A path in a command for the user of this system."""
