@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from live_memory.cli.repository import own_variables
+from live_memory.cli.repository import git
 
 SECONDS = 0.05
 """For all look-ups of a text together: an agent waits for them. A path that is not looked up by then has no mark."""
@@ -33,9 +33,6 @@ _PATH = re.compile(
 )
 _AT_WORK = threading.BoundedSemaphore(4)
 """Look-ups under way: on a disk that hangs they never end."""
-_SAFE = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false")
-_VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1"}
-"""The repository may be somebody else's: what its configuration names is not run, and nothing is fetched or written."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +121,8 @@ def _is_missing(top: Path, path: str) -> bool:
 def _lost(top: Path, paths: list[str], since: str, until: float) -> dict[str, str]:
     """The last day (UTC) on which each path was removed, by a commit or since the last one."""
     log = ("log", "--diff-filter=D", "--no-renames", "--no-ext-diff", "--name-only", "-z", "--format=%x01%ct")
-    committed = _git(top, until, *log, f"--since={since}T00:00:00Z", "--", *paths)
-    tracked = _git(top, until, "ls-files", "--deleted", "-z", "--", *paths)
+    committed = git(top, *log, f"--since={since}T00:00:00Z", "--", *paths, seconds=_left(until))
+    tracked = git(top, "ls-files", "--deleted", "-z", "--", *paths, seconds=_left(until))
     lost: dict[str, str] = {}
     for commit in committed.split("\x01")[1:]:
         moment, *names = commit.replace("\n", "\0").split("\0")
@@ -142,19 +139,5 @@ def _above(name: str) -> Iterator[str]:
         name = name.rpartition("/")[0]
 
 
-def _git(top: Path, until: float, *arguments: str) -> str:
-    import subprocess  # noqa: PLC0415 - only where something is missing
-
-    safe = [word for one in _SAFE for word in ("-c", one)]
-    try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments, and paths behind `--`
-            ["git", "-C", str(top), *safe, *arguments],  # noqa: S607 - the user's own
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=max(0.001, until - time.monotonic()),
-            check=False,
-            env=own_variables() | _VARIABLES,
-        )
-    except subprocess.TimeoutExpired:
-        return ""
-    return os.fsdecode(done.stdout) if done.returncode == 0 else ""
+def _left(until: float) -> float:
+    return max(0.001, until - time.monotonic())

@@ -127,10 +127,10 @@ def _parsed(url: str) -> tuple[str, list[str]]:
 
 def _remote(top: Path) -> str:
     """The URL of the remote `origin`, else of the only one."""
-    if url := _git(top, "remote", "get-url", "origin"):
+    if url := git(top, "remote", "get-url", "origin"):
         return url
-    names = _git(top, "remote").split()
-    return _git(top, "remote", "get-url", names[0]) if len(names) == 1 else ""
+    names = git(top, "remote").split()
+    return git(top, "remote", "get-url", names[0]) if len(names) == 1 else ""
 
 
 def _local(url: str, top: Path) -> Path:
@@ -141,7 +141,7 @@ def _local(url: str, top: Path) -> Path:
 
 def _common_folder(top: Path) -> Path:
     """The folder of the repository that a work tree is of."""
-    common = _git(top, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = git(top, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if not common:
         return top
     place = Path(common).resolve()
@@ -164,28 +164,29 @@ def _bounded(identity: str) -> str:
     return f"{line.encode(errors='replace')[:_NAME_CHARS].decode(errors='ignore')}#{code}"
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    """What git says, empty if it fails or is not there.
+def git(folder: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str:
+    """What git says, empty if it fails, takes longer or is not there.
 
     `folder` is the top of a work tree: a folder below it may look like a repository itself (a bare one) and name any
-    remote.
+    remote. The repository may be somebody else's: what its configuration names is not run, and nothing is fetched.
     """
     import subprocess  # noqa: PLC0415 - most hooks need no git
 
     try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments
-            ["git", "-C", str(folder), *arguments],  # noqa: S607 - the user's own
+        done = subprocess.run(  # noqa: S603 - fixed options, and names behind them
+            ["git", "-C", str(folder), *_SAFE, *arguments],  # noqa: S607 - the user's own
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_GIT_SECONDS,
+            timeout=seconds,
             check=False,
-            env=own_variables(),
+            env={name: value for name, value in os.environ.items() if name not in _OF_ANOTHER} | _VARIABLES,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return ""
     return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
 
 
-def own_variables() -> dict[str, str]:
-    """The variables for git, without those that it sets for its hooks and that name the hook's own repository."""
-    return {k: v for k, v in os.environ.items() if k not in {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"}}
+_SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
+_VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1"}
+_OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"}
+"""Variables that git sets for its hooks: they name the repository of the hook, not that of the folder."""

@@ -4,6 +4,7 @@ Each file becomes a note: its title, its text with observations and relations, t
 matter, and as its time `created`, else `date`, else when the file was changed.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +26,15 @@ def is_one(text: str) -> bool:
 def found(source: Path) -> Found:
     """The notes of a folder or an archive. Raises BadSource."""
     made = Found(SERVICE)
+    for path, text, changed_at in texts(source, made):
+        _take(made, path, text, changed_at)
+    return made
+
+
+def texts(source: Path, made: Found) -> Iterator[tuple[str, str, str | None]]:
+    """The Markdown files of a folder or an archive: path, text, and in a folder when it was changed. `made` gets the
+    names of the others. Raises BadSource.
+    """
     for file in files.files(source):
         if not file.path.endswith(".md"):
             made.not_taken["files that are not Markdown"] += 1
@@ -37,8 +47,7 @@ def found(source: Path) -> Found:
         except UnicodeDecodeError:
             made.left_out.append(f"{shown(file.path)} is not UTF-8.")
             continue
-        _take(made, file.path, text, _changed_at(source / file.path) if source.is_dir() else None)
-    return made
+        yield file.path, text, _changed_at(source / file.path) if source.is_dir() else None
 
 
 def _take(made: Found, path: str, text: str, changed_at: str | None) -> None:

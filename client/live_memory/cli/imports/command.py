@@ -59,6 +59,9 @@ def import_command(
         str,
         typer.Option(metavar="PROFILE", help="How conversations are summarised: windows, or turns (more LLM calls)."),
     ] = "windows",
+    newest: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1_000, help="Only for git: how many commits, the newest ones.")
+    ] = 100,
     json: Json = False,
 ) -> None:
     """Import what others keep.
@@ -66,14 +69,16 @@ def import_command(
     SOURCE is an export of this service (.tar.gz), which becomes a new space; a folder of Markdown files, which becomes
     the bank of a new space; an export of conversations by Claude or ChatGPT (the zip, or its conversations.json), which
     go into an existing space with what Claude remembers, as former sessions of Claude Code do (~/.claude/projects);
-    memories of mem0 (JSON), notes of basic-memory or a CLAUDE.md or AGENTS.md, which become memories or notes of an
-    existing space; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
+    memories of mem0 (JSON), notes of basic-memory, a CLAUDE.md or AGENTS.md, what Claude Code or Codex remembers by
+    itself (~/.claude/projects/*/memory, ~/.codex/memories), or the word git for the newest commits of this repository,
+    which become memories or notes of an existing space; or a copy of a bucket of chrlesur/live-memory, each of whose
+    spaces becomes one here.
 
     The command detects the kind of the source, and checks all of it before it sends anything. A repeat imports nothing
     twice. Exit code 1: some content was left out. The report names it.
     """
     with plain(ctx, json=json) as (program, out):
-        order = _order(source, space, description, rules, rules_template, threshold, since, cut)
+        order = replace(_order(source, space, description, rules, rules_template, threshold, since, cut), newest=newest)
         found = _checked(order, out, program.clock(), dry_run=dry_run)
     if found is None:
         return

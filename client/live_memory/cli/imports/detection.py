@@ -2,18 +2,20 @@
 
 import re
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from live_memory.cli.imports import basic_memory, files, mem0, rules_texts
+from live_memory.cli.imports import basic_memory, files, mem0, own_memories, rules_texts
 from live_memory.cli.imports.unfit import BadSource
 
-Kind = Literal["export", "bucket", "chats", "markdown", "mem0", "basic-memory", "rules"]
-OF_ITEMS = ("mem0", "basic-memory", "rules")
+Kind = Literal["export", "bucket", "chats", "markdown", "mem0", "basic-memory", "rules", "own-memory", "git"]
+OF_ITEMS = ("mem0", "basic-memory", "rules", "own-memory", "git")
 """Kinds that become notes or memories of a space that exists."""
 
+GIT = "git"
+"""The name of the source that is the repository of the present folder."""
 META = "_meta.json"
 MANIFEST = "_manifest.json"
 CHATS_BYTES = 512 << 20
@@ -23,8 +25,9 @@ EXPORT_BYTES = 1 << 30
 NOTHING = (
     "Nothing in it can be imported. A source can be an export of this service (.tar.gz) or a folder of Markdown files. "
     "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or sessions of "
-    "Claude Code (~/.claude/projects). Memories of mem0 (JSON), notes of basic-memory, a CLAUDE.md or AGENTS.md, and a "
-    "copy of a bucket of chrlesur/live-memory can be imported too."
+    "Claude Code (~/.claude/projects). What Claude Code or Codex remembers by itself (~/.claude/projects/*/memory, "
+    "~/.codex/memories), and the word git in a repository are sources. Memories of mem0 (JSON), notes of basic-memory, "
+    "a CLAUDE.md or AGENTS.md, and a copy of a bucket of chrlesur/live-memory can be imported too."
 )
 SESSION = ".jsonl"
 _LOOKED_AT = 20
@@ -86,6 +89,8 @@ def look(path: Path) -> Source:
             "A source must be a file or folder on this machine. Copy it first, for example with `aws "
             "s3 sync s3://BUCKET FOLDER`."
         )
+    if str(path) == GIT and not path.exists():
+        return Source(Path.cwd(), "git", {})
     unfit: list[str] = []
     sizes = {file.path: file.size for file in files.files(path, unfit)}
     if path.is_file() and not files.is_zip(path) and not files.is_tar(path):
@@ -93,7 +98,9 @@ def look(path: Path) -> Source:
     kind = _kind(sizes)
     if unfit and not (kind == "chats" and not any(is_of_chats(name) for name in sizes)):
         raise BadSource(unfit[0])
-    if kind == "markdown" and _is_basic_memory(path):
+    if kind == "markdown" and (own_memories.is_of_codex(sizes) or _are_most(path, own_memories.is_one)):
+        kind = "own-memory"
+    elif kind == "markdown" and _are_most(path, basic_memory.is_one):
         kind = "basic-memory"
     if not kind:
         raise BadSource(NOTHING)
@@ -130,12 +137,13 @@ def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:
     return Source(path, "chats", sizes)
 
 
-def _is_basic_memory(path: Path) -> bool:
-    """Whether the first Markdown files are notes of basic-memory, most of them."""
+def _are_most(path: Path, is_one: Callable[[str], bool]) -> bool:
+    """Whether most of the first Markdown files are of a kind. The index of a client's memory is not looked at."""
     looked: list[bool] = []
     for file in files.files(path):
         if file.path.endswith(".md") and len(looked) < _LOOKED_AT and file.size <= basic_memory.MOST_BYTES:
-            looked.append(basic_memory.is_one(b"".join(file.content).decode(errors="replace").removeprefix("\ufeff")))
+            text = b"".join(file.content).decode(errors="replace").removeprefix("\ufeff")
+            looked += [is_one(text)] if file.path != own_memories.INDEX else []
     return 2 * sum(looked) > len(looked)
 
 

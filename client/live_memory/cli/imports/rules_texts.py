@@ -53,7 +53,7 @@ def found(source: Path) -> Found:
     taken = [*heads.taken(fields, "author"), *(["date"] if dated else [])]
     untaken.count_fields(made.not_taken, "front matter", fields, taken)
     author, tags = chats.text_of(fields.get("author")) or None, heads.words(fields.get("tags"))
-    for heading, section, empty in _sections(below):
+    for heading, section, empty in sections(below):
         name = f"{source.name} {heading}"
         if empty and heading:
             made.not_taken["headings without text"] += 1
@@ -63,7 +63,7 @@ def found(source: Path) -> Found:
     return made
 
 
-def _sections(text: str) -> Iterator[tuple[str, str, bool]]:
+def sections(text: str) -> Iterator[tuple[str, str, bool]]:
     """The line of the heading and the whole text of each section, and whether it has no text but its heading.
 
     The parser of the service says what a heading is: not a line in a code fence, a comment, a list or a quote.

@@ -18,7 +18,9 @@ from live_memory.cli.imports import (
     claude_notes,
     detection,
     folders,
+    git_history,
     mem0,
+    own_memories,
     placing,
     rules_texts,
     sending,
@@ -42,7 +44,7 @@ ANONYMOUS = "import"
 @dataclass(frozen=True)
 class Order:
     """An import as the user requests it: `rules` and `rules_template` for Markdown files, `profile` and `since` for
-    conversations, `threshold` for spaces of a bucket.
+    conversations, `threshold` for spaces of a bucket, `newest` for commits.
     """
 
     path: Path
@@ -53,6 +55,7 @@ class Order:
     profile: str = "windows"
     since: str | None = None
     threshold: int = buckets.THRESHOLD
+    newest: int = 100
 
     def options(self) -> dict[str, str]:
         """The options that go to the service with the archive."""
@@ -105,10 +108,14 @@ def look(order: Order) -> Source:
     return source
 
 
-def items_of(source: Source, now: datetime) -> Found:
+def items_of(source: Source, now: datetime, newest: int = 100) -> Found:
     """The notes and memories of a source, without those that have expired. Raises BadSource."""
     if source.kind == "mem0":
         return mem0.found(source.path.read_bytes(), now)
+    if source.kind == "git":
+        return git_history.found(source.path, newest)
+    if source.kind == "own-memory":
+        return own_memories.found(source.path)
     return basic_memory.found(source.path) if source.kind == "basic-memory" else rules_texts.found(source.path)
 
 
@@ -120,7 +127,7 @@ def place(world: World, found: Found, space_id: str, sent: placing.Sent) -> Item
 def plan(source: Source, order: Order, now: datetime) -> Planned:
     """The conversations and items to import into a space that exists. Raises BadSource."""
     if source.kind in detection.OF_ITEMS:
-        return Planned(source, None, items_of(source, now))
+        return Planned(source, None, items_of(source, now, order.newest))
     if source.kind != "chats":
         return Planned(source)
     found = claude_notes.found(source) if source.beside_chats() else None
