@@ -42,8 +42,17 @@ def memory(space_id: str, start: str) -> str:
     )
 
 
-def loaded(start: Mapping[str, Any], url: str, now: datetime) -> str:
-    """The line for a person: what a start holds, how many of its notes are of the last day, and the page's address."""
+def kept(client: str, event: str, turns: int, url: str) -> str:
+    """The answer before a compaction and at the end: a line for the person where the client has a place for it."""
+    if not turns or client in ("cline", "cursor"):
+        return nothing(client, event)
+    return json.dumps({"systemMessage": visible(f"Live Memory: {texts.count(turns, 'turn')} kept. {url}".strip())})
+
+
+def loaded(start: Mapping[str, Any], url: str, now: datetime, last: int = 0) -> str:
+    """The line for a person: what a start holds, how many of its notes are of the last day, how many turns of the
+    `last` session were kept, and the page's address.
+    """
     parts = start.get("parts") or []
     sections = sum(part["kind"] == "section" for part in parts)
     # An id of a note has its time first, and its category before its last part.
@@ -51,7 +60,8 @@ def loaded(start: Mapping[str, Any], url: str, now: datetime) -> str:
     held = [*([("section", sections)] if sections else []), *Counter(name[-2] for name in notes).most_common()]
     new = sum(name[0] >= f"{now - timedelta(days=1):%Y%m%dT%H%M%S}" for name in notes)
     said = ", ".join(texts.count(number, noun) for noun, number in held) or "nothing yet"
-    return visible(f"Live Memory: {said}; since yesterday {new} new. {url}".strip())
+    before = f"; of the last session {texts.count(last, 'turn')} kept" if last else ""
+    return visible(f"Live Memory: {said}; since yesterday {new} new{before}. {url}".strip())
 
 
 def failed(space_id: str, reason: str) -> str:

@@ -150,7 +150,9 @@ class Hook:
             start = self.memory(event.client).call("get_start", wanted)
             context = answers.memory(space_id, gone_paths.marked(start["markdown"], self.place))
             context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
-            line = answers.loaded(start, self.url, datetime.now(UTC))
+            session = Files.of(self.folder, event.client, space_id, event.session)
+            last = Files.of(self.folder, event.client, space_id).take_last(session)
+            line = answers.loaded(start, self.url, datetime.now(UTC), last)
             return answers.with_context(event.client, event.name, context, line)
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
@@ -158,6 +160,10 @@ class Hook:
                 self._keep(event, files)
             if event.kind in ("send", "close"):
                 self._send(event, space_id, files, until)
+                turns = files.load().turns
+                Files.of(self.folder, event.client, space_id).keep_last(files, turns)
+                if event.kind == "close":
+                    return answers.kept(event.client, event.name, turns, self.url)
         return answers.nothing(event.client, event.name)
 
     def _keep(self, event: Event, files: Files) -> None:

@@ -112,7 +112,9 @@ class Sender:
                 return False
             end = chunk.end
             self._copies.add(said for said, place in part.messages if done < place <= end or place == end == part.end)
-            self.files.save(replace(self.files.load(), sent=end, planned=part.end))
+            session = self.files.load()
+            turns = session.turns + (0 if chunk.session else len(chunk.lines))
+            self.files.save(replace(session, sent=end, planned=part.end, turns=turns))
             done = end
             if not self.in_time():
                 return end == part.end

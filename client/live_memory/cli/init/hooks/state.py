@@ -19,13 +19,14 @@ class Session:
 
     Messages that were planned, and perhaps sent, are sent again with the same bounds: messages are put together into
     turns, and a turn with one more message would be another one. `closed` is how far it was sent when its conversation
-    was closed last.
+    was closed last. `turns`: how many were kept.
     """
 
     conversation_id: str | None = None
     sent: int = 0
     planned: int = 0
     closed: int = 0
+    turns: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Files:
         try:
             found = json.loads(self.state.read_text("utf-8"))
             conversation, *places = (found[name] for name in ("conversation_id", "sent", "planned", "closed"))
+            places.append(found.get("turns", 0))
         except (OSError, ValueError, TypeError, KeyError):
             return Session()
         known = isinstance(conversation, str | None) and all(isinstance(place, int) for place in places)
@@ -85,6 +87,20 @@ class Files:
         clock.
         """
         return own_files.lock(self.folder / f"{self.name}.lock", until)
+
+    def keep_last(self, session: "Files", turns: int) -> None:
+        """Keep how many turns of a session were kept. These are the files of a client in a space."""
+        own_files.write(self.state.with_suffix(".last"), json.dumps([session.name, turns]).encode())
+
+    def take_last(self, but: "Files") -> int:
+        """How many turns of the last session were kept. 0: it is `but`, or the number was taken before."""
+        path = self.state.with_suffix(".last")
+        with suppress(OSError, ValueError, TypeError):
+            session, turns = json.loads(path.read_bytes())
+            if session != but.name:
+                path.unlink()
+                return int(turns)
+        return 0
 
     def first_load(self) -> bool:
         """Whether this is the first time that the memory is loaded in the session."""

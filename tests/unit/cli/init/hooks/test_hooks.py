@@ -55,6 +55,24 @@ def test_the_person_sees_what_was_loaded_in_one_line(machine, client):
     assert machine.hook(client, "SessionStart")["systemMessage"] == line
 
 
+def test_the_end_of_a_session_and_the_next_start_say_once_how_many_turns_were_kept(machine):
+    path = machine.transcript(claude("user", "Why S3?"), claude("assistant", "It lasts."))
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    machine.transcript(claude("user", "Only S3?"), claude("assistant", "Only."))
+    for _ in range(2):
+        end = machine.hook("claude-code", "SessionEnd", transcript_path=path)
+        assert end == {"systemMessage": "Live Memory: 2 turns kept."}
+
+    def line(session):
+        return machine.hook("claude-code", "SessionStart", session_id=session)["systemMessage"]
+
+    nothing = "Live Memory: nothing yet; since yesterday 0 new"
+    # After a compaction it is the same session.
+    assert line("s1") == f"{nothing}."
+    assert line("s2") == f"{nothing}; of the last session 2 turns kept."
+    assert line("s3") == f"{nothing}."
+
+
 def test_cursor_and_cline_get_it_in_their_own_form(machine):
     assert START in machine.hook("cursor", "sessionStart")["additional_context"]
     answer = machine.hook("cline", "TaskStart", taskId="t")
