@@ -13,9 +13,10 @@ from livemem.changes import rules_change
 from livemem.changes import undo as undoing
 from livemem.changes.records import Record
 from livemem.changes.rules_change import NewRules
-from livemem.consolidation import space_change
+from livemem.consolidation import agent_folds, space_change
 from livemem.consolidation.space_change import SpaceUpdate
 from livemem.jobs import queue as queues
+from livemem.jobs.describable import job_id
 from livemem.jobs.queue import RunOrder
 from livemem.notes import appending, idempotency
 from livemem.notes.appending import NoteDraft
@@ -23,14 +24,14 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.head_fields import Mode
-from livemem.store.bucket import HEAD
+from livemem.store.bucket import HEAD, LEASE
 from livemem.upkeep import sweep as sweeping
 from tests.simulation.scene import SPACE, SWEEP_SECONDS, WORK_SECONDS, Action, Scene
 from tests.support.audit import Audit, records_of, standing, text_of
 from tests.support.counting import Killed
 from tests.support.faults import LATER
 from tests.support.rest import QUIET, check_alive, check_deserted, check_rest, come_to_rest, uid_of
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, World, append_everything, read_prompt
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "lost": ("lost",),
@@ -75,6 +76,8 @@ class BankScene(Scene):
         self.notes: dict[str, str] = {}
         self.space: str | None = None
         self.revision = ""
+        self.question = self.answer = ""
+        """The job that an agent is to answer, and its answer."""
         self.lost = False
         self.committed: frozenset[str] = frozenset()
         self.there: frozenset[str] = frozenset()
@@ -302,6 +305,17 @@ def sweep_all(scene: Scene, process: Process, until: datetime) -> None:
     sweeping.sweep(process, deadline=until, everything=True)
 
 
+def begin_fold(scene: BankScene, process: Process, until: datetime) -> None:
+    folding = agent_folds.begin(process, EVERYONE, SPACE)
+    if folding.question:
+        scene.question = job_id(SPACE, "consolidation", folding.run.job_id)
+        scene.answer = append_everything(read_prompt(folding.question.messages))
+
+
+def answer_fold(scene: BankScene, process: Process, until: datetime) -> None:
+    agent_folds.answer(process, EVERYONE, scene.question, scene.answer)
+
+
 POST = Action("append", post)
 POST_BATCH = Action("batch", post_batch)
 POST_ONCE = Action("append with a key", post_once)
@@ -322,6 +336,8 @@ EDIT = Action("correction", write_file("log.md", "# Log\n\n## Log\n\nRewritten.\
 RULES = Action("change of the rules", change_rules)
 APPROVE = Action("approval", approve)
 REFUSE = Action("refusal", refuse)
+BEGIN_FOLD = Action("question to an agent", begin_fold)
+ANSWER_FOLD = Action("answer of an agent", answer_fold)
 REVIEW = Action("begin of review", mode("review"))
 NO_REVIEW = Action("end of review", mode("auto"))
 SWEEP = Action("sweep", sweep, seconds=SWEEP_SECONDS)
@@ -436,6 +452,25 @@ def queued_for_review(scene: BankScene) -> None:
     scene.write()
     scene.world.count(SPACE)
     scene.take_run()
+
+
+def due_for_agents(scene: BankScene) -> None:
+    due(scene)
+    space_change.change(scene.world.process, EVERYONE, SPACE, SpaceUpdate(agent_folds=True))
+    # No run was queued before.
+    scene.world.queued.clear()
+    scene.world.store.delete_many([LEASE.key(SPACE)])
+
+
+def asked(scene: BankScene) -> None:
+    """An agent was asked, and has its answer ready."""
+    due_for_agents(scene)
+    scene.do(BEGIN_FOLD)
+
+
+def asked_for_review(scene: BankScene) -> None:
+    asked(scene)
+    REVIEW.work(scene, scene.world.process, scene.world.clock())
 
 
 def planned(scene: BankScene) -> None:

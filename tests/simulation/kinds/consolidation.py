@@ -24,14 +24,16 @@ from livemem.notes import appending, idempotency
 from livemem.process import Process
 from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
-from livemem.store import due_keys
+from livemem.store import due_keys, timing
 from livemem.store.bucket import NOTE
 from livemem.upkeep import sweep as sweeping
 from tests.simulation.choices import chance
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import (
+    ANSWER_FOLD,
     APPROVE,
+    BEGIN_FOLD,
     BY_HAND,
     COLUMNS,
     COUNT,
@@ -178,6 +180,11 @@ def _to_be_replaced(scene: BankScene) -> None:
     scene.take_run()
 
 
+def _silent_agent(scene: BankScene) -> None:
+    bank.asked(scene)
+    scene.world.clock.move(timing.DEAD_AFTER.total_seconds() + 1)
+
+
 def _waits(scene: BankScene) -> None:
     """One note waits, and the marker of its event is old enough to go."""
     bank.folded_and_one_live(scene)
@@ -209,6 +216,11 @@ ACTIONS = (
     case("sweep after a dead approval", _after_a_dead_approval, SWEEP, marks=False),
     case("plan in place of another", _to_be_replaced, RUN),
     case("end of review", bank.planned, NO_REVIEW),
+    case("question to an agent", bank.due_for_agents, BEGIN_FOLD, unheard=True),
+    case("answer of an agent", bank.asked, ANSWER_FOLD, unheard=True),
+    case("answer of an agent, for approval", bank.asked_for_review, ANSWER_FOLD, unheard=True),
+    case("correction while an agent folds", bank.asked, EDIT, unheard=True),
+    case("sweep after an agent that never answers", _silent_agent, SWEEP, marks=False),
     case("run by hand", bank.folded_and_one_live, BY_HAND),
     case("sweep after a dead run", _after_a_dead_run, SWEEP, marks=False),
     case("sweep of a space at rest", _waits, SWEEP, marks=False),
@@ -335,6 +347,18 @@ PAIRS = (
     Pair(APPROVE, SWEEP, (failing,), bank.planned, name="approval that fails"),
     Pair(RUN, SWEEP, (failing,), bank.ordered, name="run by hand that fails"),
     Pair(RUN, SWEEP, (failing,), bank.queued, name="run that fails"),
+    Pair(BEGIN_FOLD, BEGIN_FOLD, CROSSED, bank.due_for_agents, name="two agents"),
+    Pair(BEGIN_FOLD, COUNTED_RUN, CROSSED, bank.due_for_agents, name="question to an agent & run"),
+    Pair(BEGIN_FOLD, EDIT, (cut,), bank.due_for_agents),
+    Pair(ANSWER_FOLD, ANSWER_FOLD, (*CROSSED, together), bank.asked, name="twin answers of an agent"),
+    Pair(ANSWER_FOLD, EDIT, ALL, bank.asked),
+    Pair(ANSWER_FOLD, EDIT, (cut,), bank.asked, gap=STALL, name="stalled answer of an agent & correction"),
+    Pair(ANSWER_FOLD, ORDERED_RUN, (cut, crossed), bank.asked),
+    Pair(ANSWER_FOLD, ORDERED_RUN, (cut,), bank.asked, gap=STALL, name="stalled answer of an agent & run by hand"),
+    Pair(ANSWER_FOLD, ANSWER_FOLD, (cut,), bank.asked, gap=STALL, name="stalled answer of an agent & the same"),
+    Pair(ANSWER_FOLD, SWEEP, (late, cut, failing), bank.asked),
+    Pair(EDIT, ANSWER_FOLD, ALL, bank.asked),
+    Pair(ANSWER_FOLD, DELETE, (late, cut), bank.asked),
     Pair(BY_HAND, QUEUED_RUN, (late, lost), bank.due, name="order & run"),
     Pair(COUNT, RUN, CROSSED, bank.ordered),
     Pair(RUN, COUNT, CROSSED, bank.ordered),

@@ -87,7 +87,7 @@ def answer(process: Process, principal: Principal, job: str, text: str) -> Foldi
     """Take the agent's answer to the job, and apply it or ask once more. An answer that comes again gets the same
     reply.
 
-    3 GET, 2 PUT, and the requests of a run. Raises InvalidRequest, NotFound, Forbidden, Conflict for an answer that
+    4 GET, 3 PUT, and the requests of a run. Raises InvalidRequest, NotFound, Forbidden, Conflict for an answer that
     comes too late, Busy, StoreUnavailable.
     """
     require_conditional_writes(process.store)
@@ -108,6 +108,7 @@ def answer(process: Process, principal: Principal, job: str, text: str) -> Foldi
         if digest in fold.digests:
             return Folding(run_progress.view(process, space_id, run_id))
         raise Conflict(f"The run has ended ({saved.value.state}). {AGAIN}")
+    due_index.leave(process, space_id)
     hold = _taken(process, saved.value)
     try:
         if digest not in fold.digests:
