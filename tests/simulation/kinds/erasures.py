@@ -9,13 +9,14 @@ from typing import Any
 
 from livemem.bank import corrections
 from livemem.changes import undo as undoing
-from livemem.consolidation import space_change
+from livemem.consolidation import agent_folds, space_change
 from livemem.consolidation.space_change import SpaceUpdate
 from livemem.conversations import log, orders
 from livemem.conversations.turn import Draft as TurnDraft
 from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
 from livemem.errors import NotFound
+from livemem.jobs.describable import job_id
 from livemem.markdown.edits import Edit
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
@@ -31,7 +32,7 @@ from tests.support.actors import Actor
 from tests.support.erased import WATCHED, come_to_end, left_of, notes_of, receipts
 from tests.support.faults import LATER
 from tests.support.talk import Talk, frank
-from tests.support.world import EVERYONE, INVOCATION, World
+from tests.support.world import EVERYONE, INVOCATION, World, append_everything, read_prompt
 
 SECRET = "Alice lives in Paris with her two cats"
 """What the erased note says, and what must be nowhere afterwards."""
@@ -43,13 +44,13 @@ Work = Callable[[Any, Process, datetime], Any]
 
 class ErasureScene(Scene):
     """`erased`: the id of the note or turn. `selection`: what is erased together with it. `others`: notes that nobody
-    erases.
+    erases. `question`: the job that an agent is to answer, with `answer`.
     """
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         world.inner.versioned = True
-        self.erased = ""
+        self.erased = self.question = self.answer = ""
         self.selection: list[str] = []
         self.others: list[str] = []
 
@@ -149,6 +150,23 @@ def planned(scene: ErasureScene) -> None:
     scene.world.consolidate(SPACE)
 
 
+def _asked(scene: ErasureScene) -> None:
+    """Live, and in the prompt that an agent is to answer."""
+    live(scene)
+    process = scene.world.process
+    space_change.change(process, EVERYONE, SPACE, SpaceUpdate(agent_folds=True))
+    folding = agent_folds.begin(process, EVERYONE, SPACE)
+    assert folding.question
+    scene.question = job_id(SPACE, "consolidation", folding.run.job_id)
+    scene.answer = append_everything(read_prompt(folding.question.messages))
+
+
+def _corrects(scene: ErasureScene) -> None:
+    """Live, and in an answer that the agent is to correct."""
+    _asked(scene)
+    assert agent_folds.answer(scene.world.process, EVERYONE, scene.question, scene.answer[:-1]).question
+
+
 def said_now(scene: ErasureScene) -> None:
     """A turn that a summary repeats, with a large result of a tool, and a backup of it."""
     talk = Talk("turns", world=scene.world, ratio=0.5)
@@ -234,6 +252,10 @@ def erase(scene: ErasureScene, process: Process, until: datetime) -> Any:
     return erasure.erase(process, EVERYONE, SPACE, scene.selection or [scene.erased], until)
 
 
+def _answer(scene: ErasureScene, process: Process, until: datetime) -> None:
+    agent_folds.answer(process, EVERYONE, scene.question, scene.answer)
+
+
 def _consolidate(scene: ErasureScene, process: Process, until: datetime) -> None:
     if not scene.world.queued:
         scene.world.order(SPACE)
@@ -274,6 +296,7 @@ NEXT, SECOND_LOOK = (
     for name, before in (("next invocation of an erasure", _begun), ("second look of an erasure", _came_back))
 )
 RUN = _action("consolidation", _consolidate)
+ANSWER = _action("answer of an agent", _answer)
 UNDO = _action("undo", _undo)
 BACK_UP = _action("backup", take("api", "another"))
 NOTHING = _action("nothing", lambda *_: None)
@@ -283,6 +306,7 @@ ACTIONS = (
     LIVE,
     _action("erasure of a note that is given back", erase, given_back),
     _action("erasure of a note that is planned", erase, planned),
+    _action("erasure of a note while an agent corrects its answer", erase, _corrects),
     _action("erasure of a turn that is summarised", erase, said),
     _action("erasure of a turn, a note and a memory at once", erase, of_all_kinds),
     NEXT,
@@ -300,6 +324,9 @@ PAIRS = (
         for before in (folded_now, given_back, planned, folded_before_others, said_now)
     ),
     _cut(RUN, ERASE, live),
+    _cut(ANSWER, ERASE, _asked),
+    _cut(ANSWER, ERASE, _corrects, name="corrected answer of an agent & erasure"),
+    _cut(ERASE, ANSWER, _asked),
     _cut(UNDO, ERASE, folded),
     _cut(BACK_UP, ERASE, live),
     _cut(_action("new summaries", _summarise), ERASE, said),
