@@ -144,6 +144,23 @@ def test_an_edit_an_erasure_or_a_run_by_hand_ends_the_agents_run_at_once(world: 
     assert all(record.trigger != "agent" for record in records_of(world.inner.objects, SPACE))
 
 
+def test_an_erasure_finds_what_an_answer_quotes_in_former_versions_too(world: World):
+    world.inner.versioned = True
+    secret = 'Alice said "two cats\\dogs" in Paris'
+    note = world.note(secret)
+    begun = _begin(world)
+    _answer(world, begun, _good(begun)[:-1])
+    stored = [version.stored.body for version in world.inner.versions if b"two cats" in version.stored.body]
+    assert any(b'"answers"' in body for body in stored)
+
+    erasure.erase(world.process, EVERYONE, SPACE, [note.note_id], world.clock() + INVOCATION)
+
+    bodies = [version.stored.body for version in world.inner.versions] + [
+        item.body for item in world.inner.objects.values()
+    ]
+    assert not [body for body in bodies if b"two cats" in body]
+
+
 def test_an_automatic_run_waits_for_the_agent(world: World):
     begun = _begin(world)
     space_change.change(world.process, EVERYONE, SPACE, SpaceUpdate(threshold=3))

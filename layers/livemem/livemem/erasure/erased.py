@@ -178,7 +178,8 @@ def _source(item: Any) -> NoteSource | None:
 def _walk(value: Any, task: ErasureTask) -> Any:
     """A JSON value with each text in it scrubbed, names of fields too."""
     if isinstance(value, str):
-        return scrubbing.scrub(value, task.pieces)
+        # It may be JSON itself: a model's answer, or the result of a tool.
+        return _unescaped(scrubbing.scrub(value, task.pieces), task.pieces)
     if isinstance(value, list):
         return [_walk(item, task) for item in value]
     if isinstance(value, dict):
@@ -213,11 +214,16 @@ def _dump(value: Any) -> bytes:
 
 def _debris(body: bytes, pieces: Pieces) -> bytes:
     """A JSON document that cannot be read, scrubbed as the text that it is, with its escapes undone."""
-    text = _ESCAPES.sub(_plain, _text(body))
-    scrubbed = scrubbing.scrub(text, pieces)
-    if scrubbed == text:
-        return body
-    return scrubbed.replace(_LINE_BREAK, "\\n").encode(errors="surrogateescape")
+    text = _text(body)
+    scrubbed = _unescaped(text, pieces)
+    return body if scrubbed == text else scrubbed.encode(errors="surrogateescape")
+
+
+def _unescaped(text: str, pieces: Pieces) -> str:
+    """The text of JSON, scrubbed with its escapes undone. As it is if nothing was found."""
+    plain = _ESCAPES.sub(_plain, text)
+    scrubbed = scrubbing.scrub(plain, pieces)
+    return text if scrubbed == plain else scrubbed.replace(_LINE_BREAK, "\\n")
 
 
 def _plain(escapes: re.Match[str]) -> str:
