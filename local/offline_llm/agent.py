@@ -8,7 +8,7 @@ from typing import Any
 
 from local.offline_llm import sentences
 from local.offline_llm.prompt import parse, read_prompts, text_of
-from local.offline_llm.words import content_stems, is_french
+from local.offline_llm.words import VOCABULARY, content_stems, is_french
 
 QUESTION = "The question of the user"
 RESPOND = "respond"
@@ -28,18 +28,7 @@ _REMEMBER = re.compile(
 )
 _OTHERS = ("search_notes", "search_conversations", "search_self", "search_goals")
 """Where it looks if memories have nothing."""
-_ALSO_COMMON = frozenset(
-    "quoi comment où quand quel quell qu ai as fait dit tu te toi ton ta tes je me moi mon ma mes nous vous on sait "
-    "sais know tell told said remember".split()
-)
-_SAYS = {
-    "found": ("neutral", "No language model: fixed rules. Lines that fit: ", "Pas de modèle de langue. Lignes : "),
-    "nothing": ("apologetic", "I found nothing about that in memory.", "Je n'ai rien trouvé à ce sujet en mémoire."),
-    "stored": ("happy", "I will remember that.", "Je m'en souviendrai."),
-    "not_stored": ("concerned", "I could not store that: ", "Je n'ai pas pu retenir cela : "),
-    "may_not": ("apologetic", "I may not change memories here.", "Je n'ai pas le droit de modifier les souvenirs ici."),
-}
-"""The expression, and the words in English and French."""
+_ALSO_COMMON = frozenset(VOCABULARY["agent"]["common"].split())
 
 Call = tuple[str, dict[str, Any]]  # the name of a tool, and its arguments
 
@@ -80,7 +69,7 @@ def _response(question: str, results: Sequence[dict[str, Any]], memory: Mapping[
     elif chosen := _sentences(question, results):
         said, more = "found", " ".join(sentence for sentence, _ in chosen)
         sources = list(dict.fromkeys(source for _, source in chosen))
-    expression, *texts = _SAYS[said]
+    expression, *texts = VOCABULARY["agent"][said]
     return RESPOND, {"expression": expression, "message": texts[is_french(question)] + more, "sources": sources}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from local.offline_llm import sentences
 from local.offline_llm.prompt import Prompt
-from local.offline_llm.words import content_stems, normalise, stems
+from local.offline_llm.words import VOCABULARY, content_stems, normalise, pattern, stems
 
 MOST, SUBJECTS = 40, 4
 FEWEST_WORDS, STATEMENT_WORDS, LONGEST = 4, 7, 500
@@ -15,30 +15,8 @@ FEWEST_WORDS, STATEMENT_WORDS, LONGEST = 4, 7, 500
 SHARED = 2
 """Words that a change has in common with what it changes."""
 
-_SMALL_TALK = re.compile(
-    r"(hi|hello|hey|good (morning|evening|night)|morning|thanks?|thank you|ok(ay)?|yes|no|nice|great|lol|brb|bye|"
-    r"see you|bonjour|bonsoir|salut|merci|d['’]accord|oui|non|super|à (demain|plus)|bonne (nuit|journée))\b[^.]{0,60}",
-    re.IGNORECASE,
-)
-_CHANGE = r"from now on|no longer|instead|any ?more|moved? to|switch\w* to|désormais|dorénavant|remplace(nt)?"
-_CHANGES = re.compile(rf"\b({_CHANGE}|ne\b.{{1,40}}\bplus)\b", re.IGNORECASE)
-_TELLS = re.compile(
-    rf"\b({_CHANGE}|decid\w+|agreed|never|always|must|wants?|prefers?|responsible|in charge|leads?|works? (on|for|in)|"
-    r"because|so that|unless|by default|every (night|day|week|month)|décid\w+|convenu|jamais|toujours|préfère(nt)?|"
-    r"veu(x|t|lent)|responsable|dirige(nt)?|travaille(nt)? (sur|pour|à|chez)|s['’]occupe(nt)?|parce qu[e'’]|par défaut|"
-    r"chaque (nuit|jour|semaine|mois))\b|, so\b",
-    re.IGNORECASE,
-)
-_FOR_A_TIME = {
-    "1d": re.compile(r"\b(today|tonight|right now|aujourd['’]hui|ce soir)\b", re.IGNORECASE),
-    "2d": re.compile(r"\b(tomorrow|demain)\b", re.IGNORECASE),
-    "1w": re.compile(r"\b(this week|cette semaine)\b", re.IGNORECASE),
-    "5w": re.compile(r"\b(this month|ce mois)\b", re.IGNORECASE),
-}
-_FIRST_PERSON = re.compile(
-    r"\b(I|me|my|we|us|our|je|moi|mon|ma|mes|nous|notre|nos)\b|\b[jm]['’]|\bI['’]|\bon (a|ne|n['’]|va|est|doit|peut)\b",
-    re.IGNORECASE,
-)
+_PATTERNS = {name: pattern(text) for name, text in VOCABULARY["patterns"]["digest"].items()}
+_FOR_A_TIME = {ttl: pattern(text) for ttl, text in VOCABULARY["patterns"]["for_a_time"].items()}
 _NAME = re.compile(r"(?<![\w.])[A-ZÀ-ÖØ-Þ][\w-]{2,40}")
 _WORD = re.compile(r"[^\W\d_][\w-]{3,40}")
 
@@ -54,7 +32,7 @@ def listen(prompt: Prompt) -> dict[str, Any]:
             continue
         for sentence in filter(_tells, sentences.split(content)):
             # Alone, a sentence does not tell who "we" are.
-            fact = f"{author}: {sentence}" if author and _FIRST_PERSON.search(sentence) else sentence
+            fact = f"{author}: {sentence}" if author and _PATTERNS["first_person"].search(sentence) else sentence
             words = stems(fact)
             # Known is also what has all words, numbers too, in one memory.
             if normalise(fact) in said or (words and any(words <= other for other in known_words)):
@@ -69,8 +47,8 @@ def listen(prompt: Prompt) -> dict[str, Any]:
                     "category": None,
                     "content": fact,
                     "subjects": list(dict.fromkeys([*names, *longest]))[:SUBJECTS],
-                    "ttl": next((ttl for ttl, pattern in _FOR_A_TIME.items() if pattern.search(sentence)), None),
-                    "replace": _CHANGES.search(sentence) is not None and shared >= SHARED,
+                    "ttl": next((ttl for ttl, when in _FOR_A_TIME.items() if when.search(sentence)), None),
+                    "replace": _PATTERNS["changes"].search(sentence) is not None and shared >= SHARED,
                     "messages": [message["number"]],
                 }
             )
@@ -82,7 +60,7 @@ def _tells(sentence: str) -> bool:
     words, body = len(sentence.split()), sentence[1:]
     if words < FEWEST_WORDS or len(sentence) > LONGEST or sentence.endswith("?"):
         return False
-    if _SMALL_TALK.fullmatch(sentence.rstrip(".! ")):
+    if _PATTERNS["small_talk"].fullmatch(sentence.rstrip(".! ")):
         return False
     states = words >= STATEMENT_WORDS and (re.search(r"[0-9_`:;]", body) or _NAME.search(body))
-    return bool(_TELLS.search(sentence) or states)
+    return bool(_PATTERNS["tells"].search(sentence) or states)

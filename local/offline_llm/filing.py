@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from local.offline_llm.entries import Note
 from local.offline_llm.rules import FileSpec, Path
-from local.offline_llm.words import stem, stems, unaccented, word_stems
+from local.offline_llm.words import VOCABULARY, stem, stems, unaccented, word_stems
 
 OPEN = ("todo", "question", "issue")
 """Categories of notes that wait for somebody."""
@@ -17,38 +18,8 @@ _NAMES_OPEN = 3.0
 _MOST_SHARED = 2.0
 _FOREIGN = -3.0
 
-# 5: the word names the category; 4: a usual name for it; 3 and below: related.
-# English, with the usual French and German words.
-_KEYWORDS: Mapping[str, str] = {
-    "observation": """
-        observation:5 observed:5 finding:4 fact:4 measurement:4 behaviour:3 behavior:3 note:3 tech:2 technical:2
-        context:2 environment:3 constraint:3 tool:2 stack:3 learned:2 log:2 misc:2 general:2 diary:2 everything:4
-        else:4 divers:4 constats:5 mesures:4 comportement:3 environnement:3 outils:2 technique:2 appris:2 vu:4
-        beobachtungen:5""",
-    "decision": """
-        decision:5 decided:5 choice:4 adr:5 architecture:2 pattern:2 convention:2 principle:2 design:2 rationale:4
-        requirement:2 scope:2 policy:2 agreed:4 agreement:4 choix:4 accords:4 convenu:4 exigences:2 périmètre:2
-        entscheidungen:5 beschlossen:5""",
-    "todo": """
-        todo:5 task:5 jobs:4 backlog:5 next:4 remaining:4 left:4 upcoming:4 pending:4 planned:4 roadmap:4 open:3
-        steps:2 tâches:5 prochaines:4 faire:4 reste:4 ouvert:3 étapes:2 aufgaben:5 offen:3 nächste:4""",
-    "insight": """
-        insight:5 finding:4 lesson:5 learned:5 learning:5 takeaway:5 conclusion:4 retrospective:4 understanding:3
-        pattern:2 principle:3 why:2 enseignements:5 leçons:5 appris:5 apprises:5 compris:4 erkenntnisse:5""",
-    "question": """
-        question:5 unknown:4 unclear:4 unanswered:5 undecided:5 ask:3 open:3 clarify:4 interrogations:5 inconnues:4
-        ouvert:3 suspens:4 fragen:5 offen:3""",
-    "progress": """
-        progress:4 done:5 working:4 completed:5 finished:5 achieved:5 delivered:5 shipped:5 milestone:5 status:3
-        state:2 changes:3 changelog:5 recent:2 focus:2 fait:5 jalons:5 terminé:5 réalisé:5 livré:5 avancement:5
-        avancées:5 progrès:4 fonctionne:4 erledigt:5 fortschritt:5""",
-    "issue": """
-        issue:5 problem:5 bug:5 risk:4 blocker:5 blocked:4 trouble:4 limitation:4 debt:4 trap:4 defect:5 failure:4
-        broken:5 breakages:5 concern:3 incident:4 outage:4 bogues:5 anomalies:5 pannes:4 risques:4 pièges:4
-        blocages:5 bloquants:5 coince:5 risiken:4 fehler:5""",
-}
-
-CATEGORIES = tuple(_KEYWORDS)
+CATEGORIES: Mapping[str, Any] = VOCABULARY["categories"]
+"""The headings of each, and the words that it draws."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +73,8 @@ def choose_shelf(note: Note, category: str, shelves: Sequence[Shelf]) -> Shelf:
 def _weights() -> Mapping[str, Mapping[str, float]]:
     """Category to stem to weight; where two words share a stem the higher weight counts."""
     table: dict[str, dict[str, float]] = {category: {} for category in CATEGORIES}
-    for category, text in _KEYWORDS.items():
-        for word, weight in (pair.split(":") for pair in text.split()):
+    for category, about in CATEGORIES.items():
+        for word, weight in (pair.split(":") for pair in about["keywords"].split()):
             for key in (stem(unaccented(word), french=french) for french in (False, True)):
                 table[category][key] = max(table[category].get(key, 0.0), float(weight))
     return table

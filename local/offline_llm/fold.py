@@ -24,16 +24,6 @@ _DONE = re.compile(
     r"|behoben|beantwortet|(?:fait|terminé|fini|corrigé|résolu|réglé|répondu|tranché)e?s?|réponse)\s*[:,.!–—-]\s*",
     re.IGNORECASE,
 )
-# In English and French.
-_HEADINGS = {
-    "observation": ("Observations", "Constats"),
-    "decision": ("Decisions", "Décisions"),
-    "todo": ("To do", "À faire"),
-    "insight": ("Insights", "Enseignements"),
-    "question": ("Open questions", "Questions ouvertes"),
-    "progress": ("Progress", "Avancement"),
-    "issue": ("Known issues", "Problèmes connus"),
-}
 _LANGUAGE = re.compile(r'^Write bank and synthesis in the language "([\w-]+)"\.$', re.MULTILINE)
 _MADE_BY = (
     "Made by the offline rules (model `offline-rules`), not by a language model.",
@@ -97,7 +87,7 @@ def fold(prompt: Prompt) -> dict[str, Any]:
     # In the order of the rules.
     for shelf, category, note, cited in sorted(desk.drafts.values(), key=lambda draft: shelves.index(draft[0])):
         path = tuple(replace(part, text=note.day or "Undated") if part.day else part for part in shelf.path)
-        path = path or (Section(2, _HEADINGS[category][french]),)
+        path = path or (Section(2, CATEGORIES[category]["headings"][french]),)
         bullet = Bullet(write_entry(note, french=french), sorted(set(cited)))
         changes[shelf.spec.name].bullets.setdefault(path, []).append(bullet)
     entries = [entry for change in changes.values() if (entry := write_change(change))][:MAX_FILES]
@@ -162,7 +152,7 @@ def _synthesis(notes: Sequence[Note], waiting: Sequence[_Entry], *, french: bool
     """Markdown: days, authors, counts, the latest decisions and results, what stays open."""
     days = sorted({note.day for note in notes if note.day})
     counts = Counter(note.category for note in notes)
-    kinds = ", ".join(f"{_HEADINGS[kind][french]} {counts[kind]}" for kind in CATEGORIES if counts[kind])
+    kinds = ", ".join(f"{CATEGORIES[kind]['headings'][french]} {counts[kind]}" for kind in CATEGORIES if counts[kind])
     who = ", ".join(name[:40] for name, _ in Counter(note.who for note in notes).most_common(6))
     lines = [f"{' – '.join(sorted({*days[:1], *days[-1:]}))}: {len(notes)} notes, {who} ({kinds}). {_MADE_BY[french]}"]
     for kind in ("decision", "progress", *OPEN):
@@ -171,7 +161,7 @@ def _synthesis(notes: Sequence[Note], waiting: Sequence[_Entry], *, french: bool
         open_here = [entry.text for entry in waiting if min(entry.kinds, key=OPEN.index) == kind]
         texts = open_here if kind in OPEN else filed
         shown = [f"- {line}" for text in reversed(texts) if (line := _line(text))][:LATEST]
-        lines += ["", f"**{_HEADINGS[kind][french]}**", "", *shown] if shown else []
+        lines += ["", f"**{CATEGORIES[kind]['headings'][french]}**", "", *shown] if shown else []
     while len("\n".join(lines).encode()) > SYNTHESIS_BYTES or not lines[-1] or lines[-1].startswith("**"):
         lines.pop()
     return "\n".join(lines)

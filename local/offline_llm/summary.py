@@ -9,12 +9,12 @@ conditions and denials are none. Most turns have none.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from local.offline_llm import sentences
 from local.offline_llm.prompt import Prompt, PromptError
-from local.offline_llm.words import content_stems, normalise
+from local.offline_llm.words import VOCABULARY, alternatives, content_stems, normalise, pattern
 
 MADE_BY = "Extract by fixed rules: "
 """How every summary begins: no language model has made it."""
@@ -34,52 +34,16 @@ _FILE = re.compile(r"(?<![\w/.])(?:[\w.-]+/)*[\w-]{2,}\.[A-Za-z][A-Za-z0-9]{0,9}
 _TIME = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
 _SIDE = re.compile(r"^(User|Assistant): ", re.MULTILINE)
 """The speaker of a side, in a block of turns that is its own summary."""
-_CUES = {
-    r".*\b(?:decided|decision|agreed|from now on|décidé|décision|désormais|entschieden)\b": 2.0,
-    r".*\b(?:because|therefore|so that|instead|must|never|cause[ds]?|fix(?:ed|es)|fail(?:s|ed)|found|open|todo|measured"
-    r"|parce que|il faut|jamais|mesuré|donc|weil|muss|nie|gemessen)\b": 1.4,
-    r".*[0-9]": 1.3,
-    r".*`[^`]+`": 1.15,
-    # It goes on from a sentence that may be missing here.
-    r"(?:that|this|these|those|it|its|they|he|she|so|then|there|here|and|but|or|also|both|neither|right|yes|no|otherwise"
-    r"|instead|for that|with (?:it|that|them)|in (?:that|this) case|the (?:other|rest|same|latter)|ça|cela|c['’]est|ce"
-    r"|ces|il|ils|elles?|donc|mais|et|alors|oui|non|sinon|dann|das|dies|aber|und|ja|nein)\b": 0.45,
-    r".*[?？][)\"'”»]*$": 0.4,
-    r".*[:,;]$": 0.5,
-}
-"""What a sentence holds, or begins and ends with, and the factor by which it counts for it."""
-_FACTORS = [(re.compile(cue, re.IGNORECASE | re.DOTALL), factor) for cue, factor in _CUES.items()]
-
-
-_LABELS = {
-    "decision": "decision|decided|agreed|décision|décidé|c['’]est décidé|convenu",
-    "issue": "(?:known |open )?(?:issue|problem|bug)|(?:problème|bug)(?: connu| ouvert)?",
-    "todo": "to[ -]?do|next steps?|action|still open|à faire|reste à faire|prochaines? étapes?",
-}
-_TEAM = r"(?:we|the team)(?:\s+(?:have|all|both|just|also|finally|now|then)|['’]ve)*\s+"
-_ON = r"(?:on a|nous avons|l['’]équipe a|il (?:a été|est)|c['’]est)\s+(?:(?:tous|donc|aussi|finalement)\s+)*"
-_STATEMENTS = {
-    "decision": rf"{_TEAM}(?:decided|agreed)|(?:it|that) (?:is|was|has been) decided|from now on,? we"
-    rf"|{_ON}(?:décidé|convenu)|nous sommes convenus|(?:désormais|dorénavant),? (?:on|nous|l['’]équipe)",
-    "issue": "(?:the|a) (?:known |open )?(?:problem|issue|bug) is that|(?:is|are) (?:a )?known (?:problem|issue|bug)s?"
-    r"|le (?:problème|bug) est qu(?:e\b|['’])|est un (?:problème|bug) connu",
-    "todo": "(?:we|somebody|someone) (?:still (?:have|has|need|needs) to|must still)|(?:is|are) still to be done"
-    "|il (?:nous )?reste à|il (?:nous )?faut encore|(?:on doit|nous devons) encore",
-}
-"""What a sentence of each category says somewhere."""
+_FACTORS = [(pattern(cue), factor) for factor, cue in VOCABULARY["summary"]["cues"]]
+_SAYS: Mapping[str, Any] = VOCABULARY["patterns"]
 _PATTERNS = {
     category: re.compile(
-        rf"\W*(?:{labels})\W{{0,3}}:\W*(?P<label>.*)|(?P<before>.*?)(?<![\w'’-])(?:{_STATEMENTS[category]})(?!\w)(?P<rest>.*)",
+        rf"\W*(?:{labels})\W{{0,3}}:\W*(?P<label>.*)|(?P<before>.*?)(?<![\w'’-])(?:{alternatives(_SAYS['statements'][category])})(?!\w)(?P<rest>.*)",
         re.IGNORECASE | re.DOTALL,
     )
-    for category, labels in _LABELS.items()
+    for category, labels in _SAYS["labels"].items()
 }
-_DENIED = re.compile(
-    r"\b(?:if|whether|unless|until|once|when|had|would|should|could|may|might|maybe|perhaps|suppose|not|never|nobody"
-    r"|\w+n['’]t|si|s['’]il|quand|lorsque|tant que|peut-être|jamais|pas|personne)\b",
-    re.IGNORECASE,
-)
-_OVER = re.compile(r"\b(?:fixed|solved|done|none|nothing|corrigée?|résolue?|réglée?|aucune?|rien)\b", re.IGNORECASE)
+_DENIED, _OVER = pattern(_SAYS["note"]["denied"]), pattern(_SAYS["note"]["over"])
 
 
 class _Sentence(NamedTuple):
@@ -190,8 +154,8 @@ def _named_notes(turn: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _category(sentence: str) -> str | None:
     if "?" in sentence or not sentence.isprintable() or len(sentence) > LONGEST:
         return None
-    for category, pattern in _PATTERNS.items():
-        if match := pattern.match(sentence):
+    for category, form in _PATTERNS.items():
+        if match := form.match(sentence):
             rest = match["label"] or match["rest"] or ""
             over = category != "decision" and _OVER.search(rest)
             fits = len(rest.split()) >= FEWEST_WORDS - 1 and not over and not _DENIED.search(match["before"] or "")
