@@ -121,11 +121,7 @@ class Checks:
 
 
 def read_config(variables: Mapping[str, str] | None = None) -> Config:
-    """Read the variables, by default those of this process.
-
-    Raises:
-        ConfigError: some are wrong, also of those that only the functions read.
-    """
+    """Read the variables, by default those of this process. Raises ConfigError, also about those of the functions."""
     values = dict(os.environ if variables is None else variables)
     embeddings, is_own = read_embeddings(values), take_own_model(values)
     checks, truth = Checks(values), {"true": True, "false": False}

@@ -44,9 +44,7 @@ def make_private(root: Path) -> None:
     A folder that others can read is changed only if a runtime made it: it may be somebody's home, or everybody's. On
     Windows, where no modes tell who may read, a new folder is for its owner alone, and one that exists stays as it is.
 
-    Raises:
-        DataDirError: it belongs to somebody else, or it is readable and holds other things.
-        OSError: it cannot be made or changed.
+    Raises DataDirError if it belongs to somebody else, or is readable and holds other things, and OSError.
     """
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not hasattr(os, "geteuid"):
@@ -76,11 +74,7 @@ class DataDir:
     """The data folder, locked for one runtime."""
 
     def __init__(self, root: Path) -> None:
-        """Create the folder, make it private and lock it.
-
-        Raises:
-            DataDirError: that fails, or another runtime uses it.
-        """
+        """Create the folder, make it private and lock it. Raises DataDirError if that fails, or another has it."""
         self.root = root
         self.queue = root / "queue"
         self.dead_letters = root / "dead-letters"

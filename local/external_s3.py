@@ -14,8 +14,7 @@ def check_bucket(config: Config) -> None:
 
     It is made only if the user says so: with a mistyped name that would be a second memory, unnoticed.
 
-    Raises:
-        StoreError: there is no such bucket, the keys do not open it, or nobody answers.
+    Raises StoreError.
     """
     where = f"The store at {config.s3_url}" if config.s3_url else f"AWS S3 in {config.region}"
     # What a runtime with its own store never needs.

@@ -17,18 +17,10 @@ _T = TypeVar("_T")
 def prepare_file(
     folder: Path, pieces: Iterable[bytes], *, sync: bool = True, mode: int = 0o644, modified_ns: int | None = None
 ) -> Path:
-    """Write a nameless file that is to be renamed to its place.
+    """Write a nameless file that is to be renamed to its place, on the same file system; returns its path.
 
-    Args:
-        folder: where it lies until then; on the file system of its place.
-        pieces: the whole content, one after the other.
-        sync: wait until the content is on the disk; without it, it survives the process but not a power failure.
-        mode: permissions.
-        modified_ns: modification time in nanoseconds of Unix time.
-    Returns:
-        Its path.
-    Raises:
-        OSError: disk full, no permission.
+    `pieces` are its content. Without `sync` it survives the process, but not a power failure. `modified_ns` is its time
+    in nanoseconds of Unix time. Raises OSError.
     """
     path = folder / f".{os.getpid()}-{next(_numbers)}.tmp"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
@@ -83,11 +75,7 @@ def new_secret(random_bytes: int = 32) -> str:
 
 
 def read_secret(path: Path, random_bytes: int = 32) -> str:
-    """Return the secret in a file that its owner alone may read: random, made when it is first asked for.
-
-    Raises:
-        OSError: the file cannot be read, or made.
-    """
+    """The secret in a file that its owner alone may read: random, made when it is first asked for. Raises OSError."""
     if not path.exists() or not path.stat().st_size:
         write_file(path, f"{new_secret(random_bytes)}\n".encode(), mode=0o600)
     path.chmod(0o600)

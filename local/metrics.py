@@ -15,6 +15,7 @@ import re
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Any
 
 PATH = "/metrics"
@@ -46,28 +47,29 @@ class Metrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counters: dict[tuple[str, Labels], float] = {}
-        self._gauges: dict[tuple[str, Labels], float] = {}
-        self._histograms: dict[tuple[str, Labels], list[float]] = {}
+        self._families: dict[tuple[str, str], dict[Labels, list[float]]] = {}
 
     def add(self, name: str, value: float = 1.0, **labels: str) -> None:
         """Add to a counter."""
-        key = (name, _sorted(labels))
         with self._lock:
-            self._counters[key] = self._counters.get(key, 0.0) + value
+            self._found(name, "counter", labels)[0] += value
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Set a gauge."""
         with self._lock:
-            self._gauges[name, _sorted(labels)] = value
+            self._found(name, "gauge", labels)[0] = value
 
     def observe(self, name: str, seconds: float, **labels: str) -> None:
         """Add a duration to a histogram."""
         with self._lock:
             # One count for each bucket and one for what is longer, then the sum.
-            found = self._histograms.setdefault((name, _sorted(labels)), [0.0] * (len(SECONDS) + 2))
+            found = self._found(name, "histogram", labels, len(SECONDS) + 2)
             found[bisect_left(SECONDS, seconds)] += 1
             found[-1] += seconds
+
+    def _found(self, name: str, kind: str, labels: Mapping[str, str], size: int = 1) -> list[float]:
+        series = self._families.setdefault((name, kind), {})
+        return series.setdefault(tuple(sorted(labels.items())), [0.0] * size)
 
     def take(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Take the lines of metrics that a function has written. A line that is not as documented is left out."""
@@ -81,20 +83,14 @@ class Metrics:
 
     def render(self) -> str:
         """All series as text."""
+        lines = []
         with self._lock:
-            counters, gauges = dict(self._counters), dict(self._gauges)
-            histograms = {key: list(found) for key, found in self._histograms.items()}
-        lines = [*_lines(counters, "counter"), *_lines(gauges, "gauge")]
-        last = ""
-        for (name, labels), found in sorted(histograms.items()):
-            if name != last:
-                lines += _head(name, "histogram")
-                last = name
-            total = 0.0
-            for bound, count in zip([*map(str, SECONDS), "+Inf"], found[:-1], strict=True):
-                total += count
-                lines.append(f"{name}_bucket{_shown((*labels, ('le', bound)))} {total:g}")
-            lines += [f"{name}_sum{_shown(labels)} {found[-1]!r}", f"{name}_count{_shown(labels)} {total:g}"]
+            for (name, kind), series in sorted(self._families.items()):
+                lines += [f"# HELP {name} {_HELP[name]}"] if name in _HELP else []
+                lines.append(f"# TYPE {name} {kind}")
+                for labels, found in sorted(series.items()):
+                    value = [f"{name}{_shown(labels)} {found[0]!r}"]
+                    lines += _buckets(name, labels, found) if kind == "histogram" else value
         return "\n".join([*lines, ""])
 
 
@@ -121,23 +117,10 @@ def _snake(name: str) -> str:
     return re.sub(r"[^a-z0-9_]", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
 
 
-def _sorted(labels: Mapping[str, str]) -> Labels:
-    return tuple(sorted(labels.items()))
-
-
-def _lines(series: Mapping[tuple[str, Labels], float], kind: str) -> list[str]:
-    lines, last = [], ""
-    for (name, labels), value in sorted(series.items()):
-        if name != last:
-            lines += _head(name, kind)
-            last = name
-        lines.append(f"{name}{_shown(labels)} {value!r}")
-    return lines
-
-
-def _head(name: str, kind: str) -> list[str]:
-    about = [f"# HELP {name} {_HELP[name]}"] if name in _HELP else []
-    return [*about, f"# TYPE {name} {kind}"]
+def _buckets(name: str, labels: Labels, found: list[float]) -> list[str]:
+    bounds, counts = [*map(str, SECONDS), "+Inf"], [f"{count:g}" for count in accumulate(found[:-1])]
+    lines = [f"{name}_bucket{_shown((*labels, ('le', at)))} {n}" for at, n in zip(bounds, counts, strict=True)]
+    return [*lines, f"{name}_sum{_shown(labels)} {found[-1]!r}", f"{name}_count{_shown(labels)} {counts[-1]}"]
 
 
 def _shown(labels: Labels) -> str:

@@ -56,8 +56,7 @@ class Runtime:
 
         A worker among several (workers.py) has a socket that `listening` already. Only one of them has `schedules`.
 
-        Raises:
-            DataDirError, TemplateError, OSError (the port), each before anything was started.
+        Raises DataDirError, TemplateError, OSError (the port), each before anything was started.
         """
         self.config = config
         self._schedules = schedules
@@ -86,10 +85,9 @@ class Runtime:
             raise
 
     def start(self) -> dict[str, Any]:
-        """Start everything and wait until it answers; returns the endpoints that are also written to the data folder.
+        """Start everything and wait until it answers; returns the endpoints, also written to the data folder.
 
-        Raises:
-            OSError: a part did not start. Call `stop` then too.
+        Raises OSError if a part did not start. Call `stop` then too.
         """
         if not self.config.embedded:
             check_bucket(self.config)

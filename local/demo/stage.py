@@ -91,9 +91,7 @@ def play(tell: Callable[[Service], None], folder: str) -> int:
 def running_service(data: Path) -> Iterator[Service]:
     """Run the service on an emptied data folder for as long as the block lasts.
 
-    Raises:
-        ConfigError: variables of the caller are wrong; nothing was touched.
-        DemoError: the folder is in use, or the service does not start.
+    Raises ConfigError before anything was touched, and DemoError.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
     config = read_config({**kept, "PORT": "0", "LIVEMEM_DATA_DIR": str(data)})

@@ -24,9 +24,7 @@ _HOST = re.compile(r"^(?P<name>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:\d{1,5})?$")
 def is_from_web_page(request: Request, names: Collection[str] = ()) -> bool:
     """Tell whether a browser sent this for a page, which never has business here.
 
-    Args:
-        request: the request, with the address at which it arrived.
-        names: host names, in lower case, by which this server is called besides `localhost` and addresses.
+    `names` are host names, in lower case, by which this server is called besides `localhost` and addresses.
     """
     if request.header("Origin") is not None or request.header("Sec-Fetch-Site") in {"cross-site", "same-site"}:
         return True

@@ -31,14 +31,9 @@ def decode_path(target_path: str) -> str:
 
 
 def build_event(request: Request, route: Route, parameters: dict[str, str], now: datetime) -> dict[str, Any]:
-    """Build the event for a request.
+    """The event for a request of a route, with the decoded values of its path variables. `now` is aware.
 
-    Args:
-        request: the request as it arrived.
-        route: the route that it matched, with `parameters`, the decoded values of the path variables.
-        now: when it arrived; aware.
-    Returns:
-        The event. Keys for what a request lacks (body, query, cookies, parameters) are absent, as on AWS.
+    Keys for what a request lacks (body, query, cookies, parameters) are absent, as on AWS.
     """
     headers = request.joined_headers()
     path = decode_path(request.path)
@@ -100,11 +95,7 @@ def _encode_body(body: bytes, content_type: str) -> tuple[str, bool]:
 
 
 def read_answer(payload: bytes) -> Response:
-    """Turn a handler's answer (JSON) into the HTTP answer.
-
-    Raises:
-        MalformedAnswerError: it has a statusCode, and something else about it is wrong.
-    """
+    """Turn a handler's answer (JSON) into the HTTP answer. Raises MalformedAnswerError."""
     answer = json.loads(payload)
     if not isinstance(answer, dict) or "statusCode" not in answer:
         # A shorthand of format 2.0: any other value is the body of a 200.

@@ -40,11 +40,7 @@ class Cron:
 def read_expression(text: str, timezone: str = "UTC") -> Rate | Cron:
     """Read `rate(n minutes|hours|days)` or `cron(...)` with six fields, as EventBridge documents them.
 
-    Args:
-        text: the expression.
-        timezone: an IANA name, for cron.
-    Raises:
-        ValueError: the expression is neither, or can never come, or nobody knows the time zone; the text says which.
+    `timezone` is an IANA name, for cron. Raises ValueError, whose text says what is wrong.
     """
     try:
         zone = ZoneInfo(timezone)

@@ -180,17 +180,8 @@ class Output:
         invocation.write(text, self._level)
         return len(text)
 
-    def flush(self) -> None:
-        """Flush the stream below."""
-        self._below.flush()
-
-    def isatty(self) -> bool:
-        """Whether a person may be watching."""
-        return self._below.isatty()
-
-    def fileno(self) -> int:
-        """Return the descriptor below."""
-        return self._below.fileno()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._below, name)
 
 
 class RootHandler(logging.Handler):

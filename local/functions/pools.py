@@ -109,15 +109,11 @@ class FunctionPool:
         self._closed = False
 
     def submit(self, event: bytes, *, asynchronous: bool = False, request_id: str | None = None) -> Future[Outcome]:
-        """Queue an invocation.
+        """Queue an invocation with an event (JSON). An `asynchronous` one may wait behind others. A retry keeps its
+        `request_id`.
 
-        Args:
-            event: the event as JSON.
-            asynchronous: it may wait behind synchronous ones.
-            request_id: the id of an earlier attempt, which a retry keeps.
-        Returns:
-            A future of the outcome. Cancelling it drops an invocation that has not begun. It raises PoolClosedError
-            when the runtime stops before the end.
+        Cancelling the future of the outcome drops an invocation that has not begun. It raises PoolClosedError when the
+        runtime stops before the end.
         """
         job = Invocation(self.function, self._log, event, asynchronous, request_id or str(uuid.uuid4()))
         with self._lock:

@@ -126,15 +126,9 @@ _Loader.add_multi_constructor("!", _construct_tag)
 
 
 def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Template:
-    """Read a SAM template.
+    """Read a SAM template, whose paths are relative to its folder: the functions with all that Globals adds to them.
 
-    Args:
-        path: the file; CodeUri and ContentUri are relative to its folder.
-        parameters: values of the template's parameters, instead of their defaults.
-    Returns:
-        The functions with all that Globals adds to them.
-    Raises:
-        TemplateError: no such file, no YAML, or something in it that the runtime does not do.
+    `parameters` are values of the template's parameters, instead of their defaults. Raises TemplateError.
     """
     try:
         # The loader is a SafeLoader: unknown tags become plain data.

@@ -30,14 +30,9 @@ def build_environment(
 ) -> dict[str, str]:
     """Build the variables of the process in which all functions run.
 
-    Args:
-        functions: the declarations.
-        outer: the variables of the process so far, which override the template's values.
-        provided: the variables that the runtime decides (addresses of its own servers). They override both.
-        own_credentials: the store is the caller's own: pass AWS credentials on instead of dummies, and profiles too
-            unless S3_ACCESS_KEY_ID says which key opens the store.
-    Returns:
-        All variables of the process. A declared one that nobody gives a value is not among them.
+    `outer` are those so far, which override the template's values. `provided` by the runtime override both.
+    With `own_credentials` the store is the caller's own: AWS credentials are passed on, and profiles too
+    unless S3_ACCESS_KEY_ID says which key opens the store. A declared variable without a value is left out.
     """
     declared = {name: value for function in functions for name, value in function.environment.items()}
     chosen = {name: provided.get(name, outer.get(name, value)) for name, value in declared.items()}

@@ -34,11 +34,7 @@ class Ports(NamedTuple):
 
 
 def read_config(variables: Mapping[str, str] | None = None) -> Config:
-    """Read the variables, by default those of this process.
-
-    Raises:
-        ConfigError: some are wrong.
-    """
+    """Read the variables, by default those of this process. Raises ConfigError."""
     values = dict(os.environ if variables is None else variables)
     found = config.read_config(
         {**values, "LIVEMEM_DATA_DIR": values.get("LIVEMEM_DATA_DIR") or str(ROOT / ".local/sam")}

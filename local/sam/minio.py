@@ -88,12 +88,9 @@ def _webhooks(template: Template, lambda_url: str) -> dict[str, str]:
 
 
 def prepare_bucket(url: str, store: Store, template: Template) -> None:
-    """Create the bucket unless it is there, and subscribe the functions to its puts.
+    """Create the bucket unless it is there, and subscribe the functions to its puts. `url`: MinIO for this process.
 
-    Args:
-        url: MinIO as this process reaches it.
-    Raises:
-        StackError: MinIO refuses; it does so when it cannot reach a webhook.
+    Raises StackError if MinIO refuses; it does so when it cannot reach a webhook.
     """
     client: Any = boto3.client(
         "s3",

@@ -28,15 +28,7 @@ class ServerProcess:
     def __init__(
         self, name: str, command: Sequence[str], *, environment: Mapping[str, str], log: Path, address: tuple[str, int]
     ) -> None:
-        """Start it.
-
-        Args:
-            name: what it is called in messages.
-            command: program and arguments.
-            environment: all of its variables.
-            log: file for what it prints; emptied.
-            address: where it will listen.
-        """
+        """Start it, with these variables alone. `log` is emptied for what it prints, `address` is where it listens."""
         self.name = name
         self.log = log
         self._address = address

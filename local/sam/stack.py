@@ -30,8 +30,7 @@ class Stack:
     def __init__(self, config: Config) -> None:
         """Check that all parts are there, and lock the data folder; nothing runs yet.
 
-        Raises:
-            StackError, DataDirError, TemplateError: with one sentence on what is missing.
+        Raises StackError, DataDirError, TemplateError, with one sentence on what is missing.
         """
         self.config, self.ports = config, Ports.of(config)
         self._servers: list[ServerProcess] = []
@@ -52,8 +51,7 @@ class Stack:
     def start(self) -> dict[str, Any]:
         """Start everything and wait until it answers; returns the endpoints, also written to the data folder.
 
-        Raises:
-            StackError: a part did not start. Call `stop` then too.
+        Raises StackError if a part did not start. Call `stop` then too.
         """
         began = time.monotonic()
         built = build()

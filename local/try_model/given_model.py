@@ -27,24 +27,18 @@ def given_model() -> Iterator[Settings]:
     Raises NotConfigured.
     """
     variables = dict(os.environ)
-    if choice.take_own_model(variables):
-        with _own_model(variables) as own:
-            os.environ |= own
-            yield settings()
-        return
-    if os.environ.get("LLMAAS_API_URL") != OFFLINE:
+    with contextlib.ExitStack() as stack:
+        if choice.take_own_model(variables):
+            os.environ |= _own_model(variables, stack)
+        elif os.environ.get("LLMAAS_API_URL") == OFFLINE:
+            server = offline_llm.bind()
+            server.start()
+            stack.callback(server.stop)
+            os.environ |= {"LLMAAS_API_URL": offline_llm.base_url(server), "LLMAAS_MODEL": MODEL}
         found = settings()
         if not found.llmaas_api_url:
             raise NotConfigured("No model is configured: set LLMAAS_API_URL, or give --llm.")
         yield found
-        return
-    server = offline_llm.bind()
-    server.start()
-    try:
-        os.environ |= {"LLMAAS_API_URL": offline_llm.base_url(server), "LLMAAS_MODEL": MODEL}
-        yield settings()
-    finally:
-        server.stop()
 
 
 @contextlib.contextmanager
@@ -56,15 +50,15 @@ def empty_store() -> Iterator[Store]:
         yield Store(BUCKET, files, files)
 
 
-@contextlib.contextmanager
-def _own_model(variables: dict[str, str]) -> Iterator[dict[str, str]]:
+def _own_model(variables: dict[str, str], stack: contextlib.ExitStack) -> dict[str, str]:
     try:
         chosen = choice.OwnModelChoice(choice.read_program(variables[choice.PROGRAM]), for_all=True)
     except ValueError as error:
         raise NotConfigured(str(error)) from error
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        completions.serving(chosen, variables, Path(folder) / "process.json") as (url, key),
-    ):
-        model = chosen.model(variables.get("LLMAAS_MODEL", ""))
-        yield {"LLMAAS_API_URL": url, "LLMAAS_API_KEY": key, "LLMAAS_MODEL": model}
+    record = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "process.json"
+    url, key = stack.enter_context(completions.serving(chosen, variables, record))
+    return {
+        "LLMAAS_API_URL": url,
+        "LLMAAS_API_KEY": key,
+        "LLMAAS_MODEL": chosen.model(variables.get("LLMAAS_MODEL", "")),
+    }

@@ -273,12 +273,7 @@ class Trial:
         return space_id
 
 
-def _silent(
-    messages: Messages,  # noqa: ARG001 - as Ask has it
-    max_tokens: int | None,  # noqa: ARG001
-    timeout: float,  # noqa: ARG001
-    schema: dict[str, Any] | None = None,  # noqa: ARG001
-) -> Reply:
+def _silent(*_: Any, **__: Any) -> Reply:
     raise LlmError("llm_not_configured", "No model is asked here.")
 
 
