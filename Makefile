@@ -41,7 +41,12 @@ plugins: setup ## the plugins of agents' programs, and for Claude Desktop dist/l
 
 .PHONY: token
 token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (while make run runs)
-	@$(PYTHON_BIN) -m local.make_token $(ARGS) "$(NAME)" $(SPACE)
+	$(if $(SPACE),,$(error name the spaces: SPACE=demo or SPACE='one two'))
+	@export LIVEMEM_DATA_DIR="$${LIVEMEM_DATA_DIR:-$(CURDIR)/.local}"; \
+	[ -n "$${API:-}" ] || [ -f "$$LIVEMEM_DATA_DIR/endpoints.json" ] || \
+	{ echo "Nothing runs in $$LIVEMEM_DATA_DIR: start \`make run\` first, or set API and TOKEN." >&2; exit 2; }; \
+	LIVEMEM_URL="$${API:-}" LIVEMEM_TOKEN="$${API:+$${TOKEN:-}}" LIVEMEM_PROFILE= LIVEMEM_CONFIG=.local/none.toml \
+	$(PYTHON_BIN) -m live_memory.cli token create "$(NAME)" $(addprefix -s ,$(SPACE)) $(ARGS)
 
 .PHONY: key
 key: setup ## a bootstrap key and its SHA-256 for a deployment (EXISTING=1: the SHA-256 of a key that you have)
