@@ -95,7 +95,7 @@ def bench(settings: Settings) -> Bench:
     def ask(messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None) -> Reply:
         del max_tokens, timeout, schema
         calls.append(1)
-        answer = complete_chat({"model": "offline-rules", "messages": messages}, "bench", 0)
+        answer = complete_chat({"model": "offline-rules", "messages": messages})
         return Reply(answer["choices"][0]["message"]["content"], {k: answer["usage"][k] for k in COUNTS})
 
     slow = Slow(store.v4, 0.0)

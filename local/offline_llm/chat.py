@@ -1,11 +1,11 @@
-"""A chat completion in the form of OpenAI's API, from the parsed body of a request. Pure: no sockets, no clock."""
+"""A chat completion in the form of OpenAI's API, from the parsed body of a request. No sockets."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from local.offline_llm.agent import RESPOND, next_calls
-from local.offline_llm.api import CHARACTERS_PER_TOKEN, MODEL, ApiError, count_tokens
+from local.offline_llm.api import CHARACTERS_PER_TOKEN, MODEL, ApiError, completion, count_tokens
 from local.offline_llm.digest import listen
 from local.offline_llm.fold import fold
 from local.offline_llm.prompt import Prompt, PromptError, read_prompts, text_of
@@ -22,10 +22,10 @@ DUTIES: Mapping[str, Callable[[Prompt], dict[str, Any]]] = {
 """What answers a prompt, by a value that prompts of its kind alone have. Each raises PromptError."""
 
 
-def complete_chat(body: object, completion_id: str, created: int) -> dict[str, Any]:
-    """The answer to `POST /v1/chat/completions`; `created` in seconds since 1970.
+def complete_chat(body: object) -> dict[str, Any]:
+    """The answer to `POST /v1/chat/completions`. Raises ApiError for what this server cannot answer.
 
-    Sampling parameters are accepted and have no effect. Raises ApiError for what this server cannot answer.
+    Sampling parameters are accepted and have no effect.
     """
     request = _checked(body)
     messages, tools = request["messages"], request.get("tools")
@@ -35,19 +35,7 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
     else:
         message, reason, completion_tokens = _write(messages, limit)
     prompt_tokens = sum(count_tokens(text_of(one) + json.dumps(one.get("tool_calls", ""))) for one in messages)
-    choice = {"index": 0, "message": {"role": "assistant", "refusal": None, **message}, "logprobs": None}
-    return {
-        "id": completion_id,
-        "object": "chat.completion",
-        "created": created,
-        "model": MODEL,
-        "choices": [{**choice, "finish_reason": reason}],
-        "usage": {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": completion_tokens,
-            "total_tokens": prompt_tokens + completion_tokens,
-        },
-    }
+    return completion(MODEL, message, reason, prompt_tokens, completion_tokens)
 
 
 def is_consolidation(messages: Sequence[Mapping[str, Any]]) -> bool:

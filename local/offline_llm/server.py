@@ -3,7 +3,6 @@
 import json
 import logging
 import time
-import uuid
 from typing import Any
 
 from local.front.httpd import Request, Response, Server, answer_json
@@ -51,7 +50,7 @@ class OfflineLlm:
         # The rules take memory, and a service at rest asks for nothing.
         from local.offline_llm.chat import complete_chat  # noqa: PLC0415
 
-        return complete_chat(_parse(body), f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
+        return complete_chat(_parse(body))
 
     def _models(self) -> list[dict[str, Any]]:
         return [

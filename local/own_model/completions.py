@@ -9,7 +9,6 @@ import json
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 from local.files import new_secret
 from local.front.httpd import Request, Response, Server, answer_json
 from local.offline_llm import chat
-from local.offline_llm.api import ApiError
+from local.offline_llm.api import ApiError, completion
 from local.offline_llm.prompt import text_of
 from local.own_model import claude_code, self_check
 from local.own_model.choice import OwnModelChoice
@@ -76,7 +75,7 @@ class OwnModel:
             return {"object": "list", "data": [{"id": name, "object": "model", "owned_by": claude_code.NAME}]}
         body = json.loads(request.body)
         if body.get("tools") or not (self._chosen.for_all or chat.is_consolidation(body["messages"])):
-            return chat.complete_chat(body, f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
+            return chat.complete_chat(body)
         seconds = min(float(request.header("X-Stainless-Read-Timeout") or MOST_SECONDS), MOST_SECONDS)
         until = time.monotonic() + seconds
         if not self._turn.acquire(timeout=seconds):
@@ -102,7 +101,8 @@ class OwnModel:
             (folder / SYSTEM_FILE).write_text(system, "utf-8")
             said = self._ask(prompt, folder, more, seconds, ["--model", model] if model else [])
         self._problem = None
-        return _completion(said, str(body.get("model")))
+        message, tokens = {"content": said.text}, (said.prompt_tokens, said.completion_tokens)
+        return completion(str(body.get("model")), message, said.finish, *tokens, cost=said.cost)
 
     def _check(self) -> None:
         """Look whether the program is there, and once for each version whether it keeps to its prompt."""
@@ -153,22 +153,6 @@ def _flattened(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     heads = {"assistant": "# Your answer before", "user": "# Request"}
     turns = [f"{heads.get(str(one.get('role')), '')}\n\n{text_of(one)}" for one in rest]
     return "\n\n".join(system), "\n\n".join(turns)
-
-
-def _completion(said: ClaudeAnswer, model: str) -> dict[str, Any]:
-    return {
-        "id": f"chatcmpl-{uuid.uuid4().hex}",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": said.text}, "finish_reason": said.finish}],
-        "usage": {
-            "prompt_tokens": said.prompt_tokens,
-            "completion_tokens": said.completion_tokens,
-            "total_tokens": said.prompt_tokens + said.completion_tokens,
-            "cost": said.cost,
-        },
-    }
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def body(messages: Any, tools: Sequence[Tool], **more: Any) -> dict[str, Any]:
 
 
 def offline(messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, **more: Any) -> ToolReply:
-    found = complete_chat(body(messages, tools), "c", 0)
+    found = complete_chat(body(messages, tools))
     choice = found["choices"][0]
     assert choice["finish_reason"] == "tool_calls"
     told = list(choice["message"]["tool_calls"])
@@ -128,7 +128,7 @@ def test_the_same_question_gets_the_same_answer():
     messages = [{"role": "user", "content": "Who looks after it?"}]
     offered = real.offered(may_write=True, only_respond=False)
 
-    first, second = (complete_chat(body(messages, offered), "c", 0) for _ in range(2))
+    first, second = (complete_chat(body(messages, offered))["choices"] for _ in range(2))
 
     assert first == second
 
@@ -136,7 +136,7 @@ def test_the_same_question_gets_the_same_answer():
 def test_where_only_the_answer_is_left_it_gives_that():
     offered = real.offered(may_write=True, only_respond=True)
 
-    found = complete_chat(body([{"role": "user", "content": "Remember that it rains."}], offered), "c", 0)
+    found = complete_chat(body([{"role": "user", "content": "Remember that it rains."}], offered))
 
     (call,) = found["choices"][0]["message"]["tool_calls"]
     assert call["function"]["name"] == "respond"
@@ -145,7 +145,7 @@ def test_where_only_the_answer_is_left_it_gives_that():
 def test_an_answer_that_is_longer_than_it_may_be_is_cut_off():
     offered = real.offered(may_write=True, only_respond=True)
 
-    found = complete_chat(body([{"role": "user", "content": "x"}], offered, max_tokens=2), "c", 0)
+    found = complete_chat(body([{"role": "user", "content": "x"}], offered, max_tokens=2))
 
     assert found["choices"][0]["finish_reason"] == "length"
 
@@ -153,7 +153,7 @@ def test_an_answer_that_is_longer_than_it_may_be_is_cut_off():
 @each("tools", ["x", [1], [{"function": {}}], [{"function": {"name": "search"}}]])
 def test_tools_that_are_none_are_refused(tools: Any):
     with pytest.raises(ApiError):
-        complete_chat({"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": tools}, "c", 0)
+        complete_chat({"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": tools})
 
 
 JSON = st.recursive(

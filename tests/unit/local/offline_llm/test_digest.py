@@ -37,7 +37,7 @@ def known(content: str) -> Memory:
 def listen(messages: list[Message], *memories: Memory) -> list[ExtractedFact]:
     """What the service takes from the offline model's answer to its own prompt."""
     question = chunks.prompt_of("general", messages, memories, ZoneInfo("Europe/Paris"), START, 100_000)
-    completion = complete_chat({"model": "x", "messages": question}, "id", 0)
+    completion = complete_chat({"model": "x", "messages": question})
     return chunks.parse(completion["choices"][0]["message"]["content"], messages, START)
 
 

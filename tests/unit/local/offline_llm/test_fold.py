@@ -110,7 +110,7 @@ def test_an_entry_has_the_day_on_which_it_was_said_and_who_said_it() -> None:
 def test_the_language_of_the_prompt_goes_before_that_of_the_rules() -> None:
     asked = prompt(STANDARD, {}, notes(("issue", "X.")))
     answers = {
-        more: complete_chat({"model": "m", "messages": [{"role": "user", "content": f"{more}\n{asked}"}]}, "id", 0)
+        more: complete_chat({"model": "m", "messages": [{"role": "user", "content": f"{more}\n{asked}"}]})
         for more in ("", 'Write bank and synthesis in the language "fr-CA".')
     }
     french = ["Problèmes connus" in one["choices"][0]["message"]["content"] for one in answers.values()]

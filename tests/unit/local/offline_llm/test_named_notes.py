@@ -66,7 +66,7 @@ def asked(*turns: Turn, captures: bool = True) -> dict:
         [(one, one.user_message, one.assistant_message) for one in turns], "", 90, captures=captures
     )
     body = {"model": "offline-rules", "messages": messages}
-    return json.loads(chat.complete_chat(body, "id", 0)["choices"][0]["message"]["content"])
+    return json.loads(chat.complete_chat(body)["choices"][0]["message"]["content"])
 
 
 def named(*said: str) -> list[dict]:

@@ -27,7 +27,7 @@ def turn_of(user: str, assistant: str, index: int = 1) -> Turn:
 
 def asked(messages) -> dict:
     body = {"model": "offline-rules", "messages": messages}
-    return json.loads(chat.complete_chat(body, "id", 0)["choices"][0]["message"]["content"])
+    return json.loads(chat.complete_chat(body)["choices"][0]["message"]["content"])
 
 
 def summary_of(turn: Turn, target: int = 100) -> dict:

@@ -11,7 +11,7 @@ from tests.support.cases import each
 
 def judged(*pairs):
     body = {"model": "any", "messages": model_judge.messages_of(pairs)}
-    told = json.loads(complete_chat(body, "id", 1)["choices"][0]["message"]["content"])["verdicts"]
+    told = json.loads(complete_chat(body)["choices"][0]["message"]["content"])["verdicts"]
     answer = model_judge.contract_of(pairs).read(json.dumps({"verdicts": told}))
     return {number: answer[pair] for number, pair in enumerate(pairs, 1) if pair in answer}
 
