@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from datetime import UTC, datetime
 from local.front.httpd import Request, Response, answer_json
 from local.front.payload import MalformedAnswerError, build_event, decode_path, read_answer
 from local.functions.pools import FunctionPool, PoolClosedError
-from local.functions.template import Function, Route
+from local.functions.template import DEFAULT_PATH, Function, Route
 from local.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -19,7 +18,6 @@ _log = logging.getLogger(__name__)
 # API Gateway's quotas for HTTP APIs: payload size, and integration timeout (30 s, of which Lambda's part is 29).
 MAX_BODY_BYTES = 10 * 1024 * 1024
 INTEGRATION_SECONDS = 29.0
-DEFAULT_PATH = "/$default"
 
 
 @dataclass(frozen=True)
@@ -37,35 +35,20 @@ class Router:
     def __init__(self, functions: tuple[Function, ...]) -> None:
         routes = [(route, function) for function in functions for route in function.routes]
         routes.sort(key=lambda pair: _specificity(pair[0]))
-        self._routes = [(_pattern(route), route, function) for route, function in routes]
+        self._routes = [(route.pattern, route, function) for route, function in routes]
 
     def find(self, method: str, path: str) -> Match | None:
         """Find the route of a method and a decoded path, or None."""
         for pattern, route, function in self._routes:
             found = pattern.fullmatch(path) if route.method in {method, "ANY"} else None
             if found:
-                return Match(function, route, found.groupdict() or {})
+                return Match(function, route, found.groupdict())
         return None
 
 
 def _specificity(route: Route) -> tuple[bool, bool, list[int], bool]:
-    greedy = any(s.endswith("+}") for s in route.segments)
-    kinds = [2 if s.endswith("+}") else 1 if s.startswith("{") else 0 for s in route.segments]
-    return route.path == DEFAULT_PATH, greedy, kinds, route.method == "ANY"
-
-
-def _pattern(route: Route) -> re.Pattern[str]:
-    if route.path == DEFAULT_PATH:
-        return re.compile(r"(?s:.*)")
-    parts = []
-    for segment in route.segments:
-        if segment.startswith("{") and segment.endswith("+}"):
-            parts.append(f"(?P<{segment[1:-2]}>(?s:.+))")
-        elif segment.startswith("{") and segment.endswith("}"):
-            parts.append(f"(?P<{segment[1:-1]}>[^/]+)")
-        else:
-            parts.append(re.escape(segment))
-    return re.compile("/" + "/".join(parts))
+    kinds = [2 if part.endswith("+}") else int(part.startswith("{")) for part in route.path.strip("/").split("/")]
+    return route.path == DEFAULT_PATH, 2 in kinds, kinds, route.method == "ANY"
 
 
 class HttpApi:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from local.front.httpd import Request, Response
-from local.functions.template import Route
+from local.functions.template import DEFAULT_PATH, Route
 from local.functions.variables import ACCOUNT
 
 # Bodies of these types arrive as text, all others (forms too) in base64.
@@ -37,7 +37,7 @@ def build_event(request: Request, route: Route, parameters: dict[str, str], now:
     """
     headers = request.joined_headers()
     path = decode_path(request.path)
-    route_key = "$default" if route.path == "/$default" else f"{route.method} {route.path}"
+    route_key = "$default" if route.path == DEFAULT_PATH else f"{route.method} {route.path}"
     host = headers.get("host", "localhost")
     event: dict[str, Any] = {
         "version": "2.0",

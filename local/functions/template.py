@@ -23,7 +23,7 @@ PSEUDO_PARAMETERS = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",
 }
-METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "ANY"})
+DEFAULT_PATH = "/$default"
 _FUNCTION = "AWS::Serverless::Function"
 _PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")
 
@@ -34,15 +34,18 @@ class TemplateError(ValueError):
 
 @dataclass(frozen=True)
 class Route:
-    """One HTTP API route. `segments` are literal texts, `{x}` (one segment) or `{x+}` (the rest of the path)."""
+    """One HTTP API route. A part of its path is a literal text, `{x}` (one part) or, at the end, `{x+}` (the rest)."""
 
     method: str
     path: str
 
     @property
-    def segments(self) -> tuple[str, ...]:
-        """The path cut at its slashes, without the leading one."""
-        return tuple(self.path.strip("/").split("/")) if self.path.strip("/") else ()
+    def pattern(self) -> re.Pattern[str]:
+        """What fits a decoded path, with the variables as groups. Raises re.error."""
+        if self.path == DEFAULT_PATH:
+            return re.compile(r"(?s:.*)")
+        greedy = re.sub(r"\\\{(\w+)\\\+\\\}$", r"(?P<\1>(?s:.+))", re.escape(self.path.strip("/")))
+        return re.compile("/" + re.sub(r"\\\{(.+?)\\\}", r"(?P<\1>[^/]+)", greedy))
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,8 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 def _construct_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> _Tagged:
     if isinstance(node, yaml.ScalarNode):
         return _Tagged(suffix, loader.construct_scalar(node))
-    if isinstance(node, yaml.SequenceNode):
-        return _Tagged(suffix, loader.construct_sequence(node, deep=True))
-    return _Tagged(suffix, loader.construct_mapping(node, deep=True))  # type: ignore[arg-type]
+    construct: Any = loader.construct_sequence if isinstance(node, yaml.SequenceNode) else loader.construct_mapping
+    return _Tagged(suffix, construct(node, deep=True))
 
 
 _Loader.add_multi_constructor("!", _construct_tag)
@@ -209,9 +211,6 @@ class _Reader:
             for source in (self.everyone, self.own)
             for name, value in ((source.get("Environment") or {}).get("Variables") or {}).items()
         }
-        handler = self._setting("Handler", "")
-        if "." not in handler:
-            raise TemplateError(f"{self.logical_id}.Handler: {handler!r} is not of the form module.function")
         code = (self.root / str(self._setting("CodeUri", None))).resolve()
         if not code.is_dir():
             raise TemplateError(f"{self.logical_id}: no folder {self._setting('CodeUri', None)}")
@@ -235,7 +234,7 @@ class _Reader:
             logical_id=self.logical_id,
             name=self.own.get("FunctionName") or self.logical_id,
             code=code,
-            handler=handler,
+            handler=self._setting("Handler", ""),
             timeout=self._number("Timeout", self._setting("Timeout", 3)),
             memory=self._number("MemorySize", self._setting("MemorySize", 128)),
             retries=self._number("MaximumRetryAttempts", retries),
@@ -262,17 +261,12 @@ def _text(value: Any) -> str | None:
 
 def _read_route(where: str, properties: dict[str, Any]) -> Route:
     path, method = str(properties.get("Path")), str(properties.get("Method", "")).upper()
-    if not path.startswith(("/", "$default")):
-        raise TemplateError(f"{where}: Path {path!r} does not start with a slash")
     # SAM writes the catch-all without a slash, OpenAPI with one.
-    route = Route({"*": "ANY"}.get(method, method), path if path.startswith("/") else f"/{path}")
-    if route.method not in METHODS:
-        raise TemplateError(f"{where}: unknown Method {method!r}")
-    if any(segment.endswith("+}") for segment in route.segments[:-1]):
-        raise TemplateError(f"{where}: {path}: a greedy variable must be the last segment")
-    names = [segment[1:-1].rstrip("+") for segment in route.segments if segment.startswith("{")]
-    if len(set(names)) < len(names) or not all(name.isidentifier() and name.isascii() for name in names):
-        raise TemplateError(f"{where}: {path}: path variables need different names of letters, digits and underscores")
+    route = Route({"*": "ANY"}.get(method, method), f"/{path.removeprefix('/')}")
+    try:
+        _ = route.pattern
+    except re.error as error:
+        raise TemplateError(f"{where}: {path}: wrong variables: {error}") from error
     return route
 
 
@@ -297,15 +291,11 @@ def _read_schedule(where: str, name: str, kind: str, properties: dict[str, Any])
     values = {key: _text(value) for key, value in properties.items()}
     if unknown := [key for key, value in values.items() if value is None]:
         raise TemplateError(f"{where}: only a deployment knows {', '.join(unknown)}")
-    state, enabled = values.get("State", "ENABLED"), values.get("Enabled", "true")
-    if state not in {"ENABLED", "DISABLED"} or enabled not in {"true", "false"}:
-        raise TemplateError(f"{where}: State is ENABLED or DISABLED and Enabled true or false")
     payload = values.get("Input")
     try:
         when = read_expression(values.get(expression) or "", values.get("ScheduleExpressionTimezone") or "UTC")
         json.loads(payload or "{}")
     except ValueError as error:
         raise TemplateError(f"{where}: {error}") from error
-    if state == "DISABLED" or enabled == "false":
-        return []
-    return [Schedule(name, when, "aws.events" if rule else "aws.scheduler", payload)]
+    is_off = values.get("State") == "DISABLED" or values.get("Enabled") == "false"
+    return [] if is_off else [Schedule(name, when, "aws.events" if rule else "aws.scheduler", payload)]
