@@ -51,7 +51,7 @@ class FileStore:
 
     def __init__(self, root: Path, *, on_put: Callable[[Put], None] = lambda _: None) -> None:
         """Open the folder. `on_put` is told of each PutObject before it is answered."""
-        self._root = root = unbounded(root)
+        self.root = root = unbounded(root)
         self._on_put = on_put
         self._clock = Clock()
         self._lock = threading.Lock()
@@ -66,18 +66,13 @@ class FileStore:
         if not _BUCKET.fullmatch(Bucket):
             raise _error("InvalidBucketName", 400, "CreateBucket", "The specified bucket is not valid.")
         with self._answering("CreateBucket"):
-            (self._root / "s3" / Bucket).mkdir(mode=0o700, exist_ok=True)
+            (self.root / "s3" / Bucket).mkdir(mode=0o700, exist_ok=True)
         return _answered()
 
     def head_bucket(self, *, Bucket: str) -> dict[str, Any]:
         """Look whether there is such a bucket."""
         with self._opened("HeadBucket", Bucket):
             return _answered()
-
-    def buckets(self) -> list[tuple[str, datetime]]:
-        """The buckets, and when their folders changed."""
-        found = sorted(path for path in (self._root / "s3").iterdir() if path.is_dir())
-        return [(path.name, datetime.fromtimestamp(path.stat().st_mtime, UTC)) for path in found]
 
     def put_object(
         self,
@@ -247,9 +242,9 @@ class FileStore:
             with self._lock:
                 folder = self._folders.get(bucket)
                 if folder is None:
-                    if not _BUCKET.fullmatch(bucket) or not (self._root / "s3" / bucket).is_dir():
+                    if not _BUCKET.fullmatch(bucket) or not (self.root / "s3" / bucket).is_dir():
                         raise _error("NoSuchBucket", 404, operation, "The specified bucket does not exist")
-                    folder = self._folders[bucket] = Folder(self._root, bucket, self._clock)
+                    folder = self._folders[bucket] = Folder(self.root, bucket, self._clock)
             yield folder
 
     @contextmanager

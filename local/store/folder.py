@@ -160,8 +160,9 @@ class Folder:
             _move(draft.metadata, self._metadata_path(entry))
         _move(draft.file, self._objects / entry.path)
         self._entries[key] = entry
-        self.index.add(key)
-        if before and before.has_metadata and before.modified_ns != entry.modified_ns:
+        if not before:
+            self.index.add(key)
+        elif before.has_metadata and before.modified_ns != entry.modified_ns:
             with suppress(OSError):  # it belongs to no object, and the next start removes it
                 self._metadata_path(before).unlink()
         return entry
@@ -183,7 +184,7 @@ class Folder:
 
     def _forget(self, key: str) -> None:
         del self._entries[key]
-        self.index.discard(key)
+        self.index.remove(key)
 
     def _place(self, key: str) -> str:
         return self._spellings.place(key) if self._spellings else encode_key(key)

@@ -1,6 +1,6 @@
 """The keys of a bucket in order, and pages of them."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,16 +22,12 @@ class KeyIndex:
         self._keys = sorted(keys)
 
     def add(self, key: str) -> None:
-        """Add a key; one that is there already is no error."""
-        at = bisect_left(self._keys, key)
-        if at == len(self._keys) or self._keys[at] != key:
-            self._keys.insert(at, key)
+        """Add a key that is not there."""
+        insort(self._keys, key)
 
-    def discard(self, key: str) -> None:
-        """Remove a key if it is there."""
-        at = bisect_left(self._keys, key)
-        if at < len(self._keys) and self._keys[at] == key:
-            del self._keys[at]
+    def remove(self, key: str) -> None:
+        """Remove a key that is there."""
+        del self._keys[bisect_left(self._keys, key)]
 
     def page(self, prefix: str, delimiter: str, after: str, limit: int) -> Page:
         """Return the next keys and common prefixes behind `after`, together at most `limit`."""

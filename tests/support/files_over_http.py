@@ -76,7 +76,9 @@ class FilesOverHttp:
         return Response(501)
 
     def _list_buckets(self) -> Response:
-        buckets = [{"Name": name, "CreationDate": created} for name, created in self._store.buckets()]
+        found = sorted(path for path in (self._store.root / "s3").iterdir() if path.is_dir())
+        made = [datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in found]
+        buckets = [{"Name": one.name, "CreationDate": at} for one, at in zip(found, made, strict=True)]
         return _xml("ListAllMyBucketsResult", {"Buckets": {"Bucket": buckets}})
 
     def _list(self, bucket: str, query: dict[str, str]) -> Response:

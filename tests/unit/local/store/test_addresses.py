@@ -69,7 +69,7 @@ def test_nobody_can_change_an_address_or_make_one(world: World):
     got, put = presigned.get_url(world.store, "secret", "s"), presigned.put_url(world.store, "secret", 7)
     text, _, signature = got.rpartition(".")
     other = text[:-3] + ("A" if text[-3] != "A" else "B") + text[-2:]
-    made_elsewhere = World(world.files._root).addressed.generate_presigned_url(
+    made_elsewhere = World(world.files.root).addressed.generate_presigned_url(
         "get_object", Params={"Bucket": BUCKET, "Key": "secret", "ResponseContentDisposition": "x"}, ExpiresIn=60
     )
     bad = (f"{other}.{signature}", text, f"{text}.", f"{text}.é", HOST + PREFIX, HOST + PREFIX + ".", made_elsewhere)
