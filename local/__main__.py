@@ -6,31 +6,16 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from local import command_line, models, stopping, terminal
 from local.config import Config, ConfigError, read_config
-from local.data_dir import DataDir, DataDirError
+from local.data_dir import DataDirError
 from local.functions.logs import keep_small
 from local.functions.template import TemplateError
 from local.runtime import Runtime
 from local.stopping import StopRequest
 from local.workers import Workers
-
-
-class Service(Protocol):
-    """What runs. `start` raises OSError, and `look` too, when a part of it has ended."""
-
-    data: DataDir
-
-    def start(self) -> dict[str, Any]:
-        """Start all; returns the endpoints."""
-
-    def look(self) -> None:
-        """Look after what runs."""
-
-    def stop(self) -> None:
-        """Stop all."""
 
 
 def main() -> int:
@@ -39,11 +24,13 @@ def main() -> int:
 
 
 def serve(
-    read: Callable[[], Config],
-    make: Callable[[Config], Service],
-    describe: Callable[[Config, dict[str, Any], str], str],
+    read: Callable[[], Config], make: Callable[[Config], Any], describe: Callable[[Config, dict[str, Any], str], str]
 ) -> int:
-    """Run a service until SIGINT or SIGTERM; returns the exit status. `describe` gets the time that the start took."""
+    """Run a service until SIGINT or SIGTERM; returns the exit status.
+
+    A service has `data`, `start` (returns the endpoints), `look` (both raise OSError) and `stop`. `describe` gets the
+    time that the start took.
+    """
     terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     began = time.monotonic()
@@ -96,7 +83,7 @@ def ready_text(title: str, config: Config, endpoints: Mapping[str, Any], more: M
     return "\n".join([*lines, f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami'])
 
 
-def _make(config: Config) -> Service:
+def _make(config: Config) -> Runtime | Workers:
     try:
         return Workers(config) if config.workers > 1 else Runtime(config)
     except OSError as error:

@@ -8,7 +8,6 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -64,25 +63,25 @@ class Runtime:
         self.data = DataDir(config.data)
         public = urlsplit(config.outer.get("OAUTH_ISSUER", "")).hostname
         self._names = {config.host.lower(), DOCKER_HOST, *([public] if public else [])}
+        self._parts = ExitStack()
+        """What runs, in the order of its start: it ends in the other one."""
+        self._parts.callback(self.data.close)
         self._store: AddressedStore | None = None
-        self._offline_llm: Server | None = None
-        self._own_model = ExitStack()
         self._pools: dict[str, FunctionPool] = {}
-        self._scheduler: Scheduler | None = None
         self._queue: AsyncQueue | None = None
         self._put_events: PutEvents | None = None
         self._http_api: HttpApi | None = None
         self._lambda_api: LambdaApi | None = None
         self._ready = False
-        self._restore: Callable[[], None] = lambda: None
         self._metrics = metrics.Metrics()
         try:
             self._server = Server(
                 config.host, config.port, self._answer, max_body=self._most_bytes, listening=listening
             )
         except OSError:
-            self.data.close()
+            self._parts.close()
             raise
+        self._parts.callback(self._server.stop)
 
     def start(self) -> dict[str, Any]:
         """Start everything and wait until it answers; returns the endpoints, also written to the data folder.
@@ -117,20 +116,7 @@ class Runtime:
     def stop(self) -> None:
         """Stop everything, in order: no new work, running requests may end, queued work stays on disk."""
         self._ready = False
-        if self._scheduler:
-            self._scheduler.stop()
-        if self._queue:
-            self._queue.close()
-        self._server.stop(grace_seconds=STOP_SECONDS)
-        for pool in self._pools.values():
-            pool.close()
-        self._own_model.close()
-        if self._offline_llm:
-            self._offline_llm.stop(grace_seconds=STOP_SECONDS)
-        if self._put_events:
-            self._put_events.flush()
-        self._restore()
-        self.data.close()
+        self._parts.close()
 
     def _open_store(self) -> str:
         """The embedded store; gives what stands for its address, which no client asks."""
@@ -148,9 +134,10 @@ class Runtime:
         # Who has a model of one's own needs none of it.
         from local.offline_llm import server as offline_llm  # noqa: PLC0415
 
-        self._offline_llm = offline_llm.bind()
-        self._offline_llm.start()
-        return offline_llm.base_url(self._offline_llm)
+        server = offline_llm.bind()
+        server.start()
+        self._parts.callback(server.stop, STOP_SECONDS)
+        return offline_llm.base_url(server)
 
     def _start_own_model(self) -> dict[str, str]:
         """Start the program's server, if there is one; returns the variables that name it."""
@@ -166,7 +153,7 @@ class Runtime:
 
         outer = self.config.outer
         serving = completions.serving(self.config.own_model, outer, self.data.own_model)
-        url, key = self._own_model.enter_context(serving)
+        url, key = self._parts.enter_context(serving)
         model = self.config.own_model.model(outer.get("LLMAAS_MODEL", ""))
         return {"LLMAAS_API_URL": url, "LLMAAS_API_KEY": key, "LLMAAS_MODEL": model}
 
@@ -174,17 +161,23 @@ class Runtime:
         if self._put_events:
             self._put_events.add(put)
 
+    def _flush(self) -> None:
+        if self._put_events:
+            self._put_events.flush()
+
     def _start_functions(self, provided: dict[str, str]) -> None:
         functions = self.template.functions
         # The memory of one person. No function declares it, since no stack is that.
         outer = {"SESSION_FOLDS": str(self._is_own()).lower(), **self.config.outer}
         self._take_over(build_environment(functions, outer, provided, own_credentials=not self.config.embedded))
+        self._parts.callback(self._flush)
         context, deadlines = host.context(self._invoke, self._enqueue, self._store), Deadlines()
         for function in functions:
             log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
             self._pools[function.logical_id] = FunctionPool(
                 function, log, self.config.invocations, deadlines=deadlines, metrics=self._metrics, context=context
             )
+            self._parts.callback(self._pools[function.logical_id].close)
         gather(self.data.root, self.data.root)
         self._queue = AsyncQueue(
             self._pools, self.data.queue, self.data.dead_letters, deadlines.after, self.config.retry_seconds
@@ -198,8 +191,11 @@ class Runtime:
         # Before anything new is accepted, which would be loaded as something that was left.
         self._queue.start()
         self._server.start()
-        self._scheduler = Scheduler(functions if self._schedules else (), self._queue, self.config.sweep_seconds)
-        self._scheduler.start()
+        self._parts.callback(self._server.stop, STOP_SECONDS)
+        self._parts.callback(self._queue.close)
+        scheduler = Scheduler(functions if self._schedules else (), self._queue, self.config.sweep_seconds)
+        scheduler.start()
+        self._parts.callback(scheduler.stop)
         threading.Thread(target=self._load_handlers, name="load-handlers", daemon=True).start()
 
     def _load_handlers(self) -> None:
@@ -222,7 +218,7 @@ class Runtime:
             os.environ.clear()
             os.environ.update(before)
 
-        self._restore = restore
+        self._parts.callback(restore)
         # Copies of what is searched hold notes. A killed runtime has left its own.
         shutil.rmtree(self.data.scratch, ignore_errors=True)
         self.data.scratch.mkdir(mode=0o700, exist_ok=True)  # Windows removes no file that is open

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import httpx
 
 from live_memory import Client, LiveMemoryError
-from local import ROOT, stopping
+from local import ROOT, models, stopping
 from local.config import ConfigError, read_config
 from local.data_dir import OWN_NAMES, DataDir, DataDirError
 from local.runtime import Runtime
@@ -70,7 +70,8 @@ def play(tell: Callable[[Service], None], folder: str) -> int:
     try:
         _check_llm()
         with running_service(data) as service:
-            print(_describe_models(service.endpoints))
+            told = models.describe(service.endpoints)
+            print("\n".join(f"{name}: {_shown(text)}" for name, text in told.items()))
             tell(service)
     except ConfigError as error:
         print(error, file=sys.stderr)
@@ -116,24 +117,6 @@ def _empty(data: Path) -> None:
         shutil.rmtree(data)
     # The folder above may be that of `make run`.
     data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def _describe_models(endpoints: dict[str, Any]) -> str:
-    if endpoints["llm_is_offline_stand_in"]:
-        llm = (
-            "the rule-based offline stand-in (model offline-rules). It is no language model; it works by "
-            "fixed rules.\n     Set LLMAAS_API_URL, LLMAAS_API_KEY and LLMAAS_MODEL to see a real one at work."
-        )
-    else:
-        llm = f"{_shown(endpoints['llm'])} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
-    if endpoints["embeddings_are_offline"]:
-        embeddings = "a small model of 16 languages (offline-fuse). EMBEDDINGS_API_URL sets another, or off."
-    elif endpoints["embeddings"]:
-        model = os.environ.get("EMBEDDINGS_MODEL") or "of the settings"
-        embeddings = f"{_shown(endpoints['embeddings'])} (model {model})."
-    else:
-        embeddings = "none; search goes by words alone."
-    return f"LLM: {llm}\nEmbeddings: {embeddings}"
 
 
 def _check_llm() -> None:

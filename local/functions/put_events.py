@@ -56,12 +56,7 @@ class PutEvents:
     A put that is waiting when the process is killed is told to nobody, as S3 may lose an event: events are hints.
     """
 
-    def __init__(
-        self,
-        functions: Iterable[Function],
-        accept: Callable[[str, bytes], object],
-        later: Later,
-    ) -> None:
+    def __init__(self, functions: Iterable[Function], accept: Callable[[str, bytes], object], later: Later) -> None:
         """`accept` takes a function's id and an event (JSON)."""
         self._triggers = [(function.logical_id, trigger) for function in functions for trigger in function.triggers]
         self._accept = accept

@@ -22,11 +22,7 @@ def function_arn(function: Function) -> str:
 
 
 def build_environment(
-    functions: Iterable[Function],
-    outer: Mapping[str, str],
-    provided: Mapping[str, str],
-    *,
-    own_credentials: bool,
+    functions: Iterable[Function], outer: Mapping[str, str], provided: Mapping[str, str], *, own_credentials: bool
 ) -> dict[str, str]:
     """Build the variables of the process in which all functions run.
 

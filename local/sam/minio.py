@@ -119,21 +119,17 @@ def prepare_bucket(url: str, store: Store, template: Template) -> None:
 
 
 def _subscriptions(template: Template) -> list[dict[str, Any]]:
-    return [
-        {
-            "Id": f"{function.logical_id}-{trigger.name}",
-            "QueueArn": f"arn:minio:sqs::{function.logical_id.upper()}:webhook",
-            "Events": [PUT_EVENT],
-            "Filter": {
-                "Key": {
-                    "FilterRules": [
-                        {"Name": name, "Value": value}
-                        for name, value in (("prefix", trigger.prefix), ("suffix", trigger.suffix))
-                        if value
-                    ]
+    found = []
+    for function in template.functions:
+        for trigger in function.triggers:
+            parts = {"prefix": trigger.prefix, "suffix": trigger.suffix}
+            rules = [{"Name": name, "Value": value} for name, value in parts.items() if value]
+            found.append(
+                {
+                    "Id": f"{function.logical_id}-{trigger.name}",
+                    "QueueArn": f"arn:minio:sqs::{function.logical_id.upper()}:webhook",
+                    "Events": [PUT_EVENT],
+                    "Filter": {"Key": {"FilterRules": rules}},
                 }
-            },
-        }
-        for function in template.functions
-        for trigger in function.triggers
-    ]
+            )
+    return found

@@ -59,24 +59,22 @@ def functions_variables(
         admin_key.VARIABLE: admin_key_sha256,
         **models.provide(config, offline_url),
     }
+
+    def choose(name: str, declared: str | None) -> str | None:
+        if not name.endswith("_FUNCTION_NAME"):
+            return provided.get(name, config.outer.get(name))
+        # Here functions go by their logical ids: only a deployment gives them names.
+        found = template.find(declared or "")
+        return found.logical_id if found else None
+
     return {
         function.logical_id: {
             name: value
             for name, declared in function.environment.items()
-            if (value := _choose(name, declared, template, provided, config.outer)) is not None
+            if (value := choose(name, declared)) is not None
         }
         for function in template.functions
     }
-
-
-def _choose(
-    name: str, declared: str | None, template: Template, provided: Mapping[str, str], outer: Mapping[str, str]
-) -> str | None:
-    if name.endswith("_FUNCTION_NAME"):
-        # Here functions go by their logical ids: only a deployment gives them names.
-        function = template.find(declared or "")
-        return function.logical_id if function else None
-    return provided.get(name, outer.get(name))
 
 
 def sam_variables(outer: Mapping[str, str]) -> dict[str, str]:

@@ -23,21 +23,25 @@ def warm_up(template: Template, api_url: str, lambda_url: str, say: Callable[[st
     of nothing. Raises StackError.
     """
     for function in template.functions:
+        calls: list[tuple[str, str, str, dict[str, Any] | None]] = []
         if function.routes:
             route = next((route for route in function.routes if route.method == "GET"), function.routes[0])
             method = "GET" if route.method == "ANY" else route.method
-            answer = _call(function, "API", method, api_url + _PLACEHOLDER.sub("warm-up", route.path), None, say)
-            if answer.status_code >= 500:
-                raise StackError(f"{function.logical_id} answered its first request with {answer.status_code}.")
+            calls.append(("API", method, api_url + _PLACEHOLDER.sub("warm-up", route.path), None))
         if function.triggers or function.schedules or not function.routes:
             url = f"{lambda_url}/2015-03-31/functions/{function.logical_id}/invocations"
-            answer = _call(function, "Lambda", "POST", url, first_event(function), say)
+            calls.append(("Lambda", "POST", url, first_event(function)))
+        for how, method, url, event in calls:
+            began = time.monotonic()
+            try:
+                answer = httpx.request(method, url, json=event, timeout=_SECONDS, trust_env=False)
+            except httpx.HTTPError as error:
+                raise StackError(f"{url} did not answer: {error}") from error
+            say(f"{function.logical_id} ({how}) {time.monotonic() - began:.1f} s")
             # The CLI says so in a header only if the error has none but the oldest fields.
             failed = "X-Amz-Function-Error" in answer.headers or '"errorType"' in answer.text[:2_000]
-            if answer.status_code != 200 or failed:
-                raise StackError(
-                    f"{function.logical_id} failed at its first invocation ({answer.status_code}); see the log."
-                )
+            if answer.status_code >= 500 or (event is not None and (failed or answer.status_code != 200)):
+                raise StackError(f"{function.logical_id} failed at its first call ({answer.status_code}); see the log.")
 
 
 def first_event(function: Function) -> dict[str, Any]:
@@ -49,15 +53,3 @@ def first_event(function: Function) -> dict[str, Any]:
     # What other functions start.
     sample: dict[str, Any] = json.loads((ROOT / "events" / f"{function.code.name}-run.json").read_bytes())
     return sample
-
-
-def _call(
-    function: Function, how: str, method: str, url: str, event: dict[str, Any] | None, say: Callable[[str], None]
-) -> httpx.Response:
-    began = time.monotonic()
-    try:
-        answer = httpx.request(method, url, json=event, timeout=_SECONDS, trust_env=False)
-    except httpx.HTTPError as error:
-        raise StackError(f"{url} did not answer: {error}") from error
-    say(f"{function.logical_id} ({how}) {time.monotonic() - began:.1f} s")
-    return answer

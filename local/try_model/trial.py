@@ -174,12 +174,7 @@ class Trial:
         return timed
 
     def _asked(
-        self,
-        messages: Messages,
-        contract: Contract[T],
-        outcome: CaseOutcome,
-        *,
-        corrects: bool = True,
+        self, messages: Messages, contract: Contract[T], outcome: CaseOutcome, *, corrects: bool = True
     ) -> Answered[T]:
         found = ask_model(self._process, self._meter, messages, contract, self._until(), corrects=corrects)
         outcome.contract = "first" if found.used.calls == 1 else "corrected"

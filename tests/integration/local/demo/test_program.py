@@ -40,8 +40,8 @@ def start(tmp_path):
 def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it(start):
     process = start(EMBEDDINGS_API_URL="off")
     seen = "".join(process.stdout.readline() for _ in range(4))
-    assert "LLM: the rule-based offline stand-in" in seen
-    assert "Embeddings: none; search goes by words alone." in seen
+    assert "(offline stand-in: fixed rules, no language model" in seen
+    assert "Embeddings: none: search goes by words alone" in seen
     process.stdout.close()
     assert process.wait(60) == 0
     assert process.stderr.read() == ""
