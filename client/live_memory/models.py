@@ -1536,8 +1536,11 @@ class StartPartView(Model):
     """The kind of content. `guide`: how to use the memory. `outline`: the names of all parts that are left out."""
     chars: int
     """Number of characters, with the heading above. The sum over all parts is `chars`."""
-    why: Literal["guide", "load_first", "question", "user", "live", "other", "synthesis", "own", "outline"] | str
-    """The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this user. `live`: it is in no bank file yet. `other`: any other section. `own`: a memory about the agent itself or its goals."""
+    why: (
+        Literal["guide", "load_first", "question", "user", "live", "sessions", "other", "synthesis", "own", "outline"]
+        | str
+    )
+    """The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this user. `live`: it is in no bank file yet. `sessions`: what a conversation was about. `other`: any other section. `own`: a memory about the agent itself or its goals."""
     source: str | None = None
     """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where nothing stored is shown."""
     verified_at: AwareDatetime | None = None
@@ -1556,7 +1559,7 @@ class StartView(Model):
     parts: list[StartPartView]
     """The parts of the Markdown, in their order."""
     degraded: list[str]
-    """The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`."""
+    """The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`, `sessions`."""
     unread: int | None = None
     """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
     at: PastMoment | None = Field(None, examples=[{"change": 1, "committed_at": "2026-02-20T14:05:00Z"}])

@@ -83,6 +83,13 @@ def own_text(item: Iterable[str]) -> str:
     return _STAMP.sub("", _MARKER.sub("", "\n".join(item), count=1), count=1)
 
 
+def stamped_day(item: Iterable[str]) -> str:
+    """The day of an entry, "" if it has none."""
+    stamp = _STAMP.search("\n".join(item))
+    day = stamp[0].lstrip(" (")[:10] if stamp else ""
+    return day if _DAY.match(day) else ""
+
+
 def _item(first: list[str], rest: list[str]) -> tuple[str, ...]:
     rest = list(itertools.dropwhile(lambda line: not line.strip(), rest))
     below = ["", *(f"  {line}".rstrip() for line in rest)] if rest else []

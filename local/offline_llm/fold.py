@@ -8,15 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from livemem.text.similarity import contradicts
 from local.offline_llm import sentences
 from local.offline_llm.edits import Bullet, FileChange, Item, Outline, write_change
-from local.offline_llm.entries import Note, own_text, read_note, write_entry
+from local.offline_llm.entries import Note, own_text, read_note, stamped_day, write_entry
 from local.offline_llm.filing import CATEGORIES, OPEN, Shelf, choose_shelf, list_shelves, open_kinds
 from local.offline_llm.prompt import Prompt, PromptError
 from local.offline_llm.rules import FileSpec, Section, read_layout
 from local.offline_llm.words import is_french, normalise, stems, word_stems
 
 MAX_FILES = 100  # of one answer
+COMPARED = 200
+"""Entries of a file that a new decision is compared with, the last ones."""
 SYNTHESIS_BYTES, LATEST, LONGEST = 1_500, 4, 300
 """Of the synthesis, the lines about each category, and the characters of one."""
 _DONE = re.compile(
@@ -136,8 +139,21 @@ def _file_new(note: Note, said: str, closed: _Entry | None, desk: _Desk) -> None
             removals.append((closed.item, note.number))
         else:
             cited += desk.drafts.pop(closed.note)[3]
-    desk.drafts[note.number] = choose_shelf(note, category, desk.shelves), category, note, cited
+    shelf = choose_shelf(note, category, desk.shelves)
+    if category == "decision" and (day := _against(said, shelf, desk)):
+        note = replace(note, author=f"{note.who}, against {day}?")
+    desk.drafts[note.number] = shelf, category, note, cited
     desk.enter(_Entry(said, frozenset({category}), note=note.number))
+
+
+def _against(said: str, shelf: Shelf, desk: _Desk) -> str:
+    """The day of an earlier decision of the same file that a new one may be against, "" if there is none. No rule can
+    say which of them holds.
+    """
+    known = [entry for entry in desk.known.values() if entry.item and entry.filename == shelf.spec.name]
+    filed = [(entry.text, stamped_day(entry.item.lines)) for entry in known if entry.item]
+    filed += [(note.text, note.day) for other, _, note, _ in desk.drafts.values() if other.spec is shelf.spec]
+    return next((day for text, day in reversed(filed[-COMPARED:]) if day and contradicts(said, text)), "")
 
 
 def _closed(note: Note, waiting: Sequence[_Entry]) -> _Entry | None:

@@ -157,7 +157,7 @@ def _category(sentence: str) -> str | None:
     for category, form in _PATTERNS.items():
         if match := form.match(sentence):
             rest = match["label"] or match["rest"] or ""
-            over = category != "decision" and _OVER.search(rest)
+            over = category != "decision" and _OVER.match(rest)
             fits = len(rest.split()) >= FEWEST_WORDS - 1 and not over and not _DENIED.search(match["before"] or "")
             return category if fits else None
     return None

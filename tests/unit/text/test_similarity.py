@@ -172,3 +172,22 @@ def test_words_that_say_little_do_not_make_texts_alike():
 def test_a_text_of_common_words_alone_is_compared_by_them():
     assert similarity.lexical("It is here", "It is here") == 1
     assert similarity.lexical("It is here", "You were there") < 0.5
+
+
+@each(
+    ("new", "old", "is_against"),
+    [
+        ("We make PDFs with WeasyPrint instead of ReportLab.", "PDFs are made with ReportLab.", True),
+        ("The export waits 45 seconds for an answer now.", "The export waits 30 seconds for an answer.", True),
+        ("Deploys no longer run from laptops.", "We decided that deploys run from laptops.", True),
+        ("Nous gardons les horaires en UTC au lieu de l'heure locale.", "Les horaires sont en heure locale.", True),
+        ("Deploys run on Friday at 10:00.", "Deploys run on Friday.", False),
+        ("The port of the API is 8080.", "The port of the desk is 3000.", False),
+        ("Staging deploys on Monday.", "Production deploys on Friday.", False),
+        ("We write the failing test first.", "The program sends no mail.", False),
+        ("We keep S3 instead of a database.", "The failing test is written first.", False),
+    ],
+)
+def test_a_statement_is_against_an_older_one_that_it_replaces_or_gives_another_value(new, old, is_against):
+    assert similarity.contradicts(new, old) is is_against
+    assert not similarity.contradicts(new, new)

@@ -4,6 +4,7 @@ The whole bank is given if it fits. Else the start is filled by lines, in the or
 the outline, which names all omitted parts. docs/start.md gives the order and its reasons.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ from livemem.recall.start_lines import (
     of_items,
     of_sections,
 )
-from livemem.recall.start_material import StartMaterial
+from livemem.recall.start_material import Session, StartMaterial
 from livemem.recall.start_outline import WORDS, LeftOut, StartWords, Why, day
-from livemem.text import text_tokens
+from livemem.text import similarity, text_tokens
 from livemem.text.invisible import visible
 from livemem.text.items import within_item
 from livemem.text.language import LANGUAGES, Lang, language_of
@@ -51,15 +52,21 @@ SHARE_OF_OUTLINE = 5
 """The part of a start that the outline may take: a fifth."""
 OWN_WORDS = 3
 """A line of the synthesis says more if a larger part than this of its words stands nowhere above: a third."""
+DECISIONS = 50
+"""Decisions among new notes that are compared with each other."""
 SIGNAL = 200
 """Characters of a hint that are shown."""
+SESSION = 600
+"""Characters of a session's summary that are shown: what a summary of up to 6,000 characters has."""
+OF_A_CLIENT = re.compile(r"(\S+) session \S+")
+"""The title that hooks give: the client, and an id that says nothing."""
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 SYNTHESIS = ("synthesis", "synthesis")
 FOLD = "`fold_begin`, then `fold_end` (MCP with `toolset=full`)"
 
 PartKind = Literal["guide", "section", "note", "memory", "turn", "summary", "synthesis", "outline"]
-PART_KINDS: Mapping[str, PartKind] = {"memory": "memory", "turn": "turn", "summary": "summary"}
+PART_KINDS: Mapping[str, PartKind] = {"memory": "memory", "turn": "turn", "summary": "summary", "session": "summary"}
 WHYS: tuple[Why, ...] = get_args(Why)
 
 
@@ -169,6 +176,7 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
         elif section := by_address.get((hit.path, hit.address)):
             answers.append((section, hit.excerpt))
     live: list[StartItem] = []
+    doubts = _contradictions(material.live)
 
     def take(pair: tuple[str, StartItem]) -> bool:
         live.append(pair[1])
@@ -177,7 +185,7 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
     # Without room of its own each author has the next turn who has least, whatever the start has place for.
     start_material.share_out(
         [
-            (item.agent, StartItem(place, "live", item.note_id, _note_line(item)))
+            (item.agent, StartItem(place, "live", item.note_id, _note_line(item, doubts.get(item.note_id, ""))))
             for place, item in enumerate(material.live)
         ],
         0,
@@ -191,6 +199,10 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
     heard = [
         StartItem(place, "summary", item.summary_id, _heard_line(item)) for place, item in enumerate(material.heard)
     ]
+    sessions = [
+        StartItem(place, "session", item.summary_id, _session_line(item))
+        for place, item in enumerate(material.sessions)
+    ]
     own = [
         StartItem(place, "memory", item.memory_id, _memory_line(item), item.updated_at)
         for place, item in enumerate(material.memories)
@@ -200,6 +212,7 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
         "question": of_answers(answers),
         "user": of_items("user", heard),
         "live": of_items("live", live),
+        "sessions": of_items("sessions", sessions),
         "own": of_items("own", own),
         "other": of_sections("other", [item for item in sections if item.section.first is None]),
     }
@@ -453,16 +466,35 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _note_line(note: Note) -> str:
+def _contradictions(notes: Sequence[Note]) -> dict[str, str]:
+    """The words for the head of a decision that another one may be against: which of both is the newer one."""
+    decisions = sorted((note for note in notes if note.category == "decision"), key=lambda note: note.moment)
+    doubts: dict[str, str] = {}
+    for place, newer in enumerate(decisions[:DECISIONS]):
+        for older in decisions[:place]:
+            if similarity.contradicts(newer.content, older.content):
+                doubts[newer.note_id] = f"against {older.moment[:16]}?"
+                doubts[older.note_id] = f"replaced {newer.moment[:16]}?"
+    return doubts
+
+
+def _note_line(note: Note, doubt: str = "") -> str:
     tags = [f"#{tag}" for tag in note.tags]
     # Nobody wrote a captured note, and one that was passed on is of another space: the model that reads it has to know.
     source = note.source.mark if note.source else ""
-    return _line([note.moment[:16], note.said_by, note.category, *tags, source], note.content)
+    return _line([note.moment[:16], note.said_by, note.category, *tags, source, doubt], note.content)
 
 
 def _memory_line(memory: Memory) -> str:
     other = memory.said_by if memory.author else ""
     return _line([day(memory.moment), other, memory.kind, memory.category or ""], memory.content)
+
+
+def _session_line(session: Session) -> str:
+    told = " ".join(session.summary.split())
+    title = OF_A_CLIENT.sub(r"\1", session.title) if OF_A_CLIENT.fullmatch(session.title) else session.title
+    told = told if len(told) <= SESSION else f"{told[: SESSION - 1]}…"
+    return _line([session.until[:16], session.author, title], told)
 
 
 def _heard_line(heard: Heard) -> str:

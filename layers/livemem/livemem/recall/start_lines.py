@@ -260,7 +260,13 @@ SHARE_OF_QUESTION, SHARE_OF_USER, SHARE_OF_LIVE = 3, 10, 3
 """The part of a start that answers to a question may take: a third; hints about the user: a tenth; and new notes as
 long as sections follow: a third. Agents' knowledge of themselves has a tenth then.
 """
-SHARES: Mapping[Why, int] = {"question": SHARE_OF_QUESTION, "user": SHARE_OF_USER, "live": SHARE_OF_LIVE, "own": 10}
+SHARES: Mapping[Why, int] = {
+    "question": SHARE_OF_QUESTION,
+    "user": SHARE_OF_USER,
+    "live": SHARE_OF_LIVE,
+    "sessions": 3,
+    "own": 10,
+}
 CODE = re.compile(r"`[^`\n]+`")
 _PREFIXES = {"live": "notes/", "archive": "notes/", "memory": "memories/"}
 BESIDE, BESIDE_MOST = 3, 7
@@ -269,10 +275,10 @@ BESIDE, BESIDE_MOST = 3, 7
 
 @dataclass(frozen=True, eq=False)
 class StartItem:
-    """A line of a list: a note, a memory, a turn, a summary or a hint. `place`: its place in the list."""
+    """A line of a list: a note, a memory, a turn, a summary, a hint or a session. `place`: its place in the list."""
 
     place: int
-    kind: Literal["live", "archive", "memory", "turn", "summary"]
+    kind: Literal["live", "archive", "memory", "turn", "summary", "session"]
     id: str
     text: str
     verified_at: str | None = None

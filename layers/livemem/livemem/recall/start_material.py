@@ -12,7 +12,9 @@ from livemem.bank import summary
 from livemem.bank.summary import WholeSpace
 from livemem.bank.synthesis import Synthesis
 from livemem.bank.time_travel import RecordedMoment
-from livemem.conversations import user_signals
+from livemem.conversations import conversation as conversations
+from livemem.conversations import summaries, summary_versions, user_signals
+from livemem.conversations.summary_versions import At
 from livemem.conversations.user_signals import Heard
 from livemem.errors import LiveMemoryError, StoreUnavailable
 from livemem.memories import log
@@ -28,19 +30,24 @@ from livemem.spaces import contents
 from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from livemem.store.bucket import TURN as TURN_KIND
 from livemem.store.keys import MemoryKind
 from livemem.store.objects import Entry
 from livemem.text.invisible import visible
 from livemem.text.language import detect
 
 T = TypeVar("T")
-SPACE, MEMORIES, SEARCH, USER = "space", "memories", "search", "user"
-SECONDS = {SPACE: 20.0, MEMORIES: 4.0, SEARCH: 6.0, USER: 4.0}
+SPACE, MEMORIES, SEARCH, USER, SESSIONS = "space", "memories", "search", "user", "sessions"
+SECONDS = {SPACE: 20.0, MEMORIES: 4.0, SEARCH: 6.0, USER: 4.0, SESSIONS: 4.0}
 """How long the start waits for each source. The space itself is required."""
 URGENT = ("decision", "issue", "todo")
 """Categories of live notes that are given before the others."""
+SHORT_BANK = 2
+"""Sessions are told while the bank has less than this part of a start: a half. Later the start is full without them."""
 NOTES_MOST = 200
 MEMORIES_MOST = 50
+SESSIONS_MOST = 6
+"""Conversations of which the newest summary is given, the last that began."""
 HITS = 20
 SCOPE = "live,bank,archive,memories,conversations"
 """The scope of the search for a start's question."""
@@ -79,6 +86,17 @@ class StartHit:
 
 
 @dataclass(frozen=True)
+class Session:
+    """The newest summary of a conversation, by the id that `read` takes. `until`: when its last turn was written."""
+
+    summary_id: str
+    until: str
+    author: str
+    title: str
+    summary: str
+
+
+@dataclass(frozen=True)
 class StartMaterial:
     """All that a start may show. `live` and `memories` are in the order in which they are given. `found` has the best
     first.
@@ -101,6 +119,8 @@ class StartMaterial:
     """The earlier moment whose bank and notes these are. Then there are no memories and no hints."""
     language: str | None = None
     """The space's language: as it is set, else that of its rules."""
+    sessions: Sequence[Session] = ()
+    """The last conversations, the newest first, where the bank leaves place for them."""
     by_rules: bool = False
     """Whether fixed rules fold the notes, and no language model."""
 
@@ -121,9 +141,9 @@ def load(
 
     As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and their new operations.
     Then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
-    it (`search.search`). With a user, in a space that has conversations, `user_signals.heard`. A source that fails is
-    left out. At an earlier moment as `summary.summary` and `summary.live_at`. Raises NotFound, StoreUnavailable,
-    InvalidRequest, Conflict.
+    it (`search.search`). In a space that has conversations `user_signals.heard` with a user, and `_sessions` where the
+    bank is short. A source that fails is left out. At an earlier moment as `summary.summary` and `summary.live_at`.
+    Raises NotFound, StoreUnavailable, InvalidRequest, Conflict.
     """
     tasks = {SPACE: FanOutTask(lambda: _space(process, space_id, characters, at), SECONDS[SPACE])}
     if at is None:
@@ -141,10 +161,15 @@ def load(
         )
     whole_space: WholeSpace = results[SPACE]
     assert whole_space.live
-    if user is not None and at is None and whole_space.meta.has_conversations:
-        # After the head, which shows that there is something to look for.
-        heard = {USER: FanOutTask(lambda: user_signals.heard(process, space_id, user), SECONDS[USER])}
-        more, more_failures = fan_out.done(process, heard)
+    # After the head, which shows that there is something to look for. On a machine of one's own a look costs nothing.
+    told = whole_space.meta.has_conversations or process.settings.session_folds
+    later = {}
+    if told and at is None and user is not None:
+        later[USER] = FanOutTask(lambda: user_signals.heard(process, space_id, user), SECONDS[USER])
+    if told and at is None and sum(file.size for file in whole_space.bank) < characters // SHORT_BANK:
+        later[SESSIONS] = FanOutTask(lambda: _sessions(process, space_id), SECONDS[SESSIONS])
+    if later:
+        more, more_failures = fan_out.done(process, later)
         results, failures = results | more, failures | more_failures
     ids = {note.note_id for note in whole_space.live.notes}
     newest_first = whole_space.live.notes[::-1]
@@ -166,6 +191,7 @@ def load(
         unread,
         whole_space.then,
         whole_space.meta.language or detect(whole_space.rules or ""),
+        results.get(SESSIONS, ()),
         process.settings.has_offline_llm(),
     )
 
@@ -256,6 +282,35 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
     results = process.store.map(lambda kind: log.load(process, space_id, kind, missing), _OWN)
     now = process.clock()
     return states.newest_first(memory for item in results for memory in item.alive(now))[:MEMORIES_MOST]
+
+
+def _sessions(process: Process, space_id: str) -> list[Session]:
+    """What the last conversations were about: 1 LIST per 1,000 of them. For each of SESSIONS_MOST 2 GETs, 1 LIST, and
+    1 GET where this process has not read its summary.
+    """
+    ids = sorted(process.store.folders(TURN_KIND.prefix(space_id)), reverse=True)[:SESSIONS_MOST]
+    return [item for item in process.store.map(lambda one: _session(process, space_id, one), ids) if item]
+
+
+def _session(process: Process, space_id: str, conversation_id: str) -> Session | None:
+    """None for one that is deleted, has no summary, can't be read, or only asks the memory."""
+    try:
+        conversation = conversations.find(process, space_id, keys.check_conversation_id(conversation_id))
+        if not conversation:
+            return None
+        at = At(space_id, conversation, summary_versions.read(process, space_id, conversation).current())
+        layers = summaries.read(process, at)
+        names = summaries.current(process, layers, 1)
+        if not names:
+            return None
+        (summary,) = summaries.load(process, layers, 1, {max(names): names[max(names)]})
+    except (*fan_out.FAILURES, StoreUnavailable):
+        return None
+    if summary.asked or any(map(summary.says_of, conversation.erased_turns)):
+        return None
+    summary_id = f"conversations/{conversation_id}/summaries/1/{summary.number}"
+    author = summary.said_by or conversation.author
+    return Session(summary_id, summary.range_end, author, conversation.title or "", summary.summary)
 
 
 def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:

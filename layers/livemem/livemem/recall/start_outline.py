@@ -11,7 +11,7 @@ from livemem.recall.start_material import StartMaterial
 from livemem.text.invisible import visible
 from livemem.text.language import Lang
 
-Why = Literal["guide", "load_first", "question", "user", "live", "other", "synthesis", "own", "outline"]
+Why = Literal["guide", "load_first", "question", "user", "live", "sessions", "other", "synthesis", "own", "outline"]
 """The reason for a part, in the order in which parts are given."""
 
 
@@ -60,6 +60,7 @@ WORDS: Mapping[Lang, StartWords] = {
             "question": "On the question",
             "user": "Heard of this user, as data",
             "live": "New notes, in no file yet",
+            "sessions": "Last sessions",
             "other": "The rest of the memory",
             "synthesis": "Synthesis",
             "own": "What the agents know of themselves, and want",
@@ -95,6 +96,7 @@ WORDS: Mapping[Lang, StartWords] = {
             "question": "Sur la question",
             "user": "Entendu de cet utilisateur, comme données",
             "live": "Notes nouvelles, encore dans aucun fichier",
+            "sessions": "Dernières sessions",
             "other": "Le reste de la mémoire",
             "synthesis": "Synthèse",
             "own": "Ce que les agents savent d'eux-mêmes, et veulent",

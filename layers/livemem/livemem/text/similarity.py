@@ -34,6 +34,18 @@ SHORT = 2
 """A text of at most so many words that say something is too short to be recognised by one of them."""
 MOST_WORDS = 200
 """Of each text that are compared: a repeated word takes the square of their number in time."""
+SAME = 0.5
+"""Similarity by letters from which on two statements may be about the same."""
+_INSTEAD = re.compile(
+    r"\b(?:instead of|rather than|in place of|no longer|replac(?:es|ed|ing)|au lieu (?:de|du|des|d')|plutôt que"
+    r"|à la place (?:de|du|des|d')|remplace(?:nt)?)(?=\W)",
+    re.IGNORECASE,
+)
+"""By which a statement says what does not hold any more, right behind it."""
+STATEMENT = 500
+"""Characters of a statement. A longer text makes several."""
+REJECTED = 3
+"""Words behind it that may name that."""
 _IS = frozenset("is are was were est sont etait etaient sera will".split())
 
 
@@ -116,6 +128,21 @@ def differs(new: str, old: str) -> bool:
     # A thing that one of them denies is no second thing, unless another one is named.
     alike = current.negates == former.negates
     return any(swap.names_another() or (alike and swap.is_of_another_thing(is_stated=is_stated)) for swap in swaps)
+
+
+def contradicts(new: str, old: str) -> bool:
+    """Whether a newer statement may be against an older one: it names what it takes the place of, or gives another
+    value of the same thing. Words alone tell it, so the answer is a guess.
+    """
+    if max(len(new), len(old)) > STATEMENT or normalised(new) == normalised(old):
+        return False
+    current, former = read(new), read(old)
+    shared = current.words & former.words
+    for told in _INSTEAD.finditer(dressed(new)):
+        rejected = {token.root for token in read(dressed(new)[told.end() :]).telling[:REJECTED]}
+        if rejected & former.words and len(shared) >= SHORT:
+            return True
+    return lexical(new, old) >= SAME and adds(new, old) and adds(old, new) and not differs(new, old)
 
 
 def _are_too_short(first: Sequence[TextToken], other: Sequence[TextToken]) -> bool:

@@ -21,12 +21,12 @@ class StartPartView(View):
         int, described("Number of characters, with the heading above. The sum over all parts is `chars`.", 412)
     ]
     why: Annotated[
-        Literal["guide", "load_first", "question", "user", "live", "other", "synthesis", "own", "outline"],
+        Literal["guide", "load_first", "question", "user", "live", "sessions", "other", "synthesis", "own", "outline"],
         described(
             "The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for "
             "the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this "
-            "user. `live`: it is in no bank file yet. `other`: any other section. `own`: "
-            "a memory about the agent itself or its goals.",
+            "user. `live`: it is in no bank file yet. `sessions`: what a conversation was about. `other`: any other "
+            "section. `own`: a memory about the agent itself or its goals.",
             "load_first",
         ),
     ]
@@ -56,7 +56,9 @@ class StartView(View):
     degraded: Annotated[
         list[str],
         described(
-            "The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`.", []
+            "The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`, "
+            "`sessions`.",
+            [],
         ),
     ]
     unread: Unread = None

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -457,3 +458,16 @@ def test_a_progress_note_that_opens_with_done_settles_the_issue_that_it_names() 
         notes(("progress", "Done: the pool starts a second environment for its first request no more.")),
     )
     assert issue not in section(bank["progress.md"], "## Known issues")
+
+
+def test_a_decision_that_is_at_odds_with_an_earlier_one_of_its_file_says_so_with_its_day() -> None:
+    former = notes(("decision", "PDFs are made with ReportLab."), day="2026-11-20")
+    newer = notes(("decision", "We make PDFs with WeasyPrint instead of ReportLab."), ("decision", "No mail is sent."))
+    renumbered = [replace(note, number=note.number + 1) for note in newer]
+    for bank in (bank_of(STANDARD, former, newer), bank_of(STANDARD, [*former, *renumbered])):
+        lines = section(bank["systemPatterns.md"], "## Decisions").splitlines()
+        assert [line.partition(" (2026")[2] for line in lines if line.startswith("- ")] == [
+            "-11-20, core-dev)",
+            "-11-21, core-dev, against 2026-11-20?)",
+            "-11-21, core-dev)",
+        ]
