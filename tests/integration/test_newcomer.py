@@ -45,6 +45,5 @@ def test_with_fixed_rules_the_fourth_start_answers_half_of_what_is_needed(servic
         seen: set[str] = set()
         play.live_three_days(agent, lambda: service.settle(seen))
         start = agent.begin(3)
-    Path("/tmp/firstdays/start-rules.md").write_text(start)
     missing = [need.id for need in play.needs() if not need.answered(start)]
     assert len(play.needs()) - len(missing) >= play.RULES_GOAL, (missing, start)
