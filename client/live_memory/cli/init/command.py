@@ -230,7 +230,7 @@ def _forget(client: str, setup: Setup, *, undo: bool, others: bool) -> None:
     if undo or not setup.record:
         Unsent(folder, lambda _: None).forget(client, project)
         if not others:
-            Pauses(folder).begin(client, project)
+            Pauses(folder).begin(client, project, undone=undo)
     else:
         Pauses(folder).end(client, project)
 

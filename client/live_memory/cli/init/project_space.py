@@ -37,6 +37,11 @@ FILES: Mapping[str, str] = {
     ".clinerules/hooks/*": "cline",
 }
 """The files of a project in which its clients look for hooks and servers (clients.py), and for variables of both."""
+HOOKS: Mapping[str, Sequence[str]] = {
+    "claude-code": (".claude/settings.json", ".claude/settings.local.json"),
+    "codex": (".codex/hooks.json", ".codex/config.toml"),
+}
+"""The files with hooks of the clients that have a plugin: in the project, and in the user's home."""
 VARIABLE = "LIVEMEM_SPACE"
 OPTION = r"(?:(?i:space)|(?<![\w-])-s)"
 """The text before a space that a file gives to an option, or to the address of a server."""
@@ -117,6 +122,19 @@ def _namer(accepted: Accepted, found: Sequence[_File], space_id: str, way: str) 
     if client := next(refused, None):
         return _Namer(client, is_refused=True)
     return _Namer(next(iter(places.values())), is_refused=False) if places else None
+
+
+def has_hook(environ: Mapping[str, str], folder: Path, client: str, event: str) -> bool:
+    """Whether a client runs a hook with a space, as `init` writes it, at an event of a session in a folder.
+
+    Then a hook without one, such as that of a plugin, has nothing to do.
+    """
+    # Claude Code reads the files of the folder in which it was started, Codex also those above it.
+    places = [folder] if client == "claude-code" else list(_above(folder.resolve(), within=True))
+    files = [place / name for place in (*places, Path.home()) for name in HOOKS.get(client, ())]
+    if named := environ.get("CLAUDE_CONFIG_DIR" if client == "claude-code" else "CODEX_HOME"):
+        files += [Path(named) / Path(name).name for name in HOOKS.get(client, ())]
+    return any(f"livemem hook {client} {event} --space " in _read(file) for file in files)
 
 
 def _of_folder(accepted: Accepted, folder: Path) -> Choice:

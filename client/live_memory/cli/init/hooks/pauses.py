@@ -22,12 +22,16 @@ DAYS = 90
 
 @dataclass(frozen=True)
 class Pause:
-    """A time without recording for a client. `folder` is the project's, None: all. `until` is None while it lasts."""
+    """A time without recording for a client. `folder` is the project's, None: all. `until` is None while it lasts.
+
+    `undone`: it began because `init` was taken back, so hooks that `init` did not write end it.
+    """
 
     client: str
     folder: str | None
     since: str
     until: str | None = None
+    undone: bool = False
 
     def holds(self, client: str, folder: str | None, moment: datetime) -> bool:
         """Whether something that was said in a folder at a moment is of this pause."""
@@ -49,20 +53,22 @@ class Pauses:
 
     folder: Path
 
-    def begin(self, client: str, project: Path | None) -> None:
+    def begin(self, client: str, project: Path | None, *, undone: bool = False) -> None:
         """Note that nothing is recorded from now on. Raises OSError."""
-        place = _text(project)
-        if not any((one.client, one.folder, one.until) == (client, place, None) for one in self._all()):
-            self._save([*self._all(), Pause(client, place, _now().isoformat())])
+        place, before = _text(project), self._all()
+        same = [one for one in before if (one.client, one.folder, one.until) == (client, place, None)]
+        pause = replace(same[0] if same else Pause(client, place, _now().isoformat()), undone=undone)
+        if same != [pause]:
+            self._save([*(one for one in before if one not in same), pause])
 
-    def end(self, client: str, project: Path | None) -> None:
+    def end(self, client: str, project: Path | None, *, undone: bool = False) -> None:
         """Note that recording is on again: in a project, also where a folder above it or all were paused; None: in all.
-        Raises OSError.
+        `undone`: only where `init` was taken back. Raises OSError.
         """
         before = self._all()
 
         def over(one: Pause) -> bool:
-            return one.client == client and one.until is None and one.covers(project)
+            return one.client == client and one.until is None and one.covers(project) and (one.undone or not undone)
 
         ended = [replace(one, until=_now().isoformat()) if over(one) else one for one in before]
         if ended != before:

@@ -202,6 +202,14 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     """
     event = events.read(called.client, called.event, text, program.environ)
     folders = _folders(program, event.folder if event else None)
+    if event and not called.space:
+        from live_memory.cli.init import project_space  # noqa: PLC0415 - hooks of `init` name their space
+        from live_memory.cli.init.hooks.pauses import Pauses  # noqa: PLC0415
+
+        if project_space.has_hook(program.environ, folders[0], event.client, event.name):
+            return answers.nothing(event.client, event.name)
+        if event.kind == "load":
+            Pauses(_state(program)).end(event.client, folders[0], undone=True)
     tries = event is not None and event.kind == "close"
     settings = _settle(program, called, folders=folders, given=called.space, tries=tries)
 
