@@ -66,11 +66,11 @@ demo-conversations: setup ## a long true talk is summarised in levels and asked;
 
 .PHONY: test
 test: setup ## all tests but those of the template, which `make check` runs, fast ones first; a worker more than two cores, since some wait for processes
-	@$(PYTHON_BIN) -m pytest -q -n 3 --dist worksteal --ignore tests/integration/stores tests/unit tests/simulation tests/integration tests/e2e
+	@$(PYTHON_BIN) -m pytest -q -n 3 --dist worksteal -m "not proof" --ignore tests/integration/stores tests/unit tests/simulation tests/integration tests/e2e
 
 .PHONY: quick
 quick: setup ## the rules alone, under a minute: no processes, no integration, no proofs at every request
-	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -m "not slow and not process" tests/unit tests/template
+	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -m "not slow and not process and not proof" tests/unit tests/template
 
 .PHONY: coverage
 coverage: setup ## all tests, and how much of the code they ran (.coverage.md)
@@ -97,7 +97,7 @@ bench-memories: setup ## measure what memories cost: store, search, cold, digest
 proof: setup ## every proof whole: make proof ARGS="--kinds erasures --histories 500 --workers 2"; all takes hours (docs/reliability.md)
 	@$(PYTHON_BIN) -m benchmarks.proof $(ARGS)
 	@OPENAPI_EXAMPLES=20 LIVEMEM_TEST_KILLS=20 $(PYTHON_BIN) -m pytest -q tests/integration/test_openapi.py tests/integration/local/test_kills.py
-	@LIVEMEM_TEST_WHOLE=1 $(PYTHON_BIN) -m pytest -q -m slow tests/unit
+	@LIVEMEM_TEST_WHOLE=1 $(PYTHON_BIN) -m pytest -q -m "slow or proof" tests/unit tests/integration/test_memory.py tests/integration/benchmarks tests/e2e/test_demo.py
 	@$(PYTHON_BIN) -m benchmarks.consolidation
 
 .PHONY: proof-memories

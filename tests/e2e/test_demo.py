@@ -73,7 +73,7 @@ def test_the_story_tells_what_the_commands_printed(tmp_path):
     assert len(told.splitlines()) < 110
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own")
 def test_the_demo_of_memories_keeps_what_matters_of_a_day_and_answers_from_it(tmp_path):
     told = re.sub(r"\n +", " ", show(tmp_path, "memories"))

@@ -5,7 +5,7 @@ import pytest
 from benchmarks import consolidation
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_100_notes_and_a_bank_of_200_kb_stay_within_the_limits():
     (result,) = consolidation.run_all((100,))
     assert result["notes"] == 100

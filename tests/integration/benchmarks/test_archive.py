@@ -5,7 +5,7 @@ import pytest
 from benchmarks import archive
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_small_space_is_exported_and_imported_in_processes_of_their_own():
     exported, imported, count = archive.run(1)
     # What an import measures as its size is how many objects there are.

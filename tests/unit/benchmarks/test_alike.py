@@ -5,7 +5,7 @@ import pytest
 from benchmarks.scale import alike
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.process
 def test_each_action_takes_the_same_requests_in_the_simulated_account_as_on_the_local_runtime():
     found = list(alike.compare())

@@ -191,6 +191,7 @@ def test_a_play_stops_at_a_tidy_run_without_an_answer_and_is_continued_with_it(t
     assert '"place": "fold 1, tidy \\"progress.md\\", ' in record.read_text().splitlines()[1]
 
 
+@pytest.mark.proof
 def test_the_recorded_answers_still_keep_a_short_bank_with_what_is_needed_and_nothing_stale():
     model = RecordedModel([ANSWERS])
     play, given = Play(model), []

@@ -50,7 +50,7 @@ def test_a_space_at_rest_costs_less_than_a_hundredth_of_a_cent_a_day(quiet: Repo
     }
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_an_llm_that_is_down_for_hours_leaves_nothing_at_the_end_of_the_day():
     played = Play(replace(SMALL, mix=Mix(0, 2, 1), llm_down=(3 * HOUR, 9 * HOUR))).play()
 
@@ -72,7 +72,7 @@ def test_a_busy_space_counts_as_often_as_it_stands_for(quiet: Report):
     assert own["the night"].s3 < doubled["the night"].s3 < 1.5 * own["the night"].s3
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_tenant_in_a_loop_counts_once_and_nobody_waits_for_it(quiet: Report):
     beside = Report(Play(replace(SMALL, mix=Mix(0, 2, 1), loop=120)).play())
     played = beside.played

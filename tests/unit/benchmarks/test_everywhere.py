@@ -5,7 +5,7 @@ import pytest
 from benchmarks.scale import everywhere
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_each_answer_has_20_spaces_and_costs_what_the_first_one_does():
     few, many = everywhere.play(20), everywhere.play(40)
 

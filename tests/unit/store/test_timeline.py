@@ -32,10 +32,13 @@ def space_with(world: World, seconds: list[float]) -> list[str]:
     """A space with one note at each moment (seconds from the start); returns the keys in order."""
     world.create_space()
     made = []
+    world.inner.put_object(Bucket="b", Key="one", Body=b"x")
+    # All are alike: only one has to be taken in as a store does.
+    stored = world.inner.objects.pop("one")
     for number, moment in enumerate(seconds):
         name = keys.NoteName(START + timedelta(seconds=int(moment)), "ann", "todo", f"{number:08x}")
         made.append(NOTE.key("demo", name.note_id))
-        world.inner.put_object(Bucket="b", Key=made[-1], Body=b"x")
+        world.inner.objects[made[-1]] = stored
     return sorted(made)
 
 
