@@ -59,9 +59,10 @@ def told(client: str, setup: Setup, left: list[str]) -> list[str]:
     if not setup.record:
         return [f"No chat in {client} is recorded: the hook only loads the memory."]
     what = WHAT.get(client, "what you type and what the agent answers")
+    where = "of this machine" if setup.local else f"at {setup.url}"
     return [
         f"Recorded: {what} (no files, no results of tools), with the folder's path and this machine's name,",
-        f"as conversations of the space {setup.space} at {setup.url}. All who may read the space can read them.",
-        "Its LLM makes summaries and notes of them. What looks like a secret is replaced first: most, not all.",
+        f"as conversations of the space {setup.space} {where}. All who may read the space can read them.",
+        "The LLM makes summaries and notes of them. What looks like a secret is replaced first: most, not all.",
         "--no-record turns it off, now or later. Chats of that time stay until an admin deletes them.",
     ]
