@@ -31,17 +31,19 @@ export const views = {
   ask: () => import('./views/ask.js'),
 };
 
-/** The links of a space, in their order; `views` are those under which the link is marked. A link without a module is left out. */
+/** The links of a space, in their order; `views` are those under which the link is marked. Those behind `more` stand under *More*. */
 export const spaceLinks = [
-  { name: 'space', text: 'nav.space', views: ['space', 'note', 'review', 'run'] },
-  { name: 'bank', text: 'nav.bank', views: ['bank', 'file'] },
-  { name: 'history', text: 'nav.history', views: ['history', 'change', 'then'] },
-  { name: 'search', text: 'nav.search', views: ['search'] },
-  { name: 'memories', text: 'nav.memories', views: ['memories', 'memory'] },
-  { name: 'conversations', text: 'nav.conversations', views: ['conversations', 'conversation'] },
-  { name: 'rooms', text: 'nav.rooms', views: ['rooms', 'room', 'digest'] },
-  { name: 'ask', text: 'nav.ask', views: ['ask'] },
-  { name: 'told', text: 'nav.told', views: ['told'] },
-  { name: 'rules', text: 'nav.rules', views: ['rules'] },
-  { name: 'settings', text: 'nav.settings', views: ['settings', 'erasure'] },
+  { name: 'space', views: ['space', 'note', 'review', 'run'] },
+  { name: 'search', views: ['search'] },
+  { name: 'conversations', views: ['conversations', 'conversation'] },
+  { name: 'ask', views: ['ask'] },
+];
+export const more = [
+  { name: 'told', views: ['told'] },
+  { name: 'history', views: ['history', 'change', 'then'] },
+  { name: 'bank', views: ['bank', 'file'] },
+  { name: 'memories', views: ['memories', 'memory'] },
+  { name: 'rooms', views: ['rooms', 'room', 'digest'] },
+  { name: 'rules', views: ['rules'] },
+  { name: 'settings', views: ['settings', 'erasure'] },
 ];

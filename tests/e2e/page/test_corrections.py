@@ -12,7 +12,7 @@ TIDES = "# Tides\n\nHigh water is at noon.\n\n<!-- from the harbour office -->\n
 
 def section_edit(found: Visit, heading: str):
     section = found.page.locator(".bank-section", has=found.page.get_by_role("heading", name=heading))
-    section.get_by_role("button", name="Correct").click()
+    section.get_by_role("button", name="Edit").click()
     return section.locator("form.section-edit")
 
 
@@ -71,7 +71,7 @@ def test_several_are_forgotten_though_a_request_fails_between_them_and_come_back
         for name in ("Ann", "Ole", "Ida"):
             page.get_by_role("checkbox", name=f"{name} looks after").check()
         page.get_by_text("3 chosen").wait_for()
-        page.get_by_role("button", name="Forget").click()
+        page.get_by_role("button", name="Forget", exact=True).click()
         page.get_by_label("Reason").fill("They left")
 
         # The second request is carried out, and its answer is lost.

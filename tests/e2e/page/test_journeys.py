@@ -61,7 +61,7 @@ def test_a_question_is_closed_when_its_view_is_left_and_nothing_is_done(signed_i
         memory = service.send("POST", f"/spaces/{space}/memories", {"content": "Ole looks after crane 3."}).body
         questions = [
             (f"#/spaces/{space}/memories/{memory['memory_id']}", "Forget"),
-            (f"#/spaces/{space}/notes/{note}", "Erase"),
+            (f"#/spaces/{space}/notes/{note}", "Forget"),
             (f"#/spaces/{space}/settings", "Delete the space"),
         ]
         found: Visit = signed_in(f"#/spaces/{space}")
@@ -114,7 +114,7 @@ def test_a_note_that_is_erased_on_the_page_is_gone_everywhere(signed_in, service
         found: Visit = signed_in(f"#/spaces/{space}/notes/{note}")
         found.page.get_by_text(WORDS).first.wait_for()
 
-        found.page.get_by_role("button", name="Erase").click()
+        found.page.get_by_role("button", name="Forget").click()
         confirm = found.page.get_by_role("button", name="Erase for ever")
         assert confirm.is_disabled(), "the name of the space has to be typed first"
         found.page.locator("dialog input").fill(space)

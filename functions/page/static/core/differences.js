@@ -1,4 +1,4 @@
-/** What changed between two texts, as rows of two sides; and between two texts that an agent is told, part by part. */
+/** What changed between two texts, as rows of two sides; and the parts of a text that an agent is told. */
 import { diffLines, diffWordsWithSpace } from '../vendor/diff.js';
 
 const WIDEST = 2_000;
@@ -132,15 +132,4 @@ export function byKind(parts) {
   for (const part of parts) sums.set(part.kind, (sums.get(part.kind) ?? 0) + part.chars);
   const all = parts.reduce((sum, part) => sum + part.chars, 0) || 1;
   return [...sums].map(([kind, chars]) => ({ kind, chars, share: chars / all })).sort((one, two) => two.chars - one.chars);
-}
-
-/** What one start has and the other lacks, by source: {come, gone, changed}. */
-export function compared(before, now) {
-  const then = new Map(before.map((part) => [part.key, part]));
-  const today = new Map(now.map((part) => [part.key, part]));
-  return {
-    come: now.filter((part) => part.source && !then.has(part.key)),
-    gone: before.filter((part) => part.source && !today.has(part.key)),
-    changed: now.filter((part) => part.source && then.has(part.key) && then.get(part.key).text !== part.text),
-  };
 }

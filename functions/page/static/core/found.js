@@ -66,6 +66,17 @@ export function marked(snippet, highlights = []) {
   return found;
 }
 
+/** The lines of a snippet, each with what is marked in it: {text, highlights}. */
+export function linesOfSnippet(snippet, highlights = []) {
+  let from = 0;
+  return snippet.split('\n').map((text) => {
+    const to = from + [...text].length;
+    const within = highlights.filter(([start, end]) => start >= from && end <= to).map(([start, end]) => [start - from, end - from]);
+    from = to + 1;
+    return { text, highlights: within };
+  });
+}
+
 /** The parts of a score in groups, the strongest group first: [{group, sum, parts: [{name, value}]}]. */
 export function reasons(explain) {
   const groups = new Map();

@@ -3,7 +3,7 @@ import { Lexer } from '../vendor/marked.js';
 import { h } from '../vendor/preact.js';
 import { hides, pieces } from './letters.js';
 
-const LARGEST = 400_000;
+export const LARGEST = 400_000;
 const ROWS = 200;
 const DEEPEST = 40;
 const ALLOWED = new Set(['http:', 'https:', 'mailto:']);
@@ -112,12 +112,12 @@ export function Markdown({ text, small = false }) {
 }
 
 /**
- * The sections of a text: {path: headings from the outermost, depth, title, line (the heading as written), raw, below, body: nodes, chars}.
+ * The sections of a text: {path: headings from the outermost, above: their lines, depth, title, line (the heading as written), raw, below}.
  * `raw` is its own text, `below` all below its heading, with the sections in it and comments: what an edit replaces.
  * What stands before the first heading is a section with an empty path.
  */
 export function sectionsOf(text) {
-  if (text.length > LARGEST) return [{ path: [], depth: 0, title: '', raw: text, below: text, body: [h('pre', null, visible(text))], chars: text.length }];
+  if (text.length > LARGEST) return [{ path: [], depth: 0, title: '', raw: text, below: text }];
   const found = [];
   /** The sections that the present token is in, from the outermost. */
   const open = [];
@@ -140,9 +140,7 @@ export function sectionsOf(text) {
   end();
   return found.map(({ tokens, below, ...section }) => ({
     ...section,
-    body: blocks(tokens.filter(isShown)),
     raw: tokens.map((token) => token.raw).join('').trim(),
     below: below.trim(),
-    chars: tokens.reduce((sum, token) => sum + token.raw.length, 0),
   }));
 }

@@ -31,5 +31,5 @@ function guarded(name) {
 
 /** Ends with the tab. */
 export const tabStorage = guarded('sessionStorage');
-/** Stays: choices of language and colours, never a secret. */
+/** Stays: choices of language and colours, and which change somebody saw last; never a secret. */
 export const longStorage = guarded('localStorage');

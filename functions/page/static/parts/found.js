@@ -1,13 +1,15 @@
 /** What a search found, as its list shows it: the words that matched, where it leads, why it was found, and why something was not. */
 import { at, get } from '../core/api.js';
-import { idIn, linkOf, marked, reasons, sectionOf, spaceIn } from '../core/found.js';
+import { idIn, linesOfSnippet, linkOf, marked, reasons, sectionOf, spaceIn } from '../core/found.js';
 import { useAction } from '../core/live.js';
 import { visible } from '../core/markdown.js';
 import { href } from '../core/router.js';
+import { may, session } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { Badge, Category, ProblemNote, Time, Words } from './basic.js';
 import { Field, useDraft } from './field.js';
+import { Fixable } from './fixing.js';
 
 const LEAST = 0.05;
 const two = (value) => number(value, { maximumFractionDigits: 2, minimumFractionDigits: 2, signDisplay: 'exceptZero' });
@@ -59,8 +61,19 @@ function linkOfHit(hit, space) {
   return linkOf(space, hit.id);
 }
 
+/** The words that were found: of the bank line by line, each with what takes it back. */
+function Snippet({ hit, space, canEdit, done }) {
+  const whole = html`<p class="snippet"><${Marked} text=${hit.snippet} highlights=${hit.highlights} /></p>`;
+  const fixable = (of, shown) => html`<${Fixable} space=${space} of=${of} canEdit=${canEdit} done=${done}>${shown}</${Fixable}>`;
+  if (hit.kind === 'memory') return fixable({ kind: 'memory', id: hit.id, text: hit.snippet, mine: (hit.written_by ?? hit.author) === session.get().who?.name }, whole);
+  if (hit.kind === 'note' || hit.kind === 'archive') return fixable({ kind: 'note', id: hit.id, text: hit.snippet }, whole);
+  if (hit.kind !== 'bank') return whole;
+  return linesOfSnippet(hit.snippet, hit.highlights).filter(({ text }) => text.trim()).map(({ text, highlights }) =>
+    fixable({ kind: 'line', ...sectionOf(hit.id), text, single: true }, html`<p class="snippet"><${Marked} text=${text} highlights=${highlights} /></p>`));
+}
+
 /** `most`: the largest part of all hits, so that bars can be compared; `place`: its rank; `near`: it misses the floor. */
-export function Hit({ hit, space, place, most, near = false }) {
+export function Hit({ hit, space, place, most, near = false, canEdit, done }) {
   const [why, setWhy] = useState(false);
   const home = hit.space_id ?? space;
   const link = linkOfHit(hit, home);
@@ -69,7 +82,7 @@ export function Hit({ hit, space, place, most, near = false }) {
       <a class="hit-name" href=${link}><${Name} hit=${hit} /></a>
       ${hit.space_id && html`<${Badge}>${hit.space_id}</${Badge}>`}
       ${hit.explain && html`<button class="plain hit-why" aria-expanded=${why} onClick=${() => setWhy(!why)}>${t('found.why')}</button>`}</div>
-    <p class="snippet"><${Marked} text=${hit.snippet} highlights=${hit.highlights} /></p>
+    <${Snippet} hit=${hit} space=${home} canEdit=${home === space ? canEdit : may('admin')} done=${done} />
     <div class="meta">${hit.author && html`<b><${Words} text=${hit.author} /></b>`}${hit.written_by && html`<span>${t('turn.written.by', { name: hit.written_by })}</span>`}<${Time} at=${hit.time} />
       ${hit.superseded_by && html`<${Badge} tone="warn">${t('found.superseded')}</${Badge}>`}
       ${hit.verified_at && html`<span>${t('found.verified')} <${Time} at=${hit.verified_at} /></span>`}

@@ -4,10 +4,12 @@ import { useAction } from '../core/live.js';
 import { visible } from '../core/markdown.js';
 import { kinds, lives, subjectsIn } from '../core/memories.js';
 import { changeQuery, href } from '../core/router.js';
+import { session } from '../core/session.js';
 import { number, t } from '../core/texts.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { Badge, ProblemNote, Time, Words } from './basic.js';
 import { Field, useDraft } from './field.js';
+import { Fixable } from './fixing.js';
 import { toast } from './toast.js';
 
 const PAGE = 50;
@@ -19,7 +21,8 @@ export const Life = ({ memory }) => memory.expires_at && html`<${Badge} tone="wa
 export function MemoryRow({ space, memory, filter = false }) {
   const tag = (subject) => (filter ? html`<button key=${subject} class="plain tag" onClick=${() => changeQuery({ subject })}>${visible(subject)}</button>` : html`<span key=${subject} class="tag">${visible(subject)}</span>`);
   const speaker = memory.author ?? memory.provenance.user ?? memory.provenance.author;
-  return html`<article class="memory">
+  const of = { kind: 'memory', id: memory.memory_id, text: memory.content, mine: memory.provenance.author === session.get().who?.name };
+  return html`<article class="memory"><${Fixable} space=${space} of=${of}>
     <p class="memory-text"><a href=${href('memory', { space, memory: memory.memory_id })}><${Words} text=${memory.content} /></a></p>
     <div class="meta"><b><${Words} text=${speaker} /></b>${speaker !== memory.provenance.author && html`<span>${t('turn.written.by', { name: memory.provenance.author })}</span>`}<${Time} at=${memory.said_at ?? memory.updated_at} />
       ${memory.kind !== 'fact' && html`<${Badge} tone="accent">${t(`memory.kind.${memory.kind}`)}</${Badge}>`}
@@ -27,7 +30,7 @@ export function MemoryRow({ space, memory, filter = false }) {
       <${Life} memory=${memory} />${memory.subjects.map(tag)}
       ${memory.similar_to?.length > 0 && html`<${Badge}>${t('memory.similar.n', { n: memory.similar_to.length })}</${Badge}>`}
       ${memory.score !== undefined && html`<span>${t('memory.score', { score: number(memory.score, { maximumFractionDigits: 2 }) })}</span>`}</div>
-  </article>`;
+  </${Fixable}></article>`;
 }
 
 const lifeOptions = (first) => [...first, ['ever', t('lasts.ever')], ...lives.map((one) => [one, t(`lasts.${one}`)])];

@@ -1,4 +1,4 @@
-/** Where one can go: the spaces, the views of the open one, the work of an operator; and how the page looks and speaks. */
+/** Where one can go: the open space in four views, all else under *More*; and how the page looks and speaks. */
 import { forgetAnswers } from '../core/api.js';
 import { choices, colours, useColours } from '../core/colours.js';
 import { useLive } from '../core/live.js';
@@ -8,7 +8,7 @@ import { tabStorage } from '../core/storage.js';
 import { useStore } from '../core/store.js';
 import { chooseLanguage, language, languages, t } from '../core/texts.js';
 import { html, useEffect, useState } from '../vendor/preact.js';
-import { spaceLinks, views } from '../views.js';
+import { more, spaceLinks } from '../views.js';
 
 export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
   <path class="thread" d="M5 7h9c5 0 5 9 9 9h4M5 16h18M5 25h9c5 0 5-9 9-9" /><circle cx="5" cy="7" r="2.6" /><circle cx="5" cy="16" r="2.6" /><circle cx="5" cy="25" r="2.6" /><circle class="whole" cx="26" cy="16" r="3.6" />
@@ -27,9 +27,9 @@ export function Choices() {
 function SpaceChoice({ space }) {
   const spaces = useLive('/v1/spaces', { query: { limit: 200 }, every: 60_000 });
   const ids = (spaces.data?.items ?? []).map((one) => one.space_id);
-  if (!ids.includes(space)) ids.unshift(space);
+  if (space && !ids.includes(space)) ids.unshift(space);
   return html`<label class="space-choice"><span class="unseen">${t('nav.choose')}</span>
-    <select value=${space} onChange=${(event) => go('space', { space: event.target.value })}>${ids.map((id) => html`<option key=${id} value=${id} selected=${id === space}>${id}</option>`)}</select></label>`;
+    <select value=${space} onChange=${(event) => (event.target.value ? go('space', { space: event.target.value }) : go('start'))}><option value="">${t('nav.start')}</option>${ids.map((id) => html`<option key=${id} value=${id} selected=${id === space}>${id}</option>`)}</select></label>`;
 }
 
 const LAST = 'livemem.space';
@@ -57,7 +57,9 @@ export function Navigation({ route, who }) {
     tabStorage.forget('livemem.');
     signOut();
   };
-  const link = (name, text, current) => html`<a key=${name} href=${href(name, { space })} aria-current=${current ? 'page' : undefined}>${t(text)}</a>`;
+  const link = ({ name, views }) => html`<a key=${name} href=${href(name, { space })} aria-current=${views.includes(route.name) ? 'page' : undefined}>${t(`nav.${name}`)}</a>`;
+  const rest = [...(space ? more : []), { name: 'operate', views: ['operate', 'operatePart'] }];
+  const within = rest.some((one) => one.views.includes(route.name));
   return html`<header class=${`frame ${open ? 'open' : ''}`}>
     <a class="skip" href=${location.hash || '#/'} onClick=${(event) => {
       event.preventDefault();
@@ -68,13 +70,9 @@ export function Navigation({ route, who }) {
       <button class="menu" aria-expanded=${open} aria-controls="navigation" onClick=${() => setOpen(!open)}>${open ? t('close') : t('menu')}</button>
     </div>
     <nav id="navigation" aria-label=${t('nav.label')}>
-      ${link('start', 'nav.start', route.name === 'start')}
-      ${space && html`<div class="nav-group"><${SpaceChoice} space=${space} />
-        ${spaceLinks.filter((one) => views[one.name]).map((one) => link(one.name, one.text, route.params.space && one.views.includes(route.name)))}</div>`}
-      <div class="nav-group">
-        ${link('operate', 'nav.operate', route.name === 'operate' || route.name === 'operatePart')}
-        <a href="/docs">${t('nav.docs')}</a>
-      </div>
+      ${space && html`<${SpaceChoice} space=${route.name === 'start' ? '' : space} />${spaceLinks.map(link)}`}
+      <details key=${within} open=${within || !route.params.space}><summary>${t('nav.more')}</summary>
+        ${rest.map(link)}<a href="/docs">${t('nav.docs')}</a></details>
       <div class="nav-foot">
         <p class="who">${who?.name}${may('admin', who) && who.name !== 'admin' && html` <small>admin</small>`} <button class="plain" onClick=${leave}>${t('sign.out')}</button></p>
         <${Choices} />

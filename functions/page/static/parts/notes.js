@@ -4,6 +4,7 @@ import { href } from '../core/router.js';
 import { t } from '../core/texts.js';
 import { html, useState } from '../vendor/preact.js';
 import { Badge, Category, Time } from './basic.js';
+import { Fixable } from './fixing.js';
 
 const LONG = 700;
 const TALL = 12;
@@ -51,6 +52,7 @@ export function NoteMeta({ note, link = true }) {
 export function Note({ note, fresh = false, choose }) {
   return html`<article class=${`note ${note.category} ${fresh ? 'fresh' : ''}`}>
     ${choose && html`<input type="checkbox" class="chooser" aria-label=${t('note.choose', { agent: note.agent })} checked=${choose.has(note.note_id)} onChange=${() => choose.toggle(note.note_id)} />`}
-    <${NoteMeta} note=${note} /><${LongText} text=${note.content} />
+    ${choose ? html`<${NoteMeta} note=${note} /><${LongText} text=${note.content} />`
+      : html`<${Fixable} space=${note.space_id} of=${{ kind: 'note', id: note.note_id, note }}><${NoteMeta} note=${note} /><${LongText} text=${note.content} /></${Fixable}>`}
   </article>`;
 }

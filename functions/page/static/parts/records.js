@@ -58,12 +58,6 @@ export const kindOf = (change) => (has(`kind.${change.kind}`) ? t(`kind.${change
 /** Who or what made a change: the person, the agent, or the model. */
 export const makerOf = (change) => change.author ?? change.approved_by ?? change.model ?? '';
 
-export function ChangeLine({ space, change }) {
-  return html`<div class="row"><a class="grow" href=${href('change', { space, number: change.number })}>${change.number} · ${kindOf(change)}</a>
-    ${change.undone && html`<${Badge}>${t('change.undone')}</${Badge}>`}
-    <span class="quiet"><${Time} at=${change.committed_at} form="short" /></span></div>`;
-}
-
 /** Notes in, files out, tokens, seconds. */
 export function ChangeNumbers({ change }) {
   const { llm_tokens_used: tokens, duration_seconds: seconds, warnings } = change.metrics ?? {};

@@ -3,6 +3,7 @@ import { get, post } from '../core/api.js';
 import { duration } from '../core/format.js';
 import { useAction, useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
+import { tabStorage } from '../core/storage.js';
 import { makeStore, useStore } from '../core/store.js';
 import { has, t } from '../core/texts.js';
 import { Badge, Copy, ProblemNote, Words } from './basic.js';
@@ -29,14 +30,18 @@ export function HealthLine({ health }) {
     <a href=${href('operate')}>${t('health.more')}</a></p>`;
 }
 
-/** Whether fixed rules take the place of a language model: asked once, of the health. */
-const withoutModel = makeStore(undefined);
+const WITHOUT_MODEL = 'livemem.without_model';
+/** Whether fixed rules take the place of a language model. A tab asks the health once: it looks at all spaces. */
+const withoutModel = makeStore(tabStorage.get(WITHOUT_MODEL));
 
 /** Says that there is no language model, with the one command that changes it. `health`: where it was asked for anyway. */
 export function NoModel({ health }) {
   const without = useStore(withoutModel);
   useEffect(() => {
-    const take = (told) => withoutModel.set(told.checks.llm === 'offline');
+    const take = (told) => {
+      withoutModel.set(told.checks.llm === 'offline');
+      tabStorage.set(WITHOUT_MODEL, withoutModel.get());
+    };
     if (health) take(health);
     else if (without === undefined) get('/v1/health').then(take, () => undefined);
   }, [health]);

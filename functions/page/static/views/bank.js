@@ -1,15 +1,18 @@
 /** The bank: its files, and one file section by section, with the notes that each rests on and its corrections by hand. */
 import { at, filePath, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
+import { addressOf, linesOf } from '../core/known.js';
 import { useAction, useLive } from '../core/live.js';
 import { Markdown, sectionsOf } from '../core/markdown.js';
-import { changeQuery, href } from '../core/router.js';
+import { nameIn } from '../core/jobs.js';
+import { changeQuery, go, href } from '../core/router.js';
 import { canCorrect, may } from '../core/session.js';
 import { t } from '../core/texts.js';
 import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useDraft } from '../parts/field.js';
+import { changed as changedBank, Lines } from '../parts/fixing.js';
 import { Note } from '../parts/notes.js';
 import { toast } from '../parts/toast.js';
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
@@ -30,8 +33,9 @@ const Outline = ({ sections }) => html`<nav class="outline" aria-label=${t('bank
   ${sections.filter((section) => section.path.length).map((section) => html`<button key=${keyOf(section.path)} type="button" class=${`plain depth-${Math.min(section.depth, 4)}`} onClick=${() => changeQuery({ section: keyOf(section.path), n: Date.now().toString(36) })}>${section.title}</button>`)}
 </nav>`;
 
-function Section({ space, file, section, known, open, canEdit, changed }) {
-  const [part, setPart] = useState(undefined);
+function Section({ space, file, section, known, open, edit, canEdit, changed }) {
+  const [part, setPart] = useState(edit ? 'edit' : undefined);
+  const lines = useMemo(() => linesOf(section.raw), [section.raw]);
   const toggle = (name) => setPart(part === name ? undefined : name);
   const count = (known?.sources.length ?? 0) + (known?.omitted ?? 0);
   const level = Math.min(section.depth + 1, 5) || 2;
@@ -40,13 +44,13 @@ function Section({ space, file, section, known, open, canEdit, changed }) {
       <div class="section-tools">
         ${known?.verified_at && html`<span class="quiet" title=${t('bank.age.what')}><${Time} at=${known.verified_at} /></span>`}
         ${known && (section.raw || count > 0) && html`<button class="plain" aria-expanded=${part === 'sources'} onClick=${() => toggle('sources')}>${count || known.corrections.length ? t('bank.rests', { n: count }) : t('bank.rests.none')}</button>`}
-        ${canEdit && html`<button class="plain on-demand" aria-expanded=${part === 'edit'} onClick=${() => toggle('edit')}>${t('bank.correct')}</button>`}
-        ${may('write') && known && section.raw && html`<button class="plain on-demand" title=${t('bank.confirm.what')} onClick=${() => confirmSection(space, file.path, section, changed)}>${t('bank.confirm')}</button>`}
+        ${canEdit && html`<button class="plain" aria-expanded=${part === 'edit'} onClick=${() => toggle('edit')}>${t('bank.edit')}</button>`}
+        ${may('write') && known && section.raw && html`<button class="plain" title=${t('bank.confirm.what')} onClick=${() => confirmSection(space, file.path, section, changed)}>${t('bank.confirm')}</button>`}
       </div></header>`}
     ${part === 'edit' ? html`<${SectionEdit} space=${space} file=${file} section=${section} done=${() => {
       setPart(undefined);
       changed();
-    }} close=${() => setPart(undefined)} changed=${changed} />` : html`<div class="prose" dir="auto">${section.body}</div>`}
+    }} close=${() => setPart(undefined)} changed=${changed} />` : html`<${Lines} space=${space} path=${file.path} section=${keyOf(section.path)} lines=${lines} canEdit=${canEdit} done=${changed} />`}
     ${part === 'sources' && html`<${SourceNotes} space=${space} known=${known} />`}
   </section>`;
 }
@@ -64,7 +68,7 @@ function FileText({ space, path, query, info }) {
       <div class="file-head"><h2><code>${path}</code></h2><div class="meta"><span>${bytes(file.size)}</span><span><${Time} at=${file.last_modified} /></span>
         ${file.consolidation && html`<a href=${href('change', { space, number: file.consolidation })}>${t('start.change', { n: file.consolidation })}</a>`}
         ${query.at && html`<${Badge} tone="warn">${t('then.badge', { at: query.at })}</${Badge}> <a href=${href('file', { space, rest: path })}>${t('then.now')}</a>`}</div></div>
-      ${sections.map((section) => html`<${Section} key=${keyOf(section.path)} space=${space} file=${file} section=${section} open=${query.section === keyOf(section.path)}
+      ${sections.map((section) => html`<${Section} key=${keyOf(section.path)} space=${space} file=${file} section=${section} open=${query.section === keyOf(section.path)} edit=${canEdit && query.edit && query.section === keyOf(section.path)}
         known=${file.sections?.find((one) => same(one.path, [...(section.above ?? []), section.line]))} canEdit=${canEdit} changed=${live.refresh} />`)}
       ${!sections.length && html`<p class="quiet">${t('bank.file.empty')}</p>`}
     </article>
@@ -79,6 +83,27 @@ function Synthesis({ space }) {
     <div class="meta">${synthesis.consolidated_at && html`<${Time} at=${synthesis.consolidated_at} />`}
     ${synthesis.consolidation_number && html`<a href=${href('change', { space, number: synthesis.consolidation_number })}>${t('start.change', { n: synthesis.consolidation_number })}</a>`}</div></div>
     <${Markdown} text=${synthesis.content} />`}</${Answer}>`;
+}
+
+/** The length of the bank beside the one that it should have, and the runs that shorten it. */
+function Length({ space, refresh }) {
+  const { bank_chars: wanted, bank_length: length, tidied, tidy_paused: paused } = space;
+  const [start, starting] = useAction(async (body) => {
+    const { job } = await post(at('spaces', space.space_id, 'consolidations'), { tidy: true, ...body });
+    go('run', { space: space.space_id, run: nameIn(job) });
+  });
+  const [resume, resuming] = useAction(async () => {
+    await patch(at('spaces', space.space_id), { tidy_paused: false });
+    refresh();
+  });
+  return html`<p class="quiet">${length === undefined ? t('length.unknown', { wanted }) : t('length.of', { n: length, wanted })} ${tidied && html`${t('length.tidied')} <${Time} at=${tidied.at} />`}</p>
+    ${paused && html`<p class="quiet">${t('length.paused')}</p>`}
+    <${ProblemNote} problem=${starting.problem ?? resuming.problem} />
+    ${may('write') && html`<div class="actions">
+      ${paused && html`<button onClick=${resume} disabled=${resuming.busy}>${t('due.resume')}</button>`}
+      ${!space.pending_plan && !(length <= wanted) && html`<button onClick=${() => start({})} disabled=${starting.busy}>${t('length.shorten')}</button>`}
+      ${!(length <= wanted) && html`<button onClick=${() => start({ dry_run: true })} disabled=${starting.busy}>${t('due.dry')}</button>`}
+    </div>`}`;
 }
 
 function Stale({ space }) {
@@ -101,7 +126,7 @@ export default function Bank({ params: { space, rest: path }, query }) {
     <${ProblemNote} problem=${list.problem} again=${list.refresh} />
     <div class="bank">
       <${Files} space=${space} present=${path} files=${list.data?.items ?? []} query=${query.at ? { at: query.at } : {}} />
-      <div>${path === undefined ? html`<${Panel}><${Synthesis} space=${space} /></${Panel}><${Stale} space=${space} />` : html`<${FileText} space=${space} path=${path} query=${query} info=${info.data} />`}</div>
+      <div>${path === undefined ? html`${info.data?.bank_chars > 0 && list.data?.items.length > 0 && html`<div class="length"><${Length} space=${info.data} refresh=${info.refresh} /></div>`}<${Panel}><${Synthesis} space=${space} /></${Panel}><${Stale} space=${space} />` : html`<${FileText} space=${space} path=${path} query=${query} info=${info.data} />`}</div>
     </div>`;
 }
 
@@ -122,25 +147,15 @@ function SourceNotes({ space, known }) {
   </div>`;
 }
 
-/** The heading as edits name it: with the headings above it, so that it is found where it occurs twice. */
-function headingOf(section) {
-  return section.path.length > 1 && section.above ? [...section.above, section.line].join(' > ') : section.line;
-}
-
 /** `file`: {path, consolidation} as it was read. Gives the number of the change; refused if another one came since. */
 async function edited(space, { path, consolidation }, edit, reason) {
   const written = await patch(filePath(space, path), { edits: [edit], reason, consolidation });
   return written.consolidation;
 }
 
-function told(space, number, text) {
-  const undo = may('admin') ? () => post(at('spaces', space, 'consolidations', number, 'undo')) : undefined;
-  toast({ text, tone: 'good', undo });
-}
-
 async function confirmSection(space, file, section, changed) {
   try {
-    await patch(filePath(space, file), { edits: [{ op: 'confirm_section', heading: headingOf(section) }], reason: t('bank.confirm.reason') });
+    await patch(filePath(space, file), { edits: [{ op: 'confirm_section', heading: addressOf(section) }], reason: t('bank.confirm.reason') });
     toast({ text: t('bank.confirmed'), tone: 'good' });
     changed();
   } catch (problem) {
@@ -164,10 +179,10 @@ function SectionEdit({ space, file, section, done, close, changed }) {
     forgetWas();
   };
   const [save, saving] = useAction(async () => {
-    const number = await edited(space, file, { op: 'replace_section', heading: headingOf(section), content: text }, reason);
+    const number = await edited(space, file, { op: 'replace_section', heading: addressOf(section), content: text }, reason);
     forget();
     forgetReason();
-    told(space, number, t('bank.corrected'));
+    changedBank(space, number, t('bank.corrected'));
     done();
   });
   const removeIt = async () => {
@@ -176,11 +191,11 @@ function SectionEdit({ space, file, section, done, close, changed }) {
       body: html`<p>${t('bank.delete.what')}</p>`,
       yes: t('bank.delete.yes'),
       reason: 'required',
-      act: (why) => edited(space, file, { op: 'delete_section', heading: headingOf(section) }, why),
+      act: (why) => edited(space, file, { op: 'delete_section', heading: addressOf(section) }, why),
     });
     if (!change) return;
     forget();
-    told(space, change, t('bank.deleted'));
+    changedBank(space, change, t('bank.deleted'));
     done();
   };
   const submit = async (event) => {
@@ -194,7 +209,7 @@ function SectionEdit({ space, file, section, done, close, changed }) {
     <${Field} label=${t('bank.text')} rows=${Math.min(24, Math.max(4, text.split('\n').length + 1))} value=${text} onChange=${type} spellcheck=${true} />
     <${Field} label=${t('reason')} value=${reason} onChange=${setReason} required=${true} maxlength="500" error=${error('reason')} />
     <${ProblemNote} problem=${saving.problem} />
-    <div class="actions"><button class="main" disabled=${saving.busy || overtaken || !reason.trim() || text === section.below}>${saving.busy ? t('working') : t('bank.save')}</button>
+    <div class="actions"><button class="main" disabled=${saving.busy || overtaken || !reason.trim() || text === section.below}>${saving.busy ? t('working') : t('fix.save')}</button>
       <button type="button" onClick=${close}>${t('close')}</button>
       <button type="button" class="plain grave-text" onClick=${removeIt}>${t('bank.delete')}</button></div>
   </form>`;

@@ -10,6 +10,7 @@ import { number, t } from '../core/texts.js';
 import { Choice, Copy, Empty, Facts, Heading, Loading, One, Panel, ProblemNote, Tabs, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { erase } from '../parts/erasing.js';
+import { forgetMemory } from '../parts/fixing.js';
 import { useDraft } from '../parts/field.js';
 import { TypedFilter } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
@@ -138,11 +139,7 @@ function Correct({ path, memory, close, done }) {
 }
 
 async function forgetIt(space, memory) {
-  const path = at('spaces', space, 'memories', memory.memory_id);
-  const gone = await confirm({ title: t('memory.forget.title'), body: html`<p>${t('memory.forget.what')}</p>`, yes: t('memory.forget.yes'), reason: 'required', act: async (reason) => (await remove(path, { reason })) ?? true });
-  if (!gone) return;
-  toast({ text: t('memory.forgotten', { n: 1 }), tone: 'good', undo: () => post(`${path}/restore`) });
-  go('memories', { space });
+  if (await forgetMemory(space, memory.memory_id)) go('memories', { space });
 }
 
 async function splitIt(space, memory, merge, done) {
@@ -205,9 +202,9 @@ function History({ space, id, history, known = [] }) {
   </${Panel}>`;
 }
 
-function Present({ space, memory, history, refresh }) {
+function Present({ space, memory, history, refresh, edit }) {
   const path = at('spaces', space, 'memories', memory.memory_id);
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useState(Boolean(edit) && may('write'));
   // Subjects that are written again change no word: the memory is confirmed, and nothing is merged.
   const [verify, verifying] = useAction(async () => {
     await patch(path, { subjects: memory.subjects, revision: memory.revision });
@@ -247,13 +244,13 @@ function Gone({ space, id, history, problem, refresh }) {
     <${History} space=${space} id=${id} history=${history} />`;
 }
 
-export function Memory({ params: { space, memory: id } }) {
+export function Memory({ params: { space, memory: id }, query }) {
   const live = useLive(at('spaces', space, 'memories', id), { every: EVERY });
   const missing = live.problem?.status === 404;
   const history = useEvents(space, id, missing ? 'gone' : live.data?.revision);
   return html`<${Heading} title=${t('memory')} above=${html`<a href=${href('memories', { space })}>${space} · ${t('nav.memories')}</a>`} />
     ${!missing && html`<${ProblemNote} problem=${live.problem} again=${live.refresh} />`}
-    ${live.data && !missing && html`<${Present} space=${space} memory=${live.data} history=${history} refresh=${live.refresh} />`}
+    ${live.data && !missing && html`<${Present} space=${space} memory=${live.data} history=${history} refresh=${live.refresh} edit=${query.edit} />`}
     ${!live.data && !live.problem && html`<${Loading} lines=${6} />`}
     ${missing && html`<${Gone} space=${space} id=${id} history=${history} problem=${live.problem} refresh=${live.refresh} />`}`;
 }

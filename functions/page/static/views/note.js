@@ -5,7 +5,7 @@ import { href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { t } from '../core/texts.js';
 import { Answer, Badge, Copy, Heading, Panel, Time, Words } from '../parts/basic.js';
-import { erase } from '../parts/erasing.js';
+import { Fixable } from '../parts/fixing.js';
 import { NoteMeta } from '../parts/notes.js';
 import { Markdown } from '../core/markdown.js';
 import { html } from '../vendor/preact.js';
@@ -53,12 +53,11 @@ function Line({ space, note }) {
     <li class=${`event now ${note.status}`}><b>${t(`life.now.${note.status}`)}</b><p class="quiet">${t(`life.now.${note.status}.what`)}</p></li></ol>`;
 }
 
-export default function NotePage({ params: { space, note: id } }) {
+export default function NotePage({ params: { space, note: id }, query }) {
   const live = useLive(at('spaces', space, 'notes', id), { every: 15_000 });
-  return html`<${Heading} title=${t('life.title')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
-      ${may('admin') && live.data && html`<button class="plain grave-text" onClick=${() => erase(space, [id])}>${t('erase.button')}</button>`}</${Heading}>
+  return html`<${Heading} title=${t('life.title')} above=${html`<a href=${href('space', { space })}>${space}</a>`} />
     <${Answer} live=${live}>${(note) => html`
-      <${Panel}><${NoteMeta} note=${note} link=${false} /><div class="note-whole"><${Markdown} text=${note.content} /></div>
+      <${Panel}><${NoteMeta} note=${note} link=${false} /><${Fixable} space=${space} of=${{ kind: 'note', id, note }} editing=${query.edit && may('write')}><div class="note-whole"><${Markdown} text=${note.content} /></div></${Fixable}>
         <p class="meta"><${Copy} text=${`notes/${note.note_id}`} /></p></${Panel}>
       <${Panel} title=${t('life.line')} class="open"><${Line} space=${space} note=${note} /></${Panel}>`}</${Answer}>`;
 }

@@ -8,6 +8,7 @@ import { Badge, Empty, Heading, Loading, Panel, ProblemNote } from '../parts/bas
 import { useMedia } from '../parts/diff.js';
 import { Field, Tick } from '../parts/field.js';
 import { CategoryFilter, DayFilter, TypedFilter, useTyped } from '../parts/filters.js';
+import { useCanCorrect } from '../parts/fixing.js';
 import { Hit, WhyNot } from '../parts/found.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
@@ -91,8 +92,9 @@ function About({ answer, shown }) {
 
 const largest = (items) => Math.max(1, ...items.flatMap((hit) => Object.values(hit.explain ?? {})).map(Math.abs));
 
-function Hits({ space, placed, most, near }) {
-  return html`<ul class="rows hits">${placed.map(({ hit, place }) => html`<li key=${`${hit.space_id} ${hit.id}`}><${Hit} hit=${hit} space=${space} place=${place} most=${most} near=${near} /></li>`)}</ul>`;
+function Hits({ space, placed, most, near, done }) {
+  const canEdit = useCanCorrect(space);
+  return html`<ul class="rows hits">${placed.map(({ hit, place }) => html`<li key=${`${hit.space_id} ${hit.id}`}><${Hit} hit=${hit} space=${space} place=${place} most=${most} near=${near} canEdit=${canEdit} done=${done} /></li>`)}</ul>`;
 }
 
 /** Nothing passes: said plainly, with what is nearest if somebody wants to see it. */
@@ -123,7 +125,7 @@ function useFurther(path, parameters, first) {
   return { pages, more: pages.at(-1).next_cursor && load, loading };
 }
 
-function Found({ space, first, path, parameters, limit, setLimit, one }) {
+function Found({ space, first, path, parameters, limit, setLimit, one, done }) {
   const further = useFurther(path, parameters, first);
   const answer = together(further.pages);
   const { answers, near } = byFloor(answer.items, answer.floor);
@@ -133,8 +135,8 @@ function Found({ space, first, path, parameters, limit, setLimit, one }) {
   return html`
     <${About} answer=${answer} shown=${answer.items.length} />
     ${!answer.items.length && html`<${Nothing} key=${JSON.stringify(parameters)} space=${space} answer=${answer} path=${path} parameters=${parameters} />`}
-    ${answers.length > 0 && html`<${Panel}><${Hits} space=${space} placed=${answers} most=${most} /></${Panel}>`}
-    ${near.length > 0 && html`<${Panel} title=${t('search.near')} side=${t('search.near.what', { n: answer.floor.least_words, relevance: number(answer.floor.least_relevance ?? 0.35) })}><${Hits} space=${space} placed=${near} most=${most} near=${true} /></${Panel}>`}
+    ${answers.length > 0 && html`<${Panel}><${Hits} space=${space} placed=${answers} most=${most} done=${done} /></${Panel}>`}
+    ${near.length > 0 && html`<${Panel} title=${t('search.near')} side=${t('search.near.what', { n: answer.floor.least_words, relevance: number(answer.floor.least_relevance ?? 0.35) })}><${Hits} space=${space} placed=${near} most=${most} near=${true} done=${done} /></${Panel}>`}
     <${ProblemNote} problem=${further.loading.problem} />
     ${more && html`<button class="more" disabled=${further.loading.busy} onClick=${more}>${t('more')}</button>`}
     ${!more && answer.items.length >= limit && answer.total > answer.items.length && html`<p class="quiet">${t('search.most', { n: answer.items.length })}</p>`}
@@ -167,6 +169,6 @@ export default function Search({ params: { space }, query }) {
     ${asked && html`<div class="search-answer" aria-busy=${live.loading}>
       <${ProblemNote} problem=${live.problem} again=${live.refresh} />
       ${!shown && live.loading && html`<${Loading} lines=${8} />`}
-      ${shown && html`<${Found} space=${space} first=${shown} path=${path} parameters=${parameters} limit=${limit} setLimit=${setLimit} one=${one} />`}
+      ${shown && html`<${Found} space=${space} first=${shown} path=${path} parameters=${parameters} limit=${limit} setLimit=${setLimit} one=${one} done=${live.refresh} />`}
     </div>`}`;
 }

@@ -1,6 +1,5 @@
-/** A space now: new notes as they come; beside them what waits for whom, the run at work, the last changes and the files. */
+/** A space: what we know, and new notes as they come; beside them what is open, what changed, what waits for whom, and the run at work. */
 import { at, patch, post } from '../core/api.js';
-import { bytes } from '../core/format.js';
 import { flat, goes, nameIn } from '../core/jobs.js';
 import { useAction, useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
@@ -11,10 +10,11 @@ import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts
 import { erase } from '../parts/erasing.js';
 import { Field, useDraft } from '../parts/field.js';
 import { CategoryFilter, DayFilter, TypedFilter, useCategories } from '../parts/filters.js';
+import { Changed, Holds, Open, useKnown } from '../parts/known.js';
 import { PagedList } from '../parts/list.js';
 import { Note } from '../parts/notes.js';
-import { ChangeLine, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
-import { Connect } from '../parts/service.js';
+import { RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
+import { NoModel } from '../parts/service.js';
 import { toast } from '../parts/toast.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
@@ -110,7 +110,7 @@ function Timeline({ space, query }) {
   const filtered = Object.values(filters).some(Boolean);
   const empty = filtered
     ? html`<${Empty} title=${t('notes.none.match')}><p>${t('notes.none.match.what')}</p></${Empty}>`
-    : html`<${Empty} title=${t('notes.none')}><p>${t('notes.none.what')} <a href=${href('history', { space })}>${t('nav.history')}</a></p><details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${space} /></details></${Empty}>`;
+    : html`<${Empty} title=${t('notes.none')}><p>${t('notes.none.what')} <a href=${href('history', { space })}>${t('nav.history')}</a></p></${Empty}>`;
   return html`<${Panel} title=${t('notes.title')} side=${may('admin') && list.count > 0 && html`<button class="plain" onClick=${() => (choosing ? clear() : setChoosing(true))}>${choosing ? t('cancel') : t('choose')}</button>`}>
     <${Filters} query=${query} />
     ${filtered && !query.status && html`<p><button class="plain" onClick=${() => changeQuery({ status: 'consolidated' })}>${t('notes.folded.too')}</button></p>`}
@@ -122,35 +122,27 @@ function Timeline({ space, query }) {
 
 export default function Space({ params: { space }, query }) {
   const info = useLive(at('spaces', space), { every: 3 * LATEST });
+  const known = useKnown(info.data, info.refresh);
   return html`
     <${Heading} title=${space} above=${info.data?.description && html`<${Words} text=${info.data.description} />`} />
+    <${NoModel} />
     ${!info.data && html`<${ProblemNote} problem=${info.problem} again=${info.refresh} />`}
-    ${(info.data || !info.problem) && html`<div class="columns">
+    ${(info.data || !info.problem) && html`<div class="columns memory-view">
       <div>
+        <${Holds} space=${info.data} known=${known} />
         ${may('write') && html`<${NewNote} space=${space} done=${info.refresh} />`}
         <${Timeline} space=${space} query=${query} />
       </div>
-      ${info.data && html`<${SpaceSide} space=${info.data} refresh=${info.refresh} />`}
+      ${info.data && html`<aside><${Changed} space=${info.data} known=${known} /><${Open} space=${info.data} known=${known} /><${Work} space=${info.data} refresh=${info.refresh} /></aside>`}
     </div>`}`;
 }
 
 const WHILE_AT_WORK = 1000;
 const AT_REST = 5000;
-/** Of what follows a change of the space, and is asked for at once then. */
-const BY_CHANGE = 60_000;
 
-/** What the next consolidation waits for, as the service says it. */
-function Due({ space }) {
-  const { why, notes_missing: n, not_before: then, detail } = space.waiting.next_run;
-  return html`<p>${t(`next.${why}.what`, { n: n ?? 0, detail: detail ?? '' })} ${then && html`<${Time} at=${then} />`}</p>`;
-}
-
-function Meter({ space }) {
-  const full = Math.min(1, space.live.notes_count / Math.max(1, space.consolidation_threshold));
-  return html`<meter class="meter" min="0" max="1" value=${full} aria-label=${t('due.title')}></meter>`;
-}
-
+/** The notes that no file has yet, and what the next consolidation waits for, as the service says it. */
 function Waiting({ space, run, refresh }) {
+  const { why, notes_missing: n, not_before: then, detail } = space.waiting.next_run;
   const [start, starting] = useAction(async (body) => {
     const { job } = await post(at('spaces', space.space_id, 'consolidations'), body);
     go('run', { space: space.space_id, run: nameIn(job) });
@@ -160,8 +152,8 @@ function Waiting({ space, run, refresh }) {
     refresh();
   });
   return html`<${Panel} title=${t('due.title')}>
-    <p class="big-number"><b>${number(space.waiting.notes_count)}${space.waiting.exact ? '' : '+'}</b> <span class="quiet">${t('due.of', { n: space.consolidation_threshold })}</span></p>
-    <${Meter} space=${space} /><${Due} space=${space} />
+    <p class="big-number"><b>${number(space.waiting.notes_count)}${space.waiting.exact ? '' : '+'}</b> <span class="quiet">${t('due.what')}</span></p>
+    <p>${t(`next.${why}.what`, { n: n ?? 0, detail: detail ?? '' })} ${then && html`<${Time} at=${then} />`}</p>
     ${space.waiting.oldest_note_at && html`<p class="quiet">${t('start.oldest')} <${Time} at=${space.waiting.oldest_note_at} /></p>`}
     ${space.pending_plan && html`<p><a class="button" href=${href('review', { space: space.space_id, run: nameIn(space.pending_plan.job) })}>${t('due.read.plan', { n: space.pending_plan.notes_count })}</a></p>`}
     <${ProblemNote} problem=${starting.problem ?? resuming.problem} />
@@ -181,55 +173,21 @@ function LastRun({ run }) {
   </${Panel}>`;
 }
 
-/** The length of the bank beside the one that it should have, and the runs that shorten it. */
-function Length({ space, run, refresh }) {
-  const { bank_chars: wanted, bank_length: length, tidied, tidy_paused: paused } = space;
-  const [start, starting] = useAction(async (body) => {
-    const { job } = await post(at('spaces', space.space_id, 'consolidations'), { tidy: true, ...body });
-    go('run', { space: space.space_id, run: nameIn(job) });
-  });
-  const [resume, resuming] = useAction(async () => {
-    await patch(at('spaces', space.space_id), { tidy_paused: false });
-    refresh();
-  });
-  return html`<p class="quiet">${length === undefined ? t('length.unknown', { wanted }) : t('length.of', { n: length, wanted })} ${tidied && html`${t('length.tidied')} <${Time} at=${tidied.at} />`}</p>
-    ${paused && html`<p class="quiet">${t('length.paused')}</p>`}
-    <${ProblemNote} problem=${starting.problem ?? resuming.problem} />
-    ${may('write') && !goes(run ?? {}) && html`<div class="actions">
-      ${paused && html`<button onClick=${resume} disabled=${resuming.busy}>${t('due.resume')}</button>`}
-      ${!space.pending_plan && !(length <= wanted) && html`<button onClick=${() => start({})} disabled=${starting.busy}>${t('length.shorten')}</button>`}
-      ${!(length <= wanted) && html`<button onClick=${() => start({ dry_run: true })} disabled=${starting.busy}>${t('due.dry')}</button>`}
-    </div>`}`;
-}
-
-function Files({ space, run, refresh }) {
-  return html`<${Panel} title=${t('nav.bank')} side=${bytes(space.bank.total_size)}>
-    <ul class="rows tight">${space.bank.files.map((file) => html`<li key=${file.path} class="row"><a class="grow" href=${href('file', { space: space.space_id, rest: file.path })}>${file.path}</a><span class="quiet"><${Time} at=${file.last_modified} form="short" /></span></li>`)}</ul>
-    ${space.bank.files.length === 0 ? html`<p class="quiet">${t('bank.none')}</p>` : space.bank_chars > 0 && html`<${Length} space=${space} run=${run} refresh=${refresh} />`}
-  </${Panel}>`;
-}
-
-function SpaceSide({ space, refresh }) {
+/** The work on a space: what waits for whom, and the run at work, or how the last one failed. */
+function Work({ space, refresh }) {
   const id = space.space_id;
   const runs = useLive('/v1/jobs', { query: { space_id: id, kind: 'consolidation', limit: 1 }, every: AT_REST });
   const last = runs.data?.items[0];
   const watched = useLive(last && goes(last) ? at('jobs', last.job) : undefined, { every: WHILE_AT_WORK });
-  const changes = useLive(at('spaces', id, 'consolidations'), { query: { limit: 3 }, every: BY_CHANGE });
   const present = watched.data ?? last;
   const shown = present && flat(present);
   const working = Boolean(shown && goes(shown));
-  const known = useRef({ number: space.changes, working });
+  const before = useRef(working);
   useEffect(() => {
-    if (known.current.number !== space.changes) changes.refresh();
-    if (known.current.working && !working) refresh();
-    known.current = { number: space.changes, working };
-  }, [space.changes, working]);
-  return html`<aside>
-    <${Waiting} space=${space} run=${shown} refresh=${refresh} />
-    ${shown && html`<${LastRun} run=${shown} />`}
-    ${changes.data?.items.length > 0 && html`<${Panel} title=${t('changes.last')} side=${html`<a href=${href('history', { space: id })}>${t('changes.all')}</a>`}>
-      <ul class="rows tight">${changes.data.items.map((change) => html`<li key=${change.number}><${ChangeLine} space=${id} change=${change} /></li>`)}</ul></${Panel}>`}
-    <${Files} space=${space} run=${shown} refresh=${refresh} />
-    ${space.consolidation_mode === 'review' && html`<p class="quiet"><${Badge}>${t('mode.review')}</${Badge}></p>`}
-  </aside>`;
+    if (before.current && !working) refresh();
+    before.current = working;
+  }, [working]);
+  return html`<${Waiting} space=${space} run=${shown} refresh=${refresh} />
+    ${shown && shown.status !== 'done' && html`<${LastRun} run=${shown} />`}
+    ${space.consolidation_mode === 'review' && html`<p class="quiet"><${Badge}>${t('mode.review')}</${Badge}></p>`}`;
 }

@@ -56,6 +56,6 @@ export default function Start() {
     ${health.data ? html`<${HealthLine} health=${health.data} /><${NoModel} health=${health.data} />` : html`<${ProblemNote} problem=${health.problem} />`}
     ${spaces.first && !first
       ? html`<${Empty} title=${t('start.empty')}><p>${t('start.empty.what')}</p></${Empty}><${Connect} space="demo" />`
-      : html`<${Panel} title=${t('start.spaces')} side=${first && t('start.count', { n: spaces.count, plus: spaces.more ? '+' : '' })}><${PagedList} class="spaces" list=${spaces} idOf=${idOf} row=${(space) => html`<${SpaceRow} space=${space} />`} /></${Panel}>
+      : html`<${Panel}><${PagedList} class="spaces" list=${spaces} idOf=${idOf} row=${(space) => html`<${SpaceRow} space=${space} />`} /></${Panel}>
         ${first && html`<details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${first.space_id} /></details>`}`}`;
 }

@@ -1,14 +1,16 @@
 /** What an agent is told at its start: the text, the size of each part, and the difference to another moment. */
 import { at } from '../core/api.js';
+import { linesOf } from '../core/known.js';
 import { useLive } from '../core/live.js';
 import { Markdown } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
-import { byKind, compared, cut } from '../core/differences.js';
+import { byKind, cut } from '../core/differences.js';
 import { Answer, Badge, Choice, Copy, Heading, Loading, Panel, ProblemNote, Words } from '../parts/basic.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useSettled } from '../parts/field.js';
+import { Fixable, Lines, useCanCorrect } from '../parts/fixing.js';
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
 
 const BUDGETS = [2000, 4000, 9500, 16000, 40000];
@@ -34,7 +36,7 @@ const SHORT = 90;
 /** What a reader knows a part by: the path of a section; the first words of a note or memory, whose id says little. */
 function nameOf(part) {
   if (!part.source) return kind(part.kind);
-  if (!/^(notes|memories|conversations)\//.test(part.source)) return part.source.replace(/^bank\//, '').replace('#', ' › ');
+  if (!/^(notes|memories|conversations)\//.test(part.source)) return part.source.replace(/^bank\//, '').replace(/#| > /g, ' › ');
   const words = part.text.replace(/^[\s\S]*?(?:^|\n)- \[[^\]]*\]\s*/, '').replace(/\s+/g, ' ').trim();
   return words.length > SHORT ? `${words.slice(0, SHORT)} …` : words || part.source;
 }
@@ -53,40 +55,42 @@ function Bar({ parts, budget }) {
   </div>`;
 }
 
-function PartRow({ space, part }) {
-  const [open, setOpen] = useState(false);
-  const link = linkOf(space, part.source);
-  return html`<li class="told-part"><div class="row">
-      <i class=${`told-${part.kind}`}></i>
-      <button class="plain grow" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Words} text=${nameOf(part)} /></button>
-      <span class="quiet">${why(part)}</span><span class="number-text">${number(part.chars)}</span>
-    </div>
-    ${open && html`<div class="told-text"><${Markdown} small=${true} text=${part.text} />${link && html`<p><a href=${link}>${t('told.look')}</a></p>`}</div>`}</li>`;
+/** The words of a part. Those of a section are its lines, each with what takes it back. */
+function PartText({ space, part, canEdit, done }) {
+  const [, place, rest] = /^(\w+)\/?(.*)$/s.exec(part.source ?? '') ?? [];
+  const [path, section] = (rest ?? '').split(/#(.*)/s);
+  const lines = useMemo(() => linesOf(part.text), [part.text]);
+  if (place === 'bank') return html`<${Lines} space=${space} path=${path} section=${section ?? ''} lines=${lines} canEdit=${canEdit && section} done=${done} />`;
+  const text = html`<${Markdown} small=${true} text=${lines.map((line) => line.text).join('\n\n')} />`;
+  const kinds = { notes: 'note', memories: 'memory' };
+  return kinds[place] ? html`<${Fixable} space=${space} of=${{ kind: kinds[place], id: rest, text: nameOf(part) }} done=${done}>${text}</${Fixable}>` : text;
 }
 
-function Text({ space, start, budget }) {
+function PartRow({ space, part, canEdit, done }) {
+  const link = linkOf(space, part.source);
+  const name = part.kind === 'section' ? nameOf(part) : kind(part.kind);
+  return html`<li class="told-part"><div class="row">
+      <b class="grow"><i class=${`told-${part.kind}`}></i>${link ? html`<a href=${link}><${Words} text=${name} /></a>` : name}</b>
+      <span class="quiet">${why(part)}</span><span class="number-text">${number(part.chars)}</span>
+    </div>
+    <${PartText} space=${space} part=${part} canEdit=${canEdit} done=${done} /></li>`;
+}
+
+function Text({ space, start, budget, done }) {
   const parts = useMemo(() => cut(start), [start]);
   const [show, setShow] = useState('parts');
-  return html`<${Panel} title=${t('told.now', { n: start.chars })} side=${html`<${Choice} label=${t('told.show')} value=${show} onChange=${setShow} options=${['parts', 'text', 'raw'].map((value) => ({ value, label: t(`told.show.${value}`) }))} />`}>
+  const canEdit = useCanCorrect(space);
+  return html`<${Panel} title=${t('told.now', { n: start.chars })} side=${html`<${Choice} label=${t('told.show')} value=${show} onChange=${setShow} options=${['parts', 'raw'].map((value) => ({ value, label: t(`told.show.${value}`) }))} />`}>
     <${Bar} parts=${parts} budget=${budget} />
     ${start.degraded.length > 0 && html`<p><${Badge} tone="warn">${t('told.degraded')}</${Badge}> ${start.degraded.join(', ')}</p>`}
     ${start.unread > 0 && html`<p class="quiet">${t('told.unread', { n: start.unread })}</p>`}
-    ${show === 'parts' && html`<ol class="rows told-parts">${parts.map((part) => html`<${PartRow} key=${part.key} space=${space} part=${part} />`)}</ol>`}
-    ${show === 'text' && html`<${Markdown} text=${start.markdown} />`}
+    ${show === 'parts' && html`<ol class="rows told-parts">${parts.map((part) => html`<${PartRow} key=${part.key} space=${space} part=${part} canEdit=${canEdit} done=${done} />`)}</ol>`}
     ${show === 'raw' && html`<pre class="raw"><${Words} text=${start.markdown} /></pre><${Copy} text=${start.markdown} label=${t('told.copy')} />`}
   </${Panel}>`;
 }
 
-function Difference({ space, now, then, name }) {
-  const { come, gone, changed } = useMemo(() => compared(cut(then), cut(now)), [now, then]);
-  const names = (parts) => parts.map((part) => html`<li key=${part.key}>${linkOf(space, part.source) ? html`<a href=${linkOf(space, part.source)}><${Words} text=${nameOf(part)} /></a>` : html`<${Words} text=${nameOf(part)} />`}</li>`);
-  const line = (list, key, tone) => list.length > 0 && html`<div><p><${Badge} tone=${tone}>${t(key, { n: list.length })}</${Badge}></p><ul class="told-names">${names(list)}</ul></div>`;
-  return html`<${Panel} title=${t('told.difference', { name })}>
-    <div class="told-changes">${line(come, 'told.come', 'good')}${line(changed, 'told.changed', 'accent')}${line(gone, 'told.gone', 'bad')}
-      ${!come.length && !gone.length && !changed.length && html`<p class="quiet">${t('told.same')}</p>`}</div>
-    <${Diff} before=${then.markdown} after=${now.markdown} title=${t('told.both')} action=${`${name} → ${t('told.present')}`} />
-  </${Panel}>`;
-}
+const Difference = ({ now, then, name }) => html`<${Panel} title=${t('told.difference', { name })}>
+  ${now.markdown === then.markdown ? html`<p class="quiet">${t('told.same')}</p>` : html`<${Diff} before=${then.markdown} after=${now.markdown} title=${t('told.both')} action=${`${name} → ${t('told.present')}`} />`}</${Panel}>`;
 
 function Moment({ last, value, onChange }) {
   const options = [['', t('told.present')], ...Array.from({ length: Math.min(last, 200) }, (_, index) => [String(last - index), t('then.badge', { at: last - index })])];
@@ -129,6 +133,6 @@ export default function Told({ params: { space }, query }) {
     </div>
     ${query.at && then.problem && html`<${ProblemNote} problem=${then.problem} again=${then.refresh} />`}
     ${query.at && then.loading && html`<${Loading} />`}
-    ${query.at && then.data && live.data && html`<${Difference} space=${space} now=${live.data} then=${then.data} name=${t('then.badge', { at: query.at })} />`}
-    <${Answer} live=${live} lines=${8}>${(start) => html`<${Text} space=${space} start=${start} budget=${budget} />`}</${Answer}>`;
+    ${query.at && then.data && live.data && html`<${Difference} now=${live.data} then=${then.data} name=${t('then.badge', { at: query.at })} />`}
+    <${Answer} live=${live} lines=${8}>${(start) => html`<${Text} space=${space} start=${start} budget=${budget} done=${live.refresh} />`}</${Answer}>`;
 }

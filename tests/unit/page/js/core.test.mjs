@@ -8,7 +8,7 @@ const { waitOf } = await import(new URL('live.js', core));
 const { added, joined, pushedOut } = await import(new URL('pages.js', core));
 const { byView, storeRequests } = await import(new URL('costs.js', core));
 const { Problem, problemOf, wordsOf } = await import(new URL('problems.js', core));
-const { byKind, compared, cut } = await import(new URL('differences.js', core));
+const { byKind, cut } = await import(new URL('differences.js', core));
 const { pieces } = await import(new URL('letters.js', core));
 
 test('every view has a link that leads back to it with its parameters, however odd they are', () => {
@@ -80,9 +80,6 @@ test('the parts of a start have their own text, in characters and not in units o
   const start = { markdown: '😀 guide\nnote', parts: [{ kind: 'guide', chars: 8 }, { kind: 'note', chars: 4, source: 'notes/1' }] };
   assert.deepEqual(cut(start).map((part) => part.text), ['😀 guide\n', 'note'].map((text, index) => (index ? text : '😀 guide\n')));
   assert.deepEqual(byKind(cut(start)).map((sum) => sum.chars), [8, 4]);
-  const then = cut({ markdown: 'old gone', parts: [{ kind: 'note', chars: 4, source: 'notes/1' }, { kind: 'note', chars: 4, source: 'notes/0' }] });
-  const { come, gone, changed } = compared(then, cut(start));
-  assert.deepEqual([come.length, gone.map((part) => part.source), changed.map((part) => part.source)], [0, ['notes/0'], ['notes/1']]);
 });
 
 test('letters that nobody sees are named, and joiners of emoji and scripts stay', () => {

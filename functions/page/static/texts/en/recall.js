@@ -127,7 +127,7 @@ export default {
   'memory.corrected': 'The memory is corrected. Its former words are in its history.',
   'memory.confirm.what': 'Confirm it: no word changes, and its age begins anew',
   'memory.confirmed': 'The memory is confirmed.',
-  'memory.forget': 'Forget …',
+  'memory.forget': 'Forget',
   'memory.forget.several': { one: 'Forget {n} memory?', other: 'Forget {n} memories?' },
   'memory.forget.title': 'Forget this memory?',
   'memory.forget.what': 'No agent is told it any more. Its words stay in the log, so you can restore it.',

@@ -127,7 +127,7 @@ export default {
   'memory.corrected': 'Le souvenir est corrigé. Ses anciens mots sont dans son histoire.',
   'memory.confirm.what': 'Le confirmer : aucun mot ne change, et son âge recommence',
   'memory.confirmed': 'Le souvenir est confirmé.',
-  'memory.forget': 'Oublier …',
+  'memory.forget': 'Oublier',
   'memory.forget.several': { one: 'Oublier {n} souvenir ?', other: 'Oublier {n} souvenirs ?' },
   'memory.forget.title': 'Oublier ce souvenir ?',
   'memory.forget.what': 'Plus aucun agent ne l’apprend. Ses mots restent dans le journal, vous pouvez donc le rétablir.',
