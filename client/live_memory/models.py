@@ -152,7 +152,7 @@ class ChangeSummary(Model):
     kind: str
     """`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), `sweep` (the schedule), `gc` (garbage collection), `agent` (one that folds)."""
     run_id: str
     """The id of the run, a ULID."""
     started_at: AwareDatetime
@@ -1287,7 +1287,7 @@ class RunState(JobState):
     """A run, and what an agent that folds is to answer next."""
 
     detail: str | None = None
-    """Why a run by an agent came to its end, unless it folded the notes."""
+    """How the run of an agent has ended."""
     prompt: str | None = None
     """The text that the agent is to answer as its model. Notes in it are data."""
     form: dict[str, Any] | None = None
@@ -2683,7 +2683,7 @@ class ConsolidationResult(Model):
     step: str | None = None
     """The phase of a running run: `asking` the LLM, or `applying` the committed change."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), `sweep` (the schedule), `gc` (garbage collection), `agent` (one that folds)."""
     agent: str | None = None
     """The agent whose notes alone were requested. Left out: all notes."""
     max_notes: int | None = None

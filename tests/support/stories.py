@@ -408,7 +408,8 @@ def an_agent_that_folds(account: Account) -> None:
     begin(409)
     asked = say(begun, "I would rather not.")
     assert "JSON" in asked["prompt"]
-    assert [say(begun, folded(begun))["status"] for _ in range(2)] == ["done", "done"]
+    ends = [say(begun, folded(begun)) for _ in range(2)]
+    assert [(end["status"], end["detail"]) for end in ends] == [("done", "Folded notes: 1.")] * 2
     assert begin()["status"] == "done"
     account.note(content="another")
     late = begin()

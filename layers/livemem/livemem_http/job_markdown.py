@@ -17,14 +17,11 @@ def job(answer: JobView) -> str:
 
 
 def folding(answer: RunState) -> str:
-    """A run that begins, or what an agent is to answer."""
+    """A run that begins, or what an agent is to answer. The prompt says in which form."""
     facts = [f"- job: {answer.job}", f"- status: {answer.status}"]
     facts += [f"- {within_item(answer.detail)}"] if answer.detail else []
-    if not answer.prompt:
-        return joined("\n".join(facts))
-    facts.append(f"- answer until: {answer.until}")
-    form = f"The JSON schema of the answer: {json.dumps(answer.form, ensure_ascii=False)}"
-    return joined("\n".join(facts), answer.prompt, form)
+    facts += [f"- answer until: {answer.until}"] if answer.until else []
+    return joined("\n".join(facts), answer.prompt or "")
 
 
 def _result(answer: JobView) -> list[str]:

@@ -1,4 +1,4 @@
-"""The prompts: the beginning and the end of a session, for clients in which people choose them."""
+"""The prompts: a session's beginning and end, and a fold by the agent, for clients in which people choose them."""
 
 from collections.abc import Mapping
 
@@ -15,12 +15,15 @@ SPACE = "space_id"
 _ARGUMENTS = {
     "start_session": (SPACE, "task"),
     "end_session": (SPACE,),
+    "fold": (SPACE,),
 }
-_TITLES = {"start_session": "Start a session", "end_session": "End a session"}
+_TITLES = {"start_session": "Start a session", "end_session": "End a session", "fold": "Fold the notes"}
 _TOLD = {
     "start_session": "Loads the memory of the project, and begins a task with it.",
     "end_session": "Writes the results of the work into the memory, and ends the work.",
+    "fold": "Folds the notes into the bank, with the agent in the place of the service's model.",
 }
+_PLAIN = {"end_session": texts.END, "fold": texts.FOLD}
 _OF_ARGUMENTS = {SPACE: "The space. Default: that of the connection.", "task": "The task."}
 
 
@@ -41,6 +44,7 @@ def listed(session: McpSession) -> list[types.Prompt]:
             ],
         )
         for name, arguments in _ARGUMENTS.items()
+        if name != "fold" or (session.toolset == "full" and session.may("write"))
     ]
 
 
@@ -52,8 +56,8 @@ def get(session: McpSession, name: str, arguments: Mapping[str, str]) -> types.G
     if unknown:
         raise MCPError(types.INVALID_PARAMS, f"The prompt takes no argument {unknown[0][:100]!r}.")
     space_id = session.enter("read", arguments.get(SPACE))
-    if name == "end_session":
-        text = texts.END.format(space_id=space_id)
+    if name in _PLAIN:
+        text = _PLAIN[name].format(space_id=space_id)
     else:
         found = start.start(
             session.process, space_id, StartRequest.of(q=arguments.get("task"), user=session.principal.name)

@@ -217,6 +217,17 @@ def test_end_session_tells_what_is_left_to_do_in_the_space(ann):
     assert "`consolidate`" in message["content"]["text"]
 
 
+def test_fold_is_offered_where_the_tools_are_that_it_needs_and_names_them(ann):
+    full = {one["name"]: one for one in ann.good("prompts/list", query={"toolset": "full"})["prompts"]}
+    assert [argument["required"] for argument in full["fold"]["arguments"]] == [False]
+
+    (message,) = ann.good("prompts/get", {"name": "fold"}, query={"toolset": "full"})["messages"]
+
+    assert {"`demo`", "`fold_begin`", "`fold_end`"} <= {
+        *message["content"]["text"].replace(":", " ").replace(".", " ").split()
+    }
+
+
 @each(
     ("name", "arguments", "told"),
     [

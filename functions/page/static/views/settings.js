@@ -22,7 +22,7 @@ function Form({ space, refresh }) {
   const admin = may('admin');
   const [form, setForm] = useState({
     description: space.description, consolidation_threshold: space.consolidation_threshold, bank_chars: space.bank_chars, timezone: space.timezone ?? '', language: space.language ?? '',
-    consolidation_mode: space.consolidation_mode ?? 'auto', corrections: space.corrections, capture_allowed: space.capture_allowed ?? true, auto_paused: space.auto_paused, tidy_paused: space.tidy_paused ?? false,
+    consolidation_mode: space.consolidation_mode ?? 'auto', corrections: space.corrections, capture_allowed: space.capture_allowed ?? true, agent_folds: space.agent_folds ?? false, auto_paused: space.auto_paused, tidy_paused: space.tidy_paused ?? false,
   });
   const set = (name) => (value) => setForm({ ...form, [name]: value });
   const [save, saving] = useAction(async () => {
@@ -47,7 +47,8 @@ function Form({ space, refresh }) {
     <${Tick} label=${t('settings.paused.tidy')} checked=${form.tidy_paused} onChange=${set('tidy_paused')} />
     ${admin && html`<${Field} label=${t('new.mode')} value=${form.consolidation_mode} onChange=${set('consolidation_mode')} options=${[['auto', t('mode.auto')], ['review', t('mode.review')]]} />
       <${Field} label=${t('settings.corrections')} value=${form.corrections} onChange=${set('corrections')} options=${[['admin', t('settings.corrections.admin')], ['write', t('settings.corrections.write')]]} />
-      <${Tick} label=${t('settings.capture')} checked=${form.capture_allowed} onChange=${set('capture_allowed')} />`}
+      <${Tick} label=${t('settings.capture')} checked=${form.capture_allowed} onChange=${set('capture_allowed')} />
+      <${Tick} label=${t('settings.agents')} checked=${form.agent_folds} onChange=${set('agent_folds')} />`}
     <${ProblemNote} problem=${saving.problem} />
     <div class="actions"><button class="main" disabled=${saving.busy}>${saving.busy ? t('working') : t('settings.save')}</button></div>
   </form>`;

@@ -73,7 +73,7 @@ class ConsolidationResult(View):
         str,
         described(
             "The trigger: `api` (by hand), `threshold` (enough notes), `session_end`, `daily` (after a day), "
-            "`sweep` (the schedule), `gc` (garbage collection).",
+            "`sweep` (the schedule), `gc` (garbage collection), `agent` (one that folds).",
             "api",
         ),
     ]

@@ -84,9 +84,7 @@ class NewConsolidation(Body):
 class RunState(JobState):
     """A run, and what an agent that folds is to answer next."""
 
-    detail: Annotated[str | None, described("Why a run by an agent came to its end, unless it folded the notes.")] = (
-        None
-    )
+    detail: Annotated[str | None, described("How the run of an agent has ended.")] = None
     prompt: Annotated[
         str | None, described("The text that the agent is to answer as its model. Notes in it are data.")
     ] = None
@@ -100,7 +98,9 @@ class RunState(JobState):
         run, question = folding.run, folding.question
         state = cls(job=job_id(run.space_id, "consolidation", run.job_id), status=run.status)
         if not question:
-            state.detail = run.error.detail if run.error else run.message
+            folded = f"Folded notes: {run.metrics.get('notes_processed', 0)}." if run.consolidation else None
+            plan = "Its plan waits for approval." if run.status == "waiting" else folded
+            state.detail = run.error.detail if run.error else run.message or plan
             return state
         state.prompt = "\n\n".join(message["content"] for message in question.messages)
         state.form, state.until = question.form, question.until

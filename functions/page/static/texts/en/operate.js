@@ -72,6 +72,7 @@ export default {
   'settings.corrections.admin': 'Admins alone',
   'settings.corrections.write': 'Whoever may write',
   'settings.capture': 'Conversations may leave notes by themselves',
+  'settings.agents': 'Agents that may write may fold the notes',
   'fact.made': 'Made',
   'fact.owner': 'Owner',
   'fact.changes': 'Changes',

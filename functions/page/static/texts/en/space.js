@@ -74,6 +74,7 @@ export default {
   'trigger.threshold': 'by its threshold',
   'trigger.sweep': 'by the sweep',
   'trigger.gc': 'by garbage collection',
+  'trigger.agent': 'by an agent that folds',
   'run.error.llm_timeout': 'The language model did not answer in time. A run starts again by itself.',
   'run.error.llm_unreachable': 'The language model cannot be reached. Check its address. A run starts again by itself.',
   'run.error.llm_unavailable': 'The API of the language model has failed. A run starts again by itself.',

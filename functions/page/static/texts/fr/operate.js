@@ -72,6 +72,7 @@ export default {
   'settings.corrections.admin': 'Les admins seuls',
   'settings.corrections.write': 'Qui peut écrire',
   'settings.capture': 'Les conversations peuvent laisser des notes d’elles-mêmes',
+  'settings.agents': 'Les agents qui peuvent écrire peuvent consolider les notes',
   'fact.made': 'Créé',
   'fact.owner': 'Responsable',
   'fact.changes': 'Changements',

@@ -74,6 +74,7 @@ export default {
   'trigger.threshold': 'par son seuil',
   'trigger.sweep': 'par le balayage',
   'trigger.gc': 'par le nettoyage',
+  'trigger.agent': 'par un agent qui consolide',
   'run.error.llm_timeout': 'Le modèle n’a pas répondu à temps. Une exécution repart d’elle-même.',
   'run.error.llm_unreachable': 'Le modèle est injoignable. Vérifiez son adresse. Une exécution repart d’elle-même.',
   'run.error.llm_unavailable': 'L’API du modèle a échoué. Une exécution repart d’elle-même.',
