@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 import live_memory
-from live_memory import AsyncClient, BadArgument, Client, LiveMemoryError, models
+from live_memory import AsyncClient, BadArgument, Client, LiveMemoryError, _exchange, _over_httpx, models
 from live_memory.operations import OPERATIONS
 from scripts import client as generator
 from scripts import operation_table
@@ -264,3 +264,17 @@ def test_it_says_which_version_it_is():
     service = Scripted(good(NOTE))
     service.client().notes.get("demo", "x")
     assert service.asked[0].headers["user-agent"] == f"live-memory/{live_memory.__version__}"
+
+
+@each(
+    ("url", "checked"),
+    [
+        ("http://127.0.0.1:1", False),
+        ("http://localhost", False),
+        ("https://127.0.0.1:1", True),
+        ("HTTPS://localhost", True),
+        ("https://example.org", True),
+    ],
+)
+def test_only_a_service_on_this_machine_over_http_has_no_certificate_to_check(url, checked):
+    assert _over_httpx.options(_exchange.target(url, "token"), 5)["verify"] is checked
