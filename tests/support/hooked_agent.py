@@ -87,17 +87,19 @@ class HookedAgent:
     @classmethod
     def installed(cls, name: str, home: Path, space: str, url: str, token: str) -> "HookedAgent":
         """One whose project was given the memory by `livemem init`."""
-        agent = cls(name, home, space)
-        agent.folder.mkdir(parents=True)
-        agent.environ = {
-            "HOME": str(home),
-            "LIVEMEM_CONFIG": str(home / "config.toml"),
-            "LIVEMEM_STATE": str(home / "state"),
-            "LIVEMEM_URL": url,
-            "LIVEMEM_TOKEN": token,
-        }
-        agent._run(["init", "claude-code", "--space", space, "--directory", str(agent.folder), "--yes"])
-        return agent
+        return cls(name, home, space)._set_up({"LIVEMEM_URL": url, "LIVEMEM_TOKEN": token}, "--space", space)
+
+    @classmethod
+    def first(cls, name: str, home: Path, environ: Mapping[str, str]) -> "HookedAgent":
+        """One on a machine where no service runs yet: `livemem init` starts it, with these variables."""
+        return cls(name, home, "")._set_up(environ)
+
+    def _set_up(self, environ: Mapping[str, str], *options: str) -> "HookedAgent":
+        self.folder.mkdir(parents=True)
+        state = {"LIVEMEM_CONFIG": str(self.home / "config.toml"), "LIVEMEM_STATE": str(self.home / "state")}
+        self.environ = {"HOME": str(self.home), **state, **environ}
+        self._run(["init", "claude-code", *options, "--directory", str(self.folder), "--yes"])
+        return self
 
     @property
     def folder(self) -> Path:
@@ -163,6 +165,10 @@ class HookedAgent:
         commands = [shlex.split(command, comments=True) for command in self.commands(event)]
         assert all(command[:2] == ["livemem", "hook"] for command in commands)
         return [self._run(command[1:], self.payload(event)) for command in commands]
+
+    def say(self, *arguments: str) -> str:
+        """What a command says."""
+        return self._run([*arguments])
 
     def _run(self, arguments: list[str], stdin: str = "") -> str:
         program = Program(detach=lambda *_: False)

@@ -51,9 +51,12 @@ def test_each_of_the_last_sessions_has_a_line_with_its_time_author_and_client_th
     world = world_of()
     session(world, "The import fails at night.")
     session(world, "The quay is closed.", title="Winter timetable")
+    session(world, "Said by the client itself.", title="ann session 1")
 
-    first, second = told(world)
-    assert first.endswith("## Last sessions\n- [2026-02-20T14:01 ann Winter timetable] The quay is closed. Done.\n")
+    itself, first, second = told(world)
+    assert itself.endswith("[2026-02-20T14:02 ann] Said by the client itself. Done.\n")
+    assert "## Last sessions, and what held then\n- [" in itself
+    assert first == "- [2026-02-20T14:01 ann Winter timetable] The quay is closed. Done.\n"
     assert second == "- [2026-02-20T14:00 ann codex] The import fails at night. Done.\n"
 
 

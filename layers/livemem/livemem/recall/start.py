@@ -492,9 +492,11 @@ def _memory_line(memory: Memory) -> str:
 
 def _session_line(session: Session) -> str:
     told = " ".join(session.summary.split())
-    title = OF_A_CLIENT.sub(r"\1", session.title) if OF_A_CLIENT.fullmatch(session.title) else session.title
+    client = OF_A_CLIENT.fullmatch(session.title)
+    title = client[1] if client else session.title
     told = told if len(told) <= SESSION else f"{told[: SESSION - 1]}…"
-    return _line([session.until[:16], session.author, title], told)
+    # The token of a client on its own machine has its name.
+    return _line(dict.fromkeys([session.until[:16], session.author, title]), told)
 
 
 def _heard_line(heard: Heard) -> str:
