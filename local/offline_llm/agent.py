@@ -74,7 +74,9 @@ def _response(question: str, results: Sequence[dict[str, Any]], memory: Mapping[
 
 
 def _sentences(question: str, results: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The sentences of the results that have most in common with the question, in their order, with their ids."""
+    """Up to three sentences of the results that have most in common with the question, the best first, with their ids.
+    None has only half as much as the best.
+    """
     wanted = _stems(question)
     texts: dict[str, tuple[float, int, str]] = {}
     for result in results:
@@ -92,7 +94,7 @@ def _sentences(question: str, results: Sequence[dict[str, Any]]) -> list[tuple[s
                     shown = sentences.fitted(sentence, LONGEST)
                     texts.setdefault(shown, (common + 0.5 * near, len(texts), str(hit["id"])))
     best = sorted(texts, key=lambda text: (-texts[text][0], texts[text][1]))[:SENTENCES]
-    return [(text, texts[text][2]) for text in sorted(best, key=lambda text: texts[text][1])]
+    return [(text, texts[text][2]) for text in best if texts[text][0] * 2 > texts[best[0]][0]]
 
 
 def _stems(text: str) -> set[str]:

@@ -59,6 +59,19 @@ def test_it_answers_with_sentences_of_what_it_found_and_names_them(asking: Askin
     assert names(asked) == ["search_memories", "respond"]
 
 
+def test_the_sentence_with_most_words_of_the_question_comes_first_and_one_with_half_of_them_not_at_all(asking: Asking):
+    asking.remember("Two letters of the reminder are printed on paper.")
+    asking.remember("Letters were squares in the dark.")
+    asking.remember("Printed letters were squares, since Helvetica was not embedded.")
+
+    said = asking.ask("Why were printed letters squares on paper?").answer.message.partition("fit: ")[2]
+
+    assert said.startswith("Printed letters were squares, since Helvetica was not embedded.")
+    assert asking.ask("Which Helvetica was embedded?").answer.message.endswith(
+        "fit: Printed letters were squares, since Helvetica was not embedded."
+    )
+
+
 def test_it_answers_in_french_where_it_is_asked_in_french(asking: Asking):
     asking.remember("Inès s'occupe des horaires du ferry.")
 
