@@ -89,7 +89,7 @@ def _codex(setup: Setup) -> Fitting:
             Place(root, f"{folder}/hooks.json", _hook_groups(setup, "codex", events)),
         ],
         hints=[
-            _STARTS_IT if setup.local else _NEEDS_TOKEN,
+            *([] if setup.local else [_NEEDS_TOKEN]),
             "Codex runs new hooks only after you have trusted them: type `/hooks` in Codex"
             + (" (and trust the project's folder)." if setup.scope == "project" else "."),
         ],
@@ -114,8 +114,8 @@ def _cursor(setup: Setup) -> Fitting:
         by_hand.append(
             ByHand("Cursor Settings > Rules > User Rules", "Cursor does not keep them in a file", setup.rules)
         )
-    token = _STARTS_IT if setup.local else _NEEDS_TOKEN
-    return Fitting(places, by_hand, [token, "Switch the server on in Cursor's settings, under Tools & MCP."])
+    token = [] if setup.local else [_NEEDS_TOKEN]
+    return Fitting(places, by_hand, [*token, "Switch the server on in Cursor's settings, under Tools & MCP."])
 
 
 def _vscode(setup: Setup) -> Fitting:
@@ -142,7 +142,7 @@ def _vscode(setup: Setup) -> Fitting:
     else:
         places.append(_rules(setup, ".copilot/instructions/livemem.instructions.md", '---\napplyTo: "**"\n---\n\n'))
     asks = "VS Code asks for the token when it starts the server, and keeps it encrypted."
-    return Fitting(places, hints=[_STARTS_IT] if setup.local else [asks, _FOR_HOOKS])
+    return Fitting(places, hints=[] if setup.local else [asks, _FOR_HOOKS])
 
 
 def _cline(setup: Setup) -> Fitting:
@@ -163,7 +163,7 @@ def _cline(setup: Setup) -> Fitting:
     settings = _cline_settings(setup)
     if setup.local:
         piece = JsonPiece((Key(("mcpServers", SERVER), _started(setup)),))
-        return Fitting([*places, Place(*settings, piece)], hints=[*hints, _STARTS_IT])
+        return Fitting([*places, Place(*settings, piece)], hints=hints)
     server = {"type": "streamableHttp", **_remote(setup, setup.token or "PUT-YOUR-TOKEN-HERE")}
     piece = JsonPiece((Key(("mcpServers", SERVER), server),))
     if setup.token is None:
@@ -236,7 +236,6 @@ _NEEDS_TOKEN = f"Set {TOKEN_VARIABLE} where the client is started (it reads the 
 _READS_PROFILE = (
     "It gets the token from `livemem login`, or from LIVEMEM_TOKEN (`livemem mcp-headers`): no file here holds it."
 )
-_STARTS_IT = "It starts the service of this machine when it needs it, and takes no token."
 _FOR_HOOKS = "The hooks read the token from `livemem login`, or from LIVEMEM_TOKEN."
 
 CLIENTS: Mapping[str, Callable[[Setup], Fitting]] = {

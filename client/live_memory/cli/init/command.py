@@ -218,7 +218,7 @@ def _write(
     _accept(client, setup, undo=False)
     option = "" if setup.scope == "project" else " --scope user"
     out.say(f"Written. `livemem init {client}{option} --undo` takes it back.")
-    out.say(f"Now: {' '.join(fitted.hints)} Ask your agent: What does the memory say about this project?")
+    out.say(" ".join(["Now:", *fitted.hints, "Ask your agent: What does the memory say about this project?"]))
     return setup, drawn
 
 

@@ -13,6 +13,7 @@ from live_memory.cli.init import files, record
 from live_memory.cli.init.pieces import Piece
 from live_memory.cli.init.problems import NotPlain
 from live_memory.cli.init.record import FileRecord
+from live_memory.cli.init.setup import SERVER
 
 _BEARER = re.compile(r"(Bearer )[^\s\"'$]+")
 
@@ -76,6 +77,8 @@ def draw_up(places: list[Place], records: Mapping[str, FileRecord], *, undo: boo
         try:
             step = _step(place, path, before, done) if wanted else _step_back(place, path, before, done)
         except NotPlain as problem:
+            if undo and SERVER not in (before or ""):
+                continue
             by_hand.append(ByHand(str(path), str(problem), place.piece.snippet(), remove=not wanted))
             continue
         if step:
