@@ -707,7 +707,7 @@ class ErasureGroup(Group):
 class JobsGroup(Group):
     """Long work of any kind in one form: its status, its progress, its usage, and its error."""
 
-    def answer(self, job: str, *, text: str) -> models.RunState:
+    def answer(self, job: str, *, text: str | Mapping[str, Any]) -> models.RunState:
         """Answer the prompt of a run.
 
         The answer of the agent that began the run (`by`), which is checked and applied as that of an LLM. A flaw
@@ -717,7 +717,7 @@ class JobsGroup(Group):
 
         Args:
             job: The id of the job, from the answer that started the work.
-            text: The answer as the prompt asks for it: JSON.
+            text: The answer as the prompt asks for it: JSON, as a text or as it is.
         """
         return self._invoke("answer_job", locals())
 

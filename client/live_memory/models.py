@@ -31,8 +31,8 @@ class AgentAnswer(Model):
     model_config = ConfigDict(
         extra="forbid",
     )
-    text: str
-    """The answer as the prompt asks for it: JSON."""
+    text: str | dict[str, Any]
+    """The answer as the prompt asks for it: JSON, as a text or as it is."""
 
 
 class Archive(Model):

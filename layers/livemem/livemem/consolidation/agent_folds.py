@@ -61,7 +61,7 @@ def begin(process: Process, principal: Principal, space_id: str, max_notes: int 
         raise Forbidden("No agent folds this space: an admin switches `agent_folds` on.")
     if waits := head.meta.pending_plan:
         raise Conflict(f"{waits.waiting()} No other plan is made before that. All notes are live.")
-    due_index.leave(process, space_id)
+    due_index.leave_now(process, space_id, "space")
     run_id, place = process.new_id(), places.of_space(space_id)
     hold = lease.acquire(process, place, run_id, "agent", worker=process.new_id(), life=timing.AGENT, by_hand=True)
     try:
@@ -108,7 +108,7 @@ def answer(process: Process, principal: Principal, job: str, text: str) -> Foldi
         if digest in fold.digests:
             return Folding(run_progress.view(process, space_id, run_id))
         raise Conflict(f"The run has ended ({saved.value.state}). {AGAIN}")
-    due_index.leave(process, space_id)
+    due_index.leave_now(process, space_id, "space")
     hold = _taken(process, saved.value)
     try:
         if digest not in fold.digests:

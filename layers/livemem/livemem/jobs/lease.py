@@ -135,6 +135,8 @@ class LeaseTaken(Busy):
         message = f"Other work ({lease.kind}) holds the lease until {until}."
         if lease.kind == "backoff":
             message = f"The work waits after a failure ({lease.error}) until {until}."
+        if lease.kind == "agent":
+            message = f"An agent folds the notes until {until}."
         if lease.kind == "reserved":
             message = f"A change by hand comes before the next consolidation, until {until}."
         super().__init__(message)

@@ -55,4 +55,4 @@ def answer_job(job: str, body: views.AgentAnswer) -> views.RunState:
     back as another `prompt`, at most twice. An answer that comes too late, or after other work in the space, is refused
     (`conflict`), and all notes stay live. Only the token that began may answer. A repeat returns the same answer.
     """
-    return views.RunState.of(agent_folds.answer(process(), api.principal(), job, body.text))
+    return views.RunState.of(agent_folds.answer(process(), api.principal(), job, body.written()))

@@ -1,12 +1,12 @@
 """Runs as requests and answers."""
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     Field,
 )
 
-from livemem import limits
 from livemem.access.principal import Principal
 from livemem.errors import InvalidRequest
 from livemem.jobs.describable import job_id
@@ -111,9 +111,13 @@ class AgentAnswer(Body):
     """The answer of an agent that folds."""
 
     text: Annotated[
-        str,
-        Field(max_length=limits.BODY_BYTES),
+        str | dict[str, Any],
         described(
-            "The answer as the prompt asks for it: JSON.", '{"bank_files": [], "synthesis": "The parser is mended."}'
+            "The answer as the prompt asks for it: JSON, as a text or as it is.",
+            '{"bank_files": [], "synthesis": "The parser is mended."}',
         ),
     ]
+
+    def written(self) -> str:
+        """The text of the model."""
+        return self.text if isinstance(self.text, str) else json.dumps(self.text, ensure_ascii=False)
