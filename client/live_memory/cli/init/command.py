@@ -253,8 +253,8 @@ def _choose_model(program: Program, out: Output, setup: Setup, llm: str | None, 
         return
     if not llm and found and asks:
         out.say(
-            f"{found} can fold notes for the service of this machine: with your login, by its model, at most once an "
-            "hour and space. Notes and bank go to Anthropic then."
+            f"{found} can fold notes for the service of this machine: with your login, by its model, at the end of "
+            "a session, else at most once an hour and space. Notes and bank go to Anthropic then."
         )
         llm = own_model.NAME if typer.confirm("Use it for folds?", default=False, err=True) else None
     if not llm:

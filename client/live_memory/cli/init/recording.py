@@ -60,9 +60,10 @@ def told(client: str, setup: Setup, left: list[str]) -> list[str]:
         return [f"No chat in {client} is recorded: the hook only loads the memory."]
     what = WHAT.get(client, "what you type and what the agent answers")
     where = "of this machine" if setup.local else f"at {setup.url}"
+    folds = ", and folds the notes at the end of a session" if setup.local else ""
     return [
         f"Recorded: {what} (no files, no results of tools), with the folder's path and this machine's name,",
         f"as conversations of the space {setup.space} {where}. All who may read the space can read them.",
-        "The LLM makes summaries and notes of them. What looks like a secret is replaced first: most, not all.",
+        f"The LLM makes summaries and notes of them{folds}. What looks like a secret is replaced first: most, not all.",
         "--no-record turns it off, now or later. Chats of that time stay until an admin deletes them.",
     ]

@@ -21,13 +21,16 @@ const AROUND = 2;
 const LEVELS = [3, 2, 1];
 const idOf = (one) => one.conversation_id;
 
-export const titleOf = (conversation) => conversation.title || t('conversation.untitled');
+/** Hooks give the client and an id, which says nothing. */
+export const titleOf = ({ title }) => title?.replace(/^(\S+ session) \S+$/, '$1') || t('conversation.untitled');
 
 function Row({ space, one }) {
+  const newest = useLive(at('spaces', space, 'conversations', one.conversation_id, 'summaries'), { query: { level: 1, limit: 1 } });
+  const told = newest.data?.items[0]?.summary || one.last_message;
   return html`<article class="talk">
     <div class="row"><a class="grow talk-title" href=${href('conversation', { space, conversation: one.conversation_id })}>${visible(titleOf(one))}</a>
       <span class="quiet">${t('conversation.turns', { n: one.turn_count })}</span></div>
-    ${one.last_message && html`<p class="last-words"><${Words} text=${one.last_message} /></p>`}
+    ${told && html`<p class="last-words"><${Words} text=${told} /></p>`}
     <div class="meta"><${Time} at=${one.last_activity} />
       ${one.cwd && html`<button class="plain folder" onClick=${() => changeQuery({ cwd: one.cwd })}>${visible(one.cwd)}</button>`}
       ${one.host && html`<span>${visible(one.host)}</span>`}</div>

@@ -496,7 +496,8 @@ def _session_line(session: Session) -> str:
     title = client[1] if client else session.title
     told = told if len(told) <= SESSION else f"{told[: SESSION - 1]}…"
     # The token of a client on its own machine has its name.
-    return _line(dict.fromkeys([session.until[:16], session.author, title]), told)
+    heads = (" ".join(word.split())[:SIGNAL] for word in (session.until[:16], session.author, title))
+    return _line(dict.fromkeys(heads), told)
 
 
 def _heard_line(heard: Heard) -> str:
