@@ -15,15 +15,11 @@ def of_machine(variables: Mapping[str, str]) -> str:
 
     A `TZ` in the form of POSIX (`CET-1CEST`) is no name.
     """
-    named = variables.get("TZ", "").removeprefix(":")
-    return next((name for name in (named, _of_system()) if _is_zone(name)), UNKNOWN)
-
-
-def _of_system() -> str:
+    names = [variables.get("TZ", "").removeprefix(":")]
     # Settings that contradict each other name none.
     with suppress(LookupError, ValueError, OSError):
-        return tzlocal.get_localzone_name() or ""
-    return ""
+        names.append(tzlocal.get_localzone_name() or "")
+    return next(filter(_is_zone, names), UNKNOWN)
 
 
 def _is_zone(name: str) -> bool:

@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from livemem.store.clients import Host
 from local import admin_key, command_line, metrics, models
 from local.config import Config
 from local.data_dir import DataDir
@@ -27,9 +28,8 @@ from local.front.guard import (
 from local.front.http_api import INTEGRATION_SECONDS, MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Response, Server, answer_json
 from local.front.lambda_api import LambdaApi
-from local.functions import host
 from local.functions.async_queue import AsyncQueue, gather
-from local.functions.invocations import Output, RootHandler
+from local.functions.invocations import Output, RootHandler, check_time, context
 from local.functions.logs import FunctionLog
 from local.functions.pools import Deadlines, FunctionPool, PoolClosedError
 from local.functions.put_events import PutEvents
@@ -171,11 +171,11 @@ class Runtime:
         outer = {"SESSION_FOLDS": str(self._is_own()).lower(), **self.config.outer}
         self._take_over(build_environment(functions, outer, provided, own_credentials=not self.config.embedded))
         self._parts.callback(self._flush)
-        context, deadlines = host.context(self._invoke, self._enqueue, self._store), Deadlines()
+        hosted, deadlines = context(Host(self._invoke, self._enqueue, check_time, self._store)), Deadlines()
         for function in functions:
             log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
             self._pools[function.logical_id] = FunctionPool(
-                function, log, self.config.invocations, deadlines=deadlines, metrics=self._metrics, context=context
+                function, log, self.config.invocations, deadlines=deadlines, metrics=self._metrics, context=hosted
             )
             self._parts.callback(self._pools[function.logical_id].close)
         gather(self.data.root, self.data.root)
@@ -187,7 +187,9 @@ class Runtime:
         self._http_api = HttpApi(functions, self._pools, metrics=self._metrics)
         with suppress(Exception):
             # Made by one thread, for all. Who needs it says why it cannot be made.
-            context.copy().run(host.make_process)
+            from livemem_http.environment import process  # noqa: PLC0415 - its variables are known by now
+
+            hosted.copy().run(process)
         # Before anything new is accepted, which would be loaded as something that was left.
         self._queue.start()
         self._server.start()

@@ -11,11 +11,11 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from livemem import clock
 from local.files import write_file
 from local.functions.invocations import Outcome
 from local.functions.pools import FunctionPool, PoolClosedError
@@ -84,7 +84,12 @@ class AsyncQueue:
         When this returns the event survives the end of the process (not a power failure).
         """
         request_id = str(uuid.uuid4())
-        entry = {"function": function_id, "request_id": request_id, "accepted_at": _now(), "event": json.loads(event)}
+        entry = {
+            "function": function_id,
+            "request_id": request_id,
+            "accepted_at": clock.iso(clock.now()),
+            "event": json.loads(event),
+        }
         with self._lock:
             # Two entries of one clock tick, or a clock that was set back, still get names in the order of arrival.
             self._last = max(time.time_ns(), self._last + 1)
@@ -127,12 +132,8 @@ class AsyncQueue:
         folder = self._dead_letters / entry["function"]
         for one in (self._dead_letters, folder):
             one.mkdir(mode=0o700, parents=True, exist_ok=True)
-        letter = entry | {"failed_at": _now(), "attempts": attempts, "error": json.loads(error)}
+        letter = entry | {"failed_at": clock.iso(clock.now()), "attempts": attempts, "error": json.loads(error)}
         kept = folder / f"{entry['request_id']}.json"
         write_file(kept, json.dumps(letter, indent=2, ensure_ascii=False).encode())
         path.unlink(missing_ok=True)
         _log.error("%s: given up after %d attempts, event kept in %s", entry["function"], attempts, kept)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

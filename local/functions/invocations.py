@@ -15,12 +15,14 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TextIO
 
+from livemem.errors import OutOfTime
+from livemem.store.clients import HOST, Host
 from local.functions.logs import FunctionLog
 from local.functions.template import Function
 from local.functions.variables import function_arn
@@ -59,16 +61,12 @@ class LambdaContext:
     """The second argument of a handler."""
 
     function_version = "$LATEST"
-    identity = None
-    client_context = None
 
     def __init__(self, function: Function, request_id: str, deadline: float) -> None:
         self.function_name = function.name
         self.invoked_function_arn = function_arn(function)
         self.memory_limit_in_mb = function.memory
         self.aws_request_id = request_id
-        self.log_group_name = f"/aws/lambda/{function.name}"
-        self.log_stream_name = "local"
         self._deadline = deadline
 
     def get_remaining_time_in_millis(self) -> int:
@@ -135,11 +133,18 @@ _AT_WORK: ContextVar[Invocation | None] = ContextVar("invocation at work", defau
 """The invocation of this thread."""
 
 
-def check_time(over: Callable[[], Exception]) -> None:
-    """Raise `over()` if this thread belongs to an invocation that should have ended."""
+def check_time() -> None:
+    """Raise OutOfTime if this thread belongs to an invocation that should have ended."""
     invocation = _AT_WORK.get()
     if invocation and (invocation.is_over or time.time() >= invocation.deadline):
-        raise over()
+        raise OutOfTime("The time of this invocation is over.")
+
+
+def context(host: Host) -> Context:
+    """The context of all invocations of a program."""
+    made = Context()
+    made.run(HOST.set, host)
+    return made
 
 
 def load_handler(function: Function) -> Handler:

@@ -5,7 +5,7 @@ work without an account or a network. Its model id is `offline-rules`, and it sa
 Beside that it serves embeddings of a small but real model, `offline-fuse`, loaded when the first text comes.
 
     server -> embeddings -> encoder (the model)
-    server -> chat (a completion) -> prompt (what the service asks) -> fold, summary, digest or verdicts
+    server -> chat (a completion) -> prompt (what the service asks) -> fold, summary or digest
            -> chat -> agent (the next calls of tools)
     fold   -> rules (files and sections), filing (a note's section), entries (its bullet), edits (of a file)
 

@@ -6,11 +6,10 @@ from typing import Any
 
 from local.offline_llm.agent import RESPOND, next_calls
 from local.offline_llm.api import CHARACTERS_PER_TOKEN, MODEL, ApiError, completion, count_tokens
-from local.offline_llm.digest import listen
+from local.offline_llm.digest import judge, listen
 from local.offline_llm.fold import fold
 from local.offline_llm.prompt import Prompt, PromptError, read_prompts, text_of
 from local.offline_llm.summary import summarise
-from local.offline_llm.verdicts import judge
 
 DUTIES: Mapping[str, Callable[[Prompt], dict[str, Any]]] = {
     "Live notes": fold,

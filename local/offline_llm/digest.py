@@ -1,12 +1,12 @@
 """Facts worth remembering of messages, by fixed rules: whole sentences that tell a decision, a change or a state.
-Nothing is put in other words, so nothing is made up.
+Nothing is put in other words, so nothing is made up. And whether two of them are the same: those of the same words.
 """
 
 import re
 from typing import Any
 
 from local.offline_llm import sentences
-from local.offline_llm.prompt import Prompt
+from local.offline_llm.prompt import Prompt, PromptError
 from local.offline_llm.words import VOCABULARY, content_stems, normalise, pattern, stems
 
 MOST, SUBJECTS = 40, 4
@@ -19,6 +19,7 @@ _PATTERNS = {name: pattern(text) for name, text in VOCABULARY["patterns"]["diges
 _FOR_A_TIME = {ttl: pattern(text) for ttl, text in VOCABULARY["patterns"]["for_a_time"].items()}
 _NAME = re.compile(r"(?<![\w.])[A-ZÀ-ÖØ-Þ][\w-]{2,40}")
 _WORD = re.compile(r"[^\W\d_][\w-]{3,40}")
+_OPENING, _CLOSING = "«“(", ".,;:!…»”)"
 
 
 def listen(prompt: Prompt) -> dict[str, Any]:
@@ -64,3 +65,23 @@ def _tells(sentence: str) -> bool:
         return False
     states = words >= STATEMENT_WORDS and (re.search(r"[0-9_`:;]", body) or _NAME.search(body))
     return bool(_PATTERNS["tells"].search(sentence) or states)
+
+
+def judge(prompt: Prompt) -> dict[str, Any]:
+    """The answer about all pairs of a prompt. Of other words it says both, which is no verdict. Raises PromptError."""
+    try:
+        pairs = [(one["pair"], one["there"], new["new"]) for new in prompt.items("Pairs") for one in new["pairs"]]
+    except (KeyError, TypeError) as error:
+        raise PromptError("Each entry must have a new note and its pairs.") from error
+    verdicts = [
+        {"pair": number, "verdict": verdict}
+        for number, there, new in pairs
+        for verdict in (["same"] if _plain(str(there)) == _plain(str(new)) else ["same", "different"])
+    ]
+    return {"verdicts": verdicts}
+
+
+def _plain(text: str) -> list[str]:
+    # "the" alone is none: plan A, the LA office, le poste and la poste.
+    bare = (word.lstrip(_OPENING).rstrip(_CLOSING) for word in text.casefold().split())
+    return [word for word in bare if word not in ("", "the")]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 FOLDER = Path(__file__).parent / "cases"
 
@@ -42,54 +42,11 @@ class MessageGiven(CasePart):
     content: str
 
 
-class Expected(CasePart):
-    """What a good answer holds, lacks, and the language that it is in."""
-
-    has: Sequence[Pattern] = ()
-    lacks: Sequence[Pattern] = ()
-    language: str | None = None
-
-
-class _Case(CasePart):
-    name: str
-    about: str
-
-
-class Consolidation(_Case):
-    """Notes that are folded into a bank. `rules` is a template's name, or rules of its own."""
-
-    kind: Literal["consolidation"]
-    today: str
-    rules: str
-    language: str | None = None
-    synthesis: str | None = None
-    bank: dict[str, str] = {}
-    notes: Sequence[NoteGiven]
-    expect: Expected
-
-
 class MemoryExpected(CasePart):
     """A memory that must come out, and the numbers of messages of which it must name one."""
 
     has: Pattern
     messages: Sequence[int]
-
-
-class DigestExpected(Expected):
-    """`memories` that must come out; no more than `most` of them in all."""
-
-    memories: Sequence[MemoryExpected]
-    most: int
-
-
-class DigestCase(_Case):
-    """Messages of a room of which memories are made."""
-
-    kind: Literal["digest"]
-    now: str
-    room: str
-    messages: Sequence[MessageGiven]
-    expect: DigestExpected
 
 
 class PairGiven(CasePart):
@@ -100,40 +57,48 @@ class PairGiven(CasePart):
     verdict: Literal["same", "contradicts", "different"]
 
 
-class Verdicts(_Case):
-    """Pairs of facts that are judged in one call."""
+class Expected(CasePart):
+    """What a good answer holds, lacks, and its language. `sources`: patterns of which each fits a source that it names.
+    Of a digest: the `memories` that must come out, and no more than `most` of them in all.
+    """
 
-    kind: Literal["verdicts"]
-    pairs: Sequence[PairGiven]
-
-
-class AnswerExpected(Expected):
-    """`sources`: patterns of which each fits a source that the answer names."""
-
+    has: Sequence[Pattern] = ()
+    lacks: Sequence[Pattern] = ()
+    language: str | None = None
     sources: Sequence[Pattern] = ()
+    memories: Sequence[MemoryExpected] = ()
+    most: int = 0
 
 
-class QuestionAsked(_Case):
-    """A question about memories and notes that are stored before."""
+class Case(CasePart):
+    """What a model is given, by its kind.
 
-    kind: Literal["question"]
-    memories: Sequence[str] = ()
+    `consolidation`: `notes` that are folded into a `bank` on the day `today`; `rules` is a template's name, or rules.
+    `digest`: `messages` of a `room` of which memories are made, at the time `now`. `verdicts`: `pairs` of facts that
+    are judged in one call. `question`: the `message` of a user about `memories` and `notes` that are stored before.
+    """
+
+    kind: Literal["consolidation", "digest", "verdicts", "question"]
+    name: str
+    about: str
+    expect: Expected = Expected()
     notes: Sequence[NoteGiven] = ()
-    message: str
-    expect: AnswerExpected
-
-
-Case = Consolidation | DigestCase | Verdicts | QuestionAsked
-
-
-class _File(CasePart):
-    case: Annotated[Case, Field(discriminator="kind")]
+    today: str = ""
+    rules: str = ""
+    language: str | None = None
+    synthesis: str | None = None
+    bank: dict[str, str] = {}
+    now: str = ""
+    room: str = ""
+    messages: Sequence[MessageGiven] = ()
+    pairs: Sequence[PairGiven] = ()
+    memories: Sequence[str] = ()
+    message: str = ""
 
 
 def read(only: str = "") -> list[Case]:
     """The cases whose name or kind holds `only`, in the order of their files."""
-    files = sorted(FOLDER.glob("*.json"))
-    found = [_File.model_validate_json(b'{"case": ' + file.read_bytes() + b"}").case for file in files]
+    found = [Case.model_validate_json(file.read_bytes()) for file in sorted(FOLDER.glob("*.json"))]
     return [one for one in found if only in one.name or only == one.kind]
 
 

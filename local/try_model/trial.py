@@ -35,7 +35,7 @@ from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store.objects import Store
 from livemem.text import language
 from local.try_model import cases
-from local.try_model.cases import Case, Consolidation, DigestCase, Expected, QuestionAsked, Verdicts
+from local.try_model.cases import Case, Expected
 
 SPACE, ASKER = "trial", "ines"
 KEPT = Literal["first", "corrected", "no"]
@@ -139,14 +139,13 @@ class Trial:
         """Try one case. Raises Hopeless."""
         outcome, self._meter = CaseOutcome(case.name, case.kind), _Meter()
         try:
-            if isinstance(case, QuestionAsked):
-                self._question(case, outcome)
-            elif isinstance(case, Consolidation):
-                self._consolidation(case, outcome)
-            elif isinstance(case, DigestCase):
-                self._digest(case, outcome)
-            else:
-                self._verdicts(case, outcome)
+            by_kind = {
+                "consolidation": self._consolidation,
+                "digest": self._digest,
+                "verdicts": self._verdicts,
+                "question": self._question,
+            }
+            by_kind[case.kind](case, outcome)
         except LiveMemoryError as error:
             outcome.error = f"{error.code}: {error.detail}"
         if (failed := self._meter.error) and (failed.code in OF_ALL or failed.http_status in _REFUSED_ALL):
@@ -183,7 +182,7 @@ class Trial:
     def _until(self) -> datetime:
         return self._process.clock() + timedelta(seconds=2 * self._settings.llm_timeout_seconds + 60)
 
-    def _consolidation(self, case: Consolidation, outcome: CaseOutcome) -> None:
+    def _consolidation(self, case: Case, outcome: CaseOutcome) -> None:
         collected = _collected(case)
         outcome.cited = (0, len(case.notes))
         _expect(outcome, case.expect)
@@ -195,7 +194,7 @@ class Trial:
         after |= {change.path: change.after or "" for change in found.outcome.files}
         _compare(outcome, "\n".join(after.values()), case.expect, written=_written(found))
 
-    def _digest(self, case: DigestCase, outcome: CaseOutcome) -> None:
+    def _digest(self, case: Case, outcome: CaseOutcome) -> None:
         now = clock.parse(case.now)
         said = [
             Message(message_id=f"m{number}", author=one.author, content=one.content, timestamp=one.at)
@@ -224,7 +223,7 @@ class Trial:
             assert outcome.right
             outcome.right = (outcome.right[0], outcome.right[1] + 1)
 
-    def _verdicts(self, case: Verdicts, outcome: CaseOutcome) -> None:
+    def _verdicts(self, case: Case, outcome: CaseOutcome) -> None:
         pairs = [(one.new, one.there) for one in case.pairs]
         outcome.right = (0, len(pairs))
         contract = model_judge.contract_of(pairs)
@@ -234,7 +233,7 @@ class Trial:
                 outcome.wrong.append(f"pair {number}: {found.get(pair)} instead of {given.verdict}")
         outcome.right = (len(pairs) - len(outcome.wrong), len(pairs))
 
-    def _question(self, case: QuestionAsked, outcome: CaseOutcome) -> None:
+    def _question(self, case: Case, outcome: CaseOutcome) -> None:
         space_id = self._filled_space(case)
         outcome.cited = (0, len(case.expect.sources)) if case.expect.sources else None
         _expect(outcome, case.expect)
@@ -253,7 +252,7 @@ class Trial:
         outcome.cited = (sum(named), len(named)) if named else None
         _compare(outcome, question.answer.message, case.expect, written=question.answer.message)
 
-    def _filled_space(self, case: QuestionAsked) -> str:
+    def _filled_space(self, case: Case) -> str:
         """A space with what the case stores. The model is not asked about the memories: it would be another case."""
         self._spaces += 1
         space_id = f"{SPACE}-{self._spaces}"
@@ -279,7 +278,7 @@ def _kept(question: Question) -> KEPT:
     return "first" if clean else "corrected" if responded else "no"
 
 
-def _collected(case: Consolidation) -> Collected:
+def _collected(case: Case) -> Collected:
     notes = []
     for number, one in enumerate(case.notes):
         draft = appending.NoteDraft(one.category, one.content)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from livemem_http import environment
 from local import runtime as runtime_module
 from local.config import read_config
 from local.front.httpd import Request
-from local.functions import host
 from local.functions.async_queue import AsyncQueue
 from local.functions.schedules import Scheduler
 from local.runtime import Runtime
@@ -108,8 +108,8 @@ def test_a_call_that_nobody_waits_for_any_more_does_not_begin(tmp_path, monkeypa
 
 def test_what_was_left_is_loaded_and_what_all_share_is_made_before_the_ports_open(tmp_path, monkeypatch):
     order: list[str] = []
-    for name, of, method in (("queue", AsyncQueue, "start"), ("process", host, "make_process")):
-        monkeypatch.setattr(of, method, lambda *_, name=name: order.append(name))
+    monkeypatch.setattr(AsyncQueue, "start", lambda _: order.append("queue"))
+    monkeypatch.setattr(environment, "process", lambda: order.append("process"))
     made = Runtime(
         read_config(
             {

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from local.functions import host, pools
+from livemem.store.clients import Host
+from local.functions import invocations, pools
 from local.functions.async_queue import AsyncQueue
 from local.functions.invocations import Output, RootHandler
 from local.functions.pools import Deadlines, FunctionPool, PoolClosedError
@@ -107,7 +108,7 @@ def store(tmp_path):
 @pytest.fixture
 def make_pool(tmp_path, store, monkeypatch):
     """Builds a pool for a function whose module is given as text."""
-    context = host.context(lambda *_: ({}, False), lambda *_: None, store)
+    context = invocations.context(Host(lambda *_: ({}, False), lambda *_: None, invocations.check_time, store))
     with ExitStack() as stack:
 
         def make(source: str, name: str = "TestFunction", limit: int = 4, **settings) -> FunctionPool:
