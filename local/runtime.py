@@ -22,7 +22,6 @@ from local.front.guard import (
     is_forwarded,
     is_from_web_page,
     is_in_networks,
-    is_loopback,
     names_this_server,
 )
 from local.front.http_api import INTEGRATION_SECONDS, MAX_BODY_BYTES, HttpApi
@@ -273,7 +272,7 @@ class Runtime:
 
     def _is_own(self) -> bool:
         """Whether the service is for this machine alone."""
-        return not self.config.shared and is_loopback(self._server.host)
+        return not self.config.shared and is_in_networks(self._server.host)
 
     def _answer(self, request: Request) -> Response:
         if self._is_misdirected(request):
@@ -312,7 +311,7 @@ class Runtime:
     def _tell_metrics(self, request: Request) -> Response:
         key = self.config.metrics_key
         # Without a key it is for a Prometheus of this machine, and for no web page that its user has open.
-        outside = self.config.shared or not is_loopback(request.client) or is_forwarded(request)
+        outside = self.config.shared or not is_in_networks(request.client) or is_forwarded(request)
         if key is None and (outside or is_from_web_page(request)):
             return answer_json(404, {"message": "Not Found"})
         if key is not None and not metrics.may_read(request.header("Authorization"), key):
@@ -327,4 +326,4 @@ class Runtime:
         """Whether the client is in a network that its user named. An invocation skips every check of the API, and with
         a proxy on this machine any client of it has an address of this machine.
         """
-        return not is_loopback(request.client) and is_in_networks(request.client, self.config.invoke_from)
+        return not is_in_networks(request.client) and is_in_networks(request.client, self.config.invoke_from)

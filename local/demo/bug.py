@@ -11,14 +11,16 @@ left out is said in brackets.
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 import textwrap
 import time
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import httpx
 
 from local import ROOT
 from local.demo.stage import DemoError, Service, read_lines, show, width
@@ -112,7 +114,7 @@ def tell(service: Service) -> None:
     _indented([line for line in diff if not line.startswith(("---", "+++", "@@"))])
 
     _headline("Why should anybody believe a line? It names its notes, and these are kept")
-    _sources(ben, service)
+    _sources(ben)
 
     _headline("The lead writes an old copy of the file over the new one. A change like any other")
     good = service.admin.bank.get_file(SPACE, FILE).content
@@ -167,19 +169,12 @@ def _await_change(service: Service, number: int) -> None:
         raise DemoError(f"Change {number} was not started by an event, but by {trigger}.")
 
 
-def _sources(shell: Shell, service: Service) -> None:
-    """Show the notes of the last section that the second agent's insight is in, and that note."""
-    lines = shell.run("bank", FILE, "--sources").split("\n")
-    sections = service.admin.bank.get_file(SPACE, FILE, sources=True).sections or []
-    cited = [(section.heading, source.note_id) for section in sections for source in section.sources]
+def _sources(shell: Shell) -> None:
+    """Show the notes of each section, and the second agent's insight, or the first note."""
+    cited = re.findall(r"\d{8}T\d{6}_\w+", shell.print("bank", FILE, "--sources"))
     if not cited:
         raise DemoError("No section names its notes.")
-    heading, note_id = next((one for one in cited if f"_{SECOND}_insight_" in one[1]), cited[0])
-    begin = next((at for at, line in enumerate(lines) if line == heading), 0)
-    end = next((at for at, line in enumerate(lines) if at > begin and not line.startswith(" ")), len(lines))
-    _indented(lines[begin:end])
-    print(f"  (and so for each of {len({one for one, _ in cited})} sections)")
-    shell.print("read", note_id)
+    shell.print("read", next((one for one in cited if f"_{SECOND}_insight_" in one), cited[0]))
 
 
 def _account(service: Service, posted: Sequence[str]) -> int:
@@ -194,7 +189,5 @@ def _account(service: Service, posted: Sequence[str]) -> int:
 
 def _requests(service: Service) -> int:
     """The requests that the API has answered, as the service counts them (docs/self-hosting.md)."""
-    url = f"{service.admin.url}/metrics"
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        lines = answer.read().decode().split("\n")
+    lines = httpx.get(f"{service.admin.url}/metrics", timeout=10, trust_env=False).text.split("\n")
     return int(sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("livemem_http_requests_total{")))

@@ -34,22 +34,18 @@ def is_from_web_page(request: Request, names: Collection[str] = ()) -> bool:
 def names_this_server(request: Request, names: Collection[str] = ()) -> bool:
     """Tell whether the request is for a name of this server, with `names` as above.
 
-    What a proxy says (`X-Forwarded-Host`) does not count: a page can say it too.
+    Its names are loopback addresses, the address at which the request arrived, and `names`. What a proxy says
+    (`X-Forwarded-Host`) does not count: a page can say it too. Nor does any other name, with any ending: somebody who
+    answers for it in the browser's network can point it here.
     """
-    found = _HOST.match(request.header("Host") or "localhost")
-    return found is not None and _is_own_name(found["name"].strip("[]").lower(), request.server, names)
-
-
-def _is_own_name(name: str, arrived_at: str, names: Collection[str]) -> bool:
-    """A loopback address, the one at which the request arrived, or a name that is given.
-
-    No other name, with any ending: somebody who answers for it in the browser's network can point it here.
-    """
+    if not (found := _HOST.match(request.header("Host") or "localhost")):
+        return False
+    name = found["name"].strip("[]").lower()
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
         return name == "localhost" or name in names
-    return address.is_loopback or address == _read_address(arrived_at)
+    return address.is_loopback or address == _read_address(request.server)
 
 
 def is_forwarded(request: Request) -> bool:
@@ -57,15 +53,10 @@ def is_forwarded(request: Request) -> bool:
     return any(request.header(name) is not None for name in _FORWARDED)
 
 
-def is_in_networks(address: str, networks: Networks) -> bool:
+def is_in_networks(address: str, networks: Networks = ()) -> bool:
     """Tell whether a client's address is of this machine (loopback) or in one of the networks."""
     client = _read_address(address)
     return client.is_loopback or any(client in network for network in networks)
-
-
-def is_loopback(address: str) -> bool:
-    """Tell whether an address is one of this machine's own programs, or of a proxy among them."""
-    return _read_address(address).is_loopback
 
 
 @lru_cache(64)

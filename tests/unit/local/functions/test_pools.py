@@ -60,7 +60,7 @@ def handler(event, context):
     if do == "context":
         return {
             "name": context.function_name, "arn": context.invoked_function_arn, "memory": context.memory_limit_in_mb,
-            "left": context.get_remaining_time_in_millis(), "group": context.log_group_name,
+            "left": context.get_remaining_time_in_millis(),
             "id": context.aws_request_id,
         }
     if do == "log":
@@ -161,7 +161,6 @@ def test_a_handler_has_lambdas_context(make_pool):
         "name": "ctxfunction",
         "arn": "arn:aws:lambda:us-east-1:123456789012:function:ctxfunction",
         "memory": 256,
-        "group": "/aws/lambda/ctxfunction",
     }
     assert len(identity) == 36
     assert 5_000 < left <= 10_000
