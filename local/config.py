@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
+from pydantic import ValidationError
+
 from local import ROOT
 from local.admin_key import given_hash
 from local.front.guard import Networks
@@ -15,9 +17,8 @@ from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
 from local.functions.pools import MAX_INVOCATIONS
 from local.machine_zone import of_machine
-from local.models import Embeddings, read_embeddings
+from local.models import read_embeddings
 from local.own_model.choice import PROGRAM, PURPOSE, OwnModelChoice, read_program, take_own_model
-from local.service_settings import find_problems
 
 DEFAULT_PORT = 3000
 DEFAULT_BUCKET = "live-memory"
@@ -40,7 +41,8 @@ class Config:
 
     `parameters` replace defaults of the template's parameters that no variable of a function could replace.
 
-    A URL that is None means that the runtime starts its own server, but with `aws` the store is S3 itself.
+    A URL that is None means that the runtime starts its own server, but with `aws` the store is S3 itself. An empty one
+    means that there are no embeddings.
     """
 
     host: str
@@ -51,8 +53,7 @@ class Config:
     s3_url: str | None
     aws: bool
     llm_url: str | None
-    embeddings: Embeddings
-    admin_key: str | None
+    embeddings_url: str | None
     admin_key_sha256: str | None
     sweep_seconds: float | None
     retry_seconds: tuple[float, ...]
@@ -86,6 +87,23 @@ class Config:
         """The region of a store of one's own."""
         names = ("S3_REGION_NAME", "AWS_REGION", "AWS_DEFAULT_REGION")
         return next((self.outer[name] for name in names if self.outer.get(name)), "us-east-1")
+
+
+def find_problems(variables: Mapping[str, str]) -> list[str]:
+    """The problems of the service's variables, one sentence for each, never with a value.
+
+    `variables` is a whole environment; what the service does not read is not looked at.
+    """
+    from livemem.settings import Settings, problems  # noqa: PLC0415 - a process that checks nothing does without them
+
+    given = {name.lower(): value for name, value in variables.items() if name.lower() in Settings.model_fields}
+    try:
+        settings = Settings(**given)  # type: ignore[arg-type]  # texts, as in the environment
+    except ValidationError as error:
+        return [f"{problem}." for problem in problems(error)]
+    is_given = given.get("admin_bootstrap_key") or given.get("admin_bootstrap_key_sha256")
+    problem = settings.bootstrap_key_problem() if is_given else None
+    return [f"{problem}."] if problem else []
 
 
 class Checks:
@@ -123,7 +141,7 @@ class Checks:
 def read_config(variables: Mapping[str, str] | None = None) -> Config:
     """Read the variables, by default those of this process. Raises ConfigError, also about those of the functions."""
     values = dict(os.environ if variables is None else variables)
-    embeddings, is_own = read_embeddings(values), take_own_model(values)
+    embeddings_url, is_own = read_embeddings(values), take_own_model(values)
     checks, truth = Checks(values), {"true": True, "false": False}
     program = checks.read(PROGRAM, read_program, None) if is_own else None
     for_all = checks.read(PURPOSE, _one_of({"folds": False, "all": True}), False, "folds or all")
@@ -136,8 +154,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         s3_url=values.get("S3_ENDPOINT_URL") or None,
         aws=not values.get("S3_ENDPOINT_URL") and any(values.get(name) for name in _STORE_VARIABLES),
         llm_url=values.get("LLMAAS_API_URL") or None,
-        embeddings=embeddings,
-        admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
+        embeddings_url=embeddings_url,
         admin_key_sha256=given_hash(values),
         sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _seconds, None, "a number of seconds from 0.1 to 9,999,999"),
         retry_seconds=checks.read(

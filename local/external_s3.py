@@ -1,7 +1,5 @@
 """A store that is not ours: its bucket must be there before the functions start."""
 
-from typing import Any
-
 from local.config import Config
 
 
@@ -35,7 +33,14 @@ def check_bucket(config: Config) -> None:
     )
     try:
         client = s3_client(settings)
-        _find_or_make(client, config)
+        try:
+            client.head_bucket(Bucket=config.bucket)
+        except ClientError as error:
+            missing = error.response["ResponseMetadata"]["HTTPStatusCode"] == 404
+            # Buckets of AWS need more than a name: those are made by the template.
+            if not (missing and config.make_bucket and config.s3_url):
+                raise
+            client.create_bucket(Bucket=config.bucket)
     except ClientError as error:
         status = error.response["ResponseMetadata"]["HTTPStatusCode"]
         if status == 404:
@@ -53,16 +58,3 @@ def check_bucket(config: Config) -> None:
     except (BotoCoreError, ValueError) as error:
         variable = "S3_ENDPOINT_URL" if config.s3_url else "S3_REGION_NAME"
         raise StoreError(f"{where} cannot be reached ({type(error).__name__}): check {variable}.") from error
-
-
-def _find_or_make(client: Any, config: Config) -> None:
-    from botocore.exceptions import ClientError  # noqa: PLC0415
-
-    try:
-        client.head_bucket(Bucket=config.bucket)
-    except ClientError as error:
-        missing = error.response["ResponseMetadata"]["HTTPStatusCode"] == 404
-        # Buckets of AWS need more than a name: those are made by the template.
-        if not (missing and config.make_bucket and config.s3_url):
-            raise
-        client.create_bucket(Bucket=config.bucket)

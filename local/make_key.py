@@ -8,8 +8,8 @@ import getpass
 import sys
 
 from local import admin_key, terminal
+from local.config import find_problems
 from local.files import new_secret
-from local.service_settings import find_problems
 
 
 def main() -> int:

@@ -1,7 +1,6 @@
 """Which LLM and embedding model the functions are given: the caller's, the offline ones, or no embeddings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,26 +11,16 @@ _VARIABLE = "EMBEDDINGS_API_URL"
 _OFF = "off"
 
 
-@dataclass(frozen=True)
-class Embeddings:
-    """The caller's choice: an address of an API, none (`off`), or with neither the offline model."""
+def read_embeddings(variables: dict[str, str]) -> str | None:
+    """The address of an API of embeddings, empty for none (`off`), and None for the offline model.
 
-    url: str | None = None
-    off: bool = False
-
-    @property
-    def offline(self) -> bool:
-        """Whether the offline server is to serve them."""
-        return self.url is None and not self.off
-
-
-def read_embeddings(variables: dict[str, str]) -> Embeddings:
-    """The choice, and `variables` without the word `off`, which is no address for the functions."""
+    `variables` are left without the word `off`, which is no address for the functions.
+    """
     given = variables.get(_VARIABLE, "")
     if given.strip().lower() == _OFF:
         variables[_VARIABLE] = ""
-        return Embeddings(off=True)
-    return Embeddings(given or None)
+        return ""
+    return given or None
 
 
 def provide(config: "Config", offline_url: str) -> dict[str, str]:
@@ -40,12 +29,12 @@ def provide(config: "Config", offline_url: str) -> dict[str, str]:
     given = {
         "LLMAAS_API_URL": config.llm_url or offline_url,
         "LLMAAS_API_KEY": config.outer.get("LLMAAS_API_KEY", ""),
-        "EMBEDDINGS_API_URL": config.embeddings.url or "",
+        "EMBEDDINGS_API_URL": config.embeddings_url or "",
         "EMBEDDINGS_API_KEY": config.outer.get("EMBEDDINGS_API_KEY", ""),
     }
     if config.llm_url is None:
         given |= {"LLMAAS_MODEL": "offline-rules", "LLMAAS_API_KEY": "offline"}
-    if config.embeddings.offline:
+    if config.embeddings_url is None:
         given |= {_VARIABLE: offline_url, "EMBEDDINGS_API_KEY": "offline", "EMBEDDINGS_MODEL": OFFLINE_MODEL}
         # They would be those of another model.
         given |= dict.fromkeys(("EMBEDDINGS_DIMENSIONS", "EMBEDDINGS_QUERY_PREFIX", "EMBEDDINGS_TEXT_PREFIX"), "")
@@ -57,8 +46,8 @@ def tell(config: "Config", offline_url: str) -> dict[str, object]:
     return {
         "llm": config.own_model.described() if config.own_model else config.llm_url or offline_url,
         "llm_is_offline_stand_in": config.llm_url is None and not config.own_model,
-        "embeddings": offline_url if config.embeddings.offline else config.embeddings.url,
-        "embeddings_are_offline": config.embeddings.offline,
+        "embeddings": offline_url if config.embeddings_url is None else config.embeddings_url or None,
+        "embeddings_are_offline": config.embeddings_url is None,
     }
 
 

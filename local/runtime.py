@@ -90,7 +90,7 @@ class Runtime:
         if not self.config.embedded:
             check_bucket(self.config)
         s3_url = self._open_store() if self.config.embedded else self.config.s3_url
-        needed = self.config.llm_url is None or self.config.embeddings.offline
+        needed = self.config.llm_url is None or self.config.embeddings_url is None
         offline_url = self._start_offline_llm() if needed else ""
         llm = self._start_own_model()
         key_sha256 = self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key())
@@ -255,7 +255,8 @@ class Runtime:
             "S3_BUCKET_NAME": self.config.bucket,
             "S3_ENDPOINT_URL": s3_url or "",
             admin_key.VARIABLE: key_sha256,
-            "OAUTH_ISSUER": self._issuer(),
+            # That of a service for this machine alone is known, another one its user names.
+            "OAUTH_ISSUER": self.config.outer.get("OAUTH_ISSUER", self._server.url if self._is_own() else ""),
             **models.provide(self.config, offline_url),
         }
         if not self.config.embedded:
@@ -266,16 +267,13 @@ class Runtime:
             provided |= {"S3_REGION_NAME": "us-east-1", "S3_SIGNATURE": "v4"}
         return provided
 
-    def _issuer(self) -> str:
-        """The address for sign-in. That of a service for this machine alone is known, another one its user names."""
-        return self.config.outer.get("OAUTH_ISSUER", self._server.url if self._is_own() else "")
-
     def _is_own(self) -> bool:
         """Whether the service is for this machine alone."""
         return not self.config.shared and is_in_networks(self._server.host)
 
     def _answer(self, request: Request) -> Response:
-        if self._is_misdirected(request):
+        # A web page can make its own name point here (DNS rebinding), and would then be of the service's own origin.
+        if self._is_own() and not (LambdaApi.owns(request) or names_this_server(request, self._names)):
             return answer_json(
                 421,
                 {
@@ -295,18 +293,12 @@ class Runtime:
             challenge = parse_qs(urlsplit(request.target).query).get("challenge", [""])[0]
             proof = {"proof": self.data.proof(challenge)} if challenge else {}
             return answer_json(200 if self._ready else 503, {"status": status, **proof})
-        if LambdaApi.owns(request) and (not self.config.shared or self._may_invoke_here(request)):
+        # An invocation skips every check of the API, and behind a proxy any client has an address of this machine: of a
+        # shared service only a network that its user named counts.
+        outside = not is_in_networks(request.client) and is_in_networks(request.client, self.config.invoke_from)
+        if LambdaApi.owns(request) and (outside or not self.config.shared):
             return self._lambda_api.answer(request)
         return self._http_api.answer(request)
-
-    def _is_misdirected(self, request: Request) -> bool:
-        """Whether the request names another host than this service, which is for this machine alone.
-
-        A web page can make its own name point here (DNS rebinding), and would then be of the service's own origin.
-        """
-        if not self._is_own() or LambdaApi.owns(request):
-            return False
-        return not names_this_server(request, self._names)
 
     def _tell_metrics(self, request: Request) -> Response:
         key = self.config.metrics_key
@@ -321,9 +313,3 @@ class Runtime:
         given_up = len(list(self.data.dead_letters.glob("*"))) if self.data.dead_letters.exists() else 0
         self._metrics.set("livemem_dead_letters", given_up)
         return Response(200, (("Content-Type", metrics.CONTENT_TYPE),), self._metrics.render().encode())
-
-    def _may_invoke_here(self, request: Request) -> bool:
-        """Whether the client is in a network that its user named. An invocation skips every check of the API, and with
-        a proxy on this machine any client of it has an address of this machine.
-        """
-        return not is_in_networks(request.client) and is_in_networks(request.client, self.config.invoke_from)

@@ -23,8 +23,8 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import admin_key
+from local.config import find_problems
 from local.files import read_secret
-from local.service_settings import find_problems
 
 SAM = (".venv-sam/bin/sam",)
 DEFAULT_STACK = "live-memory"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote_plus
 
+from livemem import clock
 from local.functions.async_queue import Later
 from local.functions.template import Function
 from local.store.client import Put
@@ -27,7 +28,7 @@ def build_record(put: Put, configuration: str) -> dict[str, Any]:
         "eventVersion": "2.1",
         "eventSource": "aws:s3",
         "awsRegion": "us-east-1",
-        "eventTime": moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
+        "eventTime": clock.iso_millis(moment),
         "eventName": "ObjectCreated:Put",
         "userIdentity": {"principalId": "local"},
         "requestParameters": {"sourceIPAddress": "127.0.0.1"},

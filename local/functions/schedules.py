@@ -5,10 +5,10 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from livemem import clock
 from local.functions.async_queue import AsyncQueue
 from local.functions.expressions import Cron, next_time
 from local.functions.template import Function, Schedule
@@ -24,11 +24,6 @@ _LOOK_SECONDS = 5.0
 _SET_BACK = timedelta(hours=1)
 
 
-def utc_now() -> datetime:
-    """The wall clock of this machine."""
-    return datetime.now(UTC)
-
-
 def build_scheduled_event(schedule: Schedule, moment: datetime) -> dict[str, Any]:
     """Build the event that EventBridge sends for a moment (aware); a schedule's own Input replaces it."""
     if schedule.payload is not None:
@@ -41,7 +36,7 @@ def build_scheduled_event(schedule: Schedule, moment: datetime) -> dict[str, Any
         "detail-type": "Scheduled Event",
         "source": schedule.source,
         "account": ACCOUNT,
-        "time": moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": clock.iso(moment),
         "region": REGION,
         "resources": [f"arn:aws:{owner}{schedule.name}"],
         "detail": {} if rule else "{}",
@@ -93,21 +88,21 @@ class Scheduler:
         queue: AsyncQueue,
         every_seconds: float | None = None,
         *,
-        clock: Callable[[], datetime] = utc_now,
+        now: clock.Clock = clock.now,
         look_seconds: float = _LOOK_SECONDS,
     ) -> None:
         """`every_seconds` replaces every rate (tests don't wait for a quarter of an hour), and no cron expression.
-        `clock` is the wall clock, looked at every `look_seconds`.
+        `now` is the wall clock, looked at every `look_seconds`.
         """
         self._work = [
-            (function.logical_id, one, CronPlan(one.when, clock()))
+            (function.logical_id, one, CronPlan(one.when, now()))
             if isinstance(one.when, Cron)
             else (function.logical_id, one, RatePlan(every_seconds or float(one.when.seconds)))
             for function in functions
             for one in function.schedules
         ]
         self._queue = queue
-        self._clock = clock
+        self._now = now
         self._look_seconds = min(look_seconds, every_seconds or look_seconds)
         self._stopped = threading.Event()
 
@@ -121,7 +116,7 @@ class Scheduler:
 
     def _run(self) -> None:
         while not self._stopped.wait(self._look_seconds):
-            now = self._clock()
+            now = self._now()
             for function_id, schedule, plan in self._work:
                 if due := plan.take_due(now):
                     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from local.offline_llm import sentences
 from local.offline_llm.prompt import parse, read_prompts, text_of
-from local.offline_llm.words import VOCABULARY, content_stems, is_french
+from local.offline_llm.words import VOCABULARY, content_stems, is_french, pattern
 
 QUESTION = "The question of the user"
 RESPOND = "respond"
@@ -18,14 +18,7 @@ NEAR = 0.5
 """Score of a memory that is shown although it shares no word with the question: it may be in another language."""
 
 _NAME = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w-]+")
-_ASKS = re.compile(r"\?\s*$|\b(do|can|did) you remember\b|\bte souviens-tu\b|\btu te souviens\b", re.IGNORECASE)
-_REMEMBER = re.compile(
-    # Where an order begins: elsewhere the same word tells something.
-    r"(?:^|[.!?,;:]\s*|\n\s*|\b(?:please|and|et|s['’]il (?:te|vous) pla[iî]t)\s+)"
-    r"(?:(?:remember|keep in mind|retiens|retenez|souviens-toi|rappelle-toi|mémorise)\b"
-    r"\s*[:,]?\s*(?:that\b|que\b|qu['’])?|note(?: bien)?\s*(?:that\b|que\b|qu['’]|:))\s*(?P<what>.+)",
-    re.IGNORECASE | re.DOTALL,
-)
+_ASKS, _REMEMBER = (pattern(VOCABULARY["patterns"][name]) for name in ("asks", "remember"))
 _OTHERS = ("search_notes", "search_conversations", "search_self", "search_goals")
 """Where it looks if memories have nothing."""
 _ALSO_COMMON = frozenset(VOCABULARY["agent"]["common"].split())

@@ -35,12 +35,8 @@ class Shelf:
     kinds: frozenset[str]
 
 
-def list_shelves(files: Sequence[FileSpec]) -> list[Shelf]:
-    """The places that the files offer, in their order."""
-    return [_shelf(spec, path) for spec in files for path in spec.leaves or [()]]
-
-
-def _shelf(spec: FileSpec, path: Path) -> Shelf:
+def read_shelf(spec: FileSpec, path: Path) -> Shelf:
+    """The place below the headings of a path, or of no path the whole file."""
     name = f"{spec.name.removesuffix('.md')} {spec.title}"
     heading = " ".join(part.text for part in path if not part.day) if path else name
     description = " ".join(part.description for part in path) if path else spec.description

@@ -12,21 +12,18 @@ from livemem.text.similarity import contradicts
 from local.offline_llm import sentences
 from local.offline_llm.edits import Bullet, FileChange, Item, Outline, write_change
 from local.offline_llm.entries import Note, own_text, read_note, stamped_day, write_entry
-from local.offline_llm.filing import CATEGORIES, OPEN, Shelf, choose_shelf, list_shelves, open_kinds
+from local.offline_llm.filing import CATEGORIES, OPEN, Shelf, choose_shelf, open_kinds, read_shelf
 from local.offline_llm.prompt import Prompt, PromptError
 from local.offline_llm.rules import FileSpec, Section, read_layout
-from local.offline_llm.words import is_french, normalise, stems, word_stems
+from local.offline_llm.words import VOCABULARY, alternatives, is_french, normalise, stems, word_stems
 
 MAX_FILES = 100  # of one answer
 COMPARED = 200
 """Entries of a file that a new decision is compared with, the last ones."""
 SYNTHESIS_BYTES, LATEST, LONGEST = 1_500, 4, 300
 """Of the synthesis, the lines about each category, and the characters of one."""
-_DONE = re.compile(
-    r"^\W*(?:\[x\]\s*)?(?:c['’]est\s+)?(?:done|finished|completed|fixed|solved|resolved|closed|answer(?:ed)?|erledigt"
-    r"|behoben|beantwortet|(?:fait|terminé|fini|corrigé|résolu|réglé|répondu|tranché)e?s?|réponse)\s*[:,.!–—-]\s*",
-    re.IGNORECASE,
-)
+_CLOSES = alternatives(VOCABULARY["patterns"]["done"])
+_DONE = re.compile(rf"^\W*(?:\[x\]\s*)?(?:c['’]est\s+)?(?:{_CLOSES})\s*[:,.!–—-]\s*", re.IGNORECASE)
 _LANGUAGE = re.compile(r'^Write bank and synthesis in the language "([\w-]+)"\.$', re.MULTILINE)
 _MADE_BY = (
     "Made by the offline rules (model `offline-rules`), not by a language model.",
@@ -82,7 +79,7 @@ def fold(prompt: Prompt) -> dict[str, Any]:
     files = [replace(spec, name=present.get(spec.name.lower(), spec.name)) for spec in read_layout(rules)][:MAX_FILES]
     changes = {name: FileChange(FileSpec(name, ""), text) for name, text in bank.items()}
     changes |= {spec.name: FileChange(spec, bank.get(spec.name)) for spec in files}
-    shelves = list_shelves(files)
+    shelves = [read_shelf(spec, path) for spec in files for path in spec.leaves or [()]]
     desk = _Desk(shelves, changes)
     _read_bank(bank, desk)
     for note in notes:

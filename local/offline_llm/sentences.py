@@ -1,7 +1,9 @@
 """A text as whole sentences, and those that give orders. No rule of the offline LLM cuts one in the middle."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+from local.offline_llm.words import VOCABULARY, alternatives
 
 FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _NOT_SAID = re.compile(r"\s*(?:[>|#<]|$)")
@@ -10,26 +12,14 @@ _CODE = re.compile(r"\t| {4}")
 """That of a line of code, if no paragraph continues there."""
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _END = re.compile(r"[.!?…][)\]\"'”»*_]*\s+|[。！？][」』”）]*\s*")
+_WORDS: Mapping[str, str] = VOCABULARY["patterns"]
 _ABBREVIATED = re.compile(
-    r"(?:^|[\s(\[\"'“«])(?:(?P<never>e\.g|i\.e|z\.B|d\.h|p\.ex|mr|mrs|ms|dr|prof|vs|cf|ca|ex)"
-    r"|(?:[^\W\d_]\.)*[^\W\d_]|no|nr|etc|env|resp|incl|approx|\d{1,3})\.$",
-    re.IGNORECASE,
+    rf"(?:^|[\s(\[\"'“«])(?:(?P<never>{_WORDS['never_ends']})|{_WORDS['seldom_ends']})\.$", re.IGNORECASE
 )
-"""The end of a text that is an abbreviation or the number of an item. It `never` ends a sentence, or ends one only
-where a capital follows.
-"""
+"""The end of a text that is an abbreviation or the number of an item."""
 _WHOLE = re.compile(r"[.!?…。！？][)\]\"'”»*_`」』）]*\s*\Z")
 
-_ALL = r"(?:(?:all|any|every|each|the|your|these|those|previous|prior|earlier|above|former|of|my|our|its)\s+){1,5}"
-_TES = r"(?:tout(?:e|es|s)?\s+)?(?:tes|vos|les|ces|mes)\s+(?:\w+\s+)?"
-_ORDER = re.compile(
-    r"\W*(?:(?:important|system|urgent|attention)\s*:\s*\W*)?(?:(?:please|now|then|and|s['’]il te pla[iî]t)[\s,]+)?"
-    rf"(?:(?:ignore|disregard|forget|override|discard)\s+{_ALL}(?:instructions?|rules|prompts?|directives|guidelines|orders)"
-    r"|you are now (?:in|an?|the)\b"
-    rf"|(?:ignore[rz]?|oublie[rz]?|oublier)\s+{_TES}(?:consignes|instructions|règles|directives))\b",
-    re.IGNORECASE,
-)
-"""An order to forget one's instructions. It is no protection: other words get through."""
+_ORDER = re.compile(rf"\W*{_WORDS['order_lead']}(?:{alternatives(_WORDS['order'])})\b", re.IGNORECASE)
 
 
 def said(text: str) -> list[str]:

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 from local import ROOT
@@ -37,14 +36,8 @@ def build() -> Path:
 
 def _fingerprint() -> str:
     digest = hashlib.sha256()
-    for path in _files():
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(ROOT)}\0{len(content)}\0".encode() + content)
+    for path in (path for name in _SOURCES for path in [ROOT / name, *sorted((ROOT / name).rglob("*"))]):
+        if path.is_file() and "__pycache__" not in path.parts:
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(ROOT)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
-
-
-def _files() -> Iterator[Path]:
-    for name in _SOURCES:
-        source = ROOT / name
-        found = [source] if source.is_file() else source.rglob("*")
-        yield from sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)

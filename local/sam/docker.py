@@ -38,14 +38,6 @@ def run(*arguments: str, seconds: float = _SECONDS) -> str:
     return done.stdout.strip()
 
 
-def check_daemon() -> None:
-    """Raise StackError unless a daemon answers."""
-    try:
-        run("version", "--format", "{{.Server.Version}}", seconds=20)
-    except StackError as error:
-        raise StackError(f"No Docker daemon answers: start Docker. ({error})") from error
-
-
 def ensure_image(image: str) -> None:
     """Pull an image unless it is there; raises StackError when it cannot be had."""
     if run("images", "--quiet", image):

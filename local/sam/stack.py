@@ -39,7 +39,6 @@ class Stack:
         self.template: Template = read_template(ROOT / "template.yaml")
         if not SAM.exists():
             raise StackError("The SAM CLI is missing: run make setup-sam.")
-        docker.check_daemon()
         self.host = docker.find_host()
         check_free("127.0.0.1", self.ports.api)
         for port in self.ports[1:]:
@@ -62,8 +61,11 @@ class Stack:
         store_url = f"http://{self.host.address}:{ports.store}"
         secret = read_secret(self.data.root / "minio.key", random_bytes=24)
         store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, secret)
-        needed = self.config.llm_url is None or self.config.embeddings.offline
-        offline_url = self._start_llm() if needed else ""
+        needed = self.config.llm_url is None or self.config.embeddings_url is None
+        if needed:
+            self._llm = offline_llm.bind(self.host.address, ports.llm)
+            self._llm.start()
+        offline_url = f"http://{name}:{ports.llm}/v1" if needed else ""
         functions = functions_variables(
             self.template,
             self.config,
@@ -120,18 +122,6 @@ class Stack:
                 # Docker may have gone first; the rest is stopped all the same.
                 _say(f"could not clean up: {error}")
         self.data.close()
-
-    def _start_llm(self) -> str:
-        """The offline LLM; returns its URL for containers."""
-        port = self.ports.llm
-        try:
-            self._llm = offline_llm.bind(self.host.address, port)
-        except OSError as error:
-            raise StackError(
-                f"The offline LLM cannot listen on {self.host.address}:{port}: {error.strerror}"
-            ) from error
-        self._llm.start()
-        return f"http://{self.host.name_in_containers}:{port}/v1"
 
     def _start_sam(self, kind: str, host: str, port: int, template: Path, env_file: Path) -> None:
         command = [str(SAM), "local", kind, "--template", str(template), "--host", host, "--port", str(port)]

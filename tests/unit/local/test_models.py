@@ -3,7 +3,7 @@
 import pytest
 
 from local.config import read_config
-from local.models import Embeddings, describe, provide, read_embeddings, tell
+from local.models import describe, provide, read_embeddings, tell
 from tests.support.cases import each
 
 URL = "http://127.0.0.1:11434/v1"
@@ -13,15 +13,15 @@ OFFLINE = "http://127.0.0.1:4711/v1"
 @each(
     ("variables", "chosen"),
     [
-        ({}, Embeddings()),
-        ({"EMBEDDINGS_API_URL": ""}, Embeddings()),
-        ({"EMBEDDINGS_API_URL": URL}, Embeddings(URL)),
-        ({"EMBEDDINGS_API_URL": "off"}, Embeddings(off=True)),
-        ({"EMBEDDINGS_API_URL": " OFF "}, Embeddings(off=True)),
+        ({}, None),
+        ({"EMBEDDINGS_API_URL": ""}, None),
+        ({"EMBEDDINGS_API_URL": URL}, URL),
+        ({"EMBEDDINGS_API_URL": "off"}, ""),
+        ({"EMBEDDINGS_API_URL": " OFF "}, ""),
     ],
 )
 def test_an_address_is_the_callers_own_off_is_none_and_nothing_is_the_offline_one(variables, chosen):
-    assert read_config(variables).embeddings == read_embeddings(dict(variables)) == chosen
+    assert read_config(variables).embeddings_url == read_embeddings(dict(variables)) == chosen
 
 
 def test_the_functions_never_see_the_word_off():

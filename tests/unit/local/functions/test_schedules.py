@@ -103,7 +103,7 @@ def run():
     def start(listener: Listener, *schedules: Schedule, every_seconds: float | None = None) -> list[tuple[str, dict]]:
         looks = iter(NIGHT - HOUR + n * DAY / 2 for n in range(10**6))
         scheduler = Scheduler(
-            (function(*schedules),), listener, every_seconds, clock=lambda: next(looks), look_seconds=0.001
+            (function(*schedules),), listener, every_seconds, now=lambda: next(looks), look_seconds=0.001
         )
         started.append(scheduler)
         scheduler.start()
