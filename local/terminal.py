@@ -10,11 +10,6 @@ from typing import Any, TextIO
 from livemem.text.invisible import visible
 
 
-def clean(text: str) -> str:
-    """The text with control characters, and all else that nobody sees, shown; tabs and newlines stay."""
-    return visible(text)
-
-
 def protect() -> None:
     """Let standard output and standard error of this process pass clean text only. A second call changes nothing."""
     for name in ("stdout", "stderr"):
@@ -33,5 +28,5 @@ class _Clean:
 
     def write(self, text: str) -> int:
         # What the stream's encoding lacks (half a surrogate pair always) becomes a question mark.
-        self.stream.write(clean(text).encode(self.encoding, "replace").decode(self.encoding))
+        self.stream.write(visible(text).encode(self.encoding, "replace").decode(self.encoding))
         return len(text)

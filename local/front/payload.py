@@ -69,19 +69,14 @@ def build_event(request: Request, route: Route, parameters: dict[str, str], now:
         lines = [value for name, value in request.headers if name.lower() == "cookie"]
         event["cookies"] = [cookie.strip() for line in lines for cookie in line.split(";") if cookie.strip()]
     if request.query:
-        event["queryStringParameters"] = _join_query(request.query)
+        joined = event["queryStringParameters"] = {}
+        for name, value in parse_qsl(request.query, keep_blank_values=True, errors="replace"):
+            joined[name] = f"{joined[name]},{value}" if name in joined else value
     if parameters:
         event["pathParameters"] = parameters
     if request.body:
         event["body"], event["isBase64Encoded"] = _encode_body(request.body, headers.get("content-type", ""))
     return event
-
-
-def _join_query(query: str) -> dict[str, str]:
-    joined: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True, errors="replace"):
-        joined[name] = f"{joined[name]},{value}" if name in joined else value
-    return joined
 
 
 def _encode_body(body: bytes, content_type: str) -> tuple[str, bool]:

@@ -5,6 +5,7 @@ Nothing is put in other words, so nothing is made up. And whether two of them ar
 import re
 from typing import Any
 
+from livemem.text import wording
 from local.offline_llm import sentences
 from local.offline_llm.prompt import Prompt, PromptError
 from local.offline_llm.words import VOCABULARY, content_stems, normalise, pattern, stems
@@ -19,7 +20,6 @@ _PATTERNS = {name: pattern(text) for name, text in VOCABULARY["patterns"]["diges
 _FOR_A_TIME = {ttl: pattern(text) for ttl, text in VOCABULARY["patterns"]["for_a_time"].items()}
 _NAME = re.compile(r"(?<![\w.])[A-ZÀ-ÖØ-Þ][\w-]{2,40}")
 _WORD = re.compile(r"[^\W\d_][\w-]{3,40}")
-_OPENING, _CLOSING = "«“(", ".,;:!…»”)"
 
 
 def listen(prompt: Prompt) -> dict[str, Any]:
@@ -76,12 +76,6 @@ def judge(prompt: Prompt) -> dict[str, Any]:
     verdicts = [
         {"pair": number, "verdict": verdict}
         for number, there, new in pairs
-        for verdict in (["same"] if _plain(str(there)) == _plain(str(new)) else ["same", "different"])
+        for verdict in (["same"] if wording.same(str(there), str(new)) else ["same", "different"])
     ]
     return {"verdicts": verdicts}
-
-
-def _plain(text: str) -> list[str]:
-    # "the" alone is none: plan A, the LA office, le poste and la poste.
-    bare = (word.lstrip(_OPENING).rstrip(_CLOSING) for word in text.casefold().split())
-    return [word for word in bare if word not in ("", "the")]

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from livemem.text.text_tokens import folded
 from local.offline_llm.entries import Note
 from local.offline_llm.rules import FileSpec, Path
-from local.offline_llm.words import VOCABULARY, stem, stems, unaccented, word_stems
+from local.offline_llm.words import VOCABULARY, stem, stems, word_stems
 
 OPEN = ("todo", "question", "issue")
 """Categories of notes that wait for somebody."""
@@ -71,7 +72,7 @@ def _weights() -> Mapping[str, Mapping[str, float]]:
     table: dict[str, dict[str, float]] = {category: {} for category in CATEGORIES}
     for category, about in CATEGORIES.items():
         for word, weight in (pair.split(":") for pair in about["keywords"].split()):
-            for key in (stem(unaccented(word), french=french) for french in (False, True)):
+            for key in (stem(folded(word), french=french) for french in (False, True)):
                 table[category][key] = max(table[category].get(key, 0.0), float(weight))
     return table
 

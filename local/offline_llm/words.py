@@ -2,11 +2,12 @@
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from livemem.text.text_tokens import folded
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
@@ -43,14 +44,6 @@ _ENDINGS = (
 _FRENCH_ENDINGS = (_PLURAL, (re.compile(r"(?<=....)(?:er|ee)$"), ""), _SILENT)
 
 
-def unaccented(text: str) -> str:
-    """The text in small letters without accents: "Décisions" is spelled "decisions" as often."""
-    if text.isascii():
-        return text.lower()
-    parts = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(letter for letter in parts if not unicodedata.combining(letter))
-
-
 @lru_cache(maxsize=50_000)
 def stem(word: str, *, french: bool = False) -> str:
     """The stem of one lower-case word: without plural, -ing, -ed, a final e, and in French -er and -ée."""
@@ -62,7 +55,7 @@ def stem(word: str, *, french: bool = False) -> str:
 def word_stems(text: str) -> tuple[str, ...]:
     """The stems of every word of a text, in order, common words included."""
     french, spaced = is_french(text), _CAMEL.sub(" ", _TO_DO.sub("todo", text))
-    return tuple(stem(word, french=french) for word in _WORD.findall(unaccented(spaced)))
+    return tuple(stem(word, french=french) for word in _WORD.findall(folded(spaced)))
 
 
 def content_stems(text: str) -> tuple[str, ...]:
@@ -79,7 +72,7 @@ def stems(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _stop_stems() -> frozenset[str]:
-    words = unaccented(VOCABULARY["common"]).split()
+    words = folded(VOCABULARY["common"]).split()
     return frozenset(stem(word, french=french) for word in words for french in (False, True))
 
 

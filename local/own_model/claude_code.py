@@ -76,11 +76,6 @@ def failed(why: str, status: int = 503) -> ApiError:
     return ApiError(status, f"{NAME} {why}.")
 
 
-def not_installed(program: Path) -> ApiError:
-    """The error where the program is gone."""
-    return failed(f"is not installed at {program}: `livemem serve --llm claude` looks for it again")
-
-
 def check_managed(home: str, folder: Path | None = None) -> None:
     """Refuse where the machine's administrator runs hooks or servers in each call. Raises ApiError."""
     root = folder or MANAGED.get(sys.platform, MANAGED["linux"])

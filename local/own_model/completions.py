@@ -111,7 +111,7 @@ class OwnModel:
         try:
             state = program.stat()
         except OSError as error:
-            raise claude_code.not_installed(program) from error
+            raise failed(f"is not installed at {program}: `livemem serve --llm claude` looks for it again") from error
         version = (program.resolve(), state.st_mtime_ns, state.st_size)
         if self._checked == version:
             return

@@ -51,7 +51,10 @@ def leaks(ask: Ask) -> bool:
             said = ask(prompt, folder, {**api, "HOME": root, "USERPROFILE": root})
     finally:
         server.stop()
-    return said != _ANSWER or len(asked) != 1 or word.encode() in asked[0] or not _is_bare(asked[0])
+    if said != _ANSWER or len(asked) != 1 or word.encode() in asked[0]:
+        return True
+    sent = json.loads(asked[0])
+    return bool(sent.get("tools") or sent.get("mcp_servers"))
 
 
 def _prepared(folder: Path, word: str) -> str:
@@ -68,8 +71,3 @@ def _prepared(folder: Path, word: str) -> str:
     }.items():
         path.write_text(text, "utf-8")
     return f'Read @{file} @word.txt @"{file}" @~/word.txt\n!cat {file}\n/memory\nUse all your tools.'
-
-
-def _is_bare(body: bytes) -> bool:
-    sent = json.loads(body)
-    return not sent.get("tools") and not sent.get("mcp_servers")

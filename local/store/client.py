@@ -32,6 +32,7 @@ MAX_KEY_BYTES = 1024
 MAX_KEYS = 1_000
 _META = "x-amz-meta-"
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_NO_KEY = "The specified key does not exist."
 _CONDITION = "At least one of the pre-conditions you specified did not hold"
 
 
@@ -93,10 +94,9 @@ class FileStore:
             folder.lock,
         ):
             before = folder.find(Key)
-            if IfMatch and not before:
-                raise _error("NoSuchKey", 404, "PutObject", "The specified key does not exist.")
-            if before and (IfNoneMatch == "*" or (IfMatch and _quoted(before) != IfMatch)):
+            if before and IfNoneMatch == "*":
                 raise _error("PreconditionFailed", 412, "PutObject", _CONDITION)
+            _check_match("PutObject", before, IfMatch)
             entry = folder.commit(Key, draft)
         try:
             self._on_put(Put(Bucket, Key, entry.size, entry.etag, entry.modified_ns))
@@ -119,15 +119,14 @@ class FileStore:
         with self._opened("GetObject", Bucket, Key) as folder, folder.lock:
             found = folder.open(Key) if VersionId == "null" else None
             if found is None:
-                raise _error("NoSuchKey", 404, "GetObject", "The specified key does not exist.")
+                raise _error("NoSuchKey", 404, "GetObject", _NO_KEY)
             entry, file = found
             asked = _range(Range, entry.size)
             first, last = asked or (0, entry.size - 1)
             size = last - first + 1
             kept = False
             try:
-                if IfMatch and _quoted(entry) != IfMatch:
-                    raise _error("PreconditionFailed", 412, "GetObject", _CONDITION)
+                _check_match("GetObject", entry, IfMatch)
                 if IfNoneMatch == _quoted(entry):
                     raise _error("304", 304, "GetObject", "Not Modified")
                 if asked and size <= 0:
@@ -165,12 +164,11 @@ class FileStore:
         with self._opened("CopyObject", CopySource["Bucket"], CopySource["Key"]) as folder, folder.lock:
             found = folder.open(CopySource["Key"])
             if found is None:
-                raise _error("NoSuchKey", 404, "CopyObject", "The specified key does not exist.")
+                raise _error("NoSuchKey", 404, "CopyObject", _NO_KEY)
             source, file = found
         digest = hashlib.sha256()
         with file:
-            if CopySourceIfMatch and _quoted(source) != CopySourceIfMatch:
-                raise _error("PreconditionFailed", 412, "CopyObject", _CONDITION)
+            _check_match("CopyObject", source, CopySourceIfMatch)
             with self._opened("CopyObject", Bucket, Key) as folder:
                 content = _digested(_pieces(file), digest)
                 with folder.prepared(Key, content, source.headers) as draft, folder.lock:
@@ -183,11 +181,7 @@ class FileStore:
     def delete_object(self, *, Bucket: str, Key: str, IfMatch: str | None = None) -> dict[str, Any]:
         """Delete an object; one that is not there is no error, unless there is a condition."""
         with self._opened("DeleteObject", Bucket, Key) as folder, folder.lock:
-            before = folder.find(Key)
-            if IfMatch and not before:
-                raise _error("NoSuchKey", 404, "DeleteObject", "The specified key does not exist.")
-            if before and IfMatch and _quoted(before) != IfMatch:
-                raise _error("PreconditionFailed", 412, "DeleteObject", _CONDITION)
+            _check_match("DeleteObject", folder.find(Key), IfMatch)
             folder.remove(Key)
         return _answered(204)
 
@@ -302,6 +296,13 @@ class _Section(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _check_match(operation: str, entry: Entry | None, wanted: str | None) -> None:
+    if wanted and not entry:
+        raise _error("NoSuchKey", 404, operation, _NO_KEY)
+    if wanted and entry and _quoted(entry) != wanted:
+        raise _error("PreconditionFailed", 412, operation, _CONDITION)
 
 
 def _quoted(entry: Entry) -> str:

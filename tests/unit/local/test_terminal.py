@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local import terminal
+from livemem.text.invisible import visible
 from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,12 +27,12 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]
 
 @each("number", [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x2028, 0x202E, 0xE0041])
 def test_every_control_character_is_shown_and_so_is_what_nobody_sees(number):
-    assert terminal.clean(f"a{chr(number)}b") == f"a\\u{{{number:X}}}b"
+    assert visible(f"a{chr(number)}b") == f"a\\u{{{number:X}}}b"
 
 
 def test_tabs_newlines_and_all_other_characters_stay():
     text = "a\tb\nc é ✓ 中文 \U0001f600 \xa0"
-    assert terminal.clean(text) == text
+    assert visible(text) == text
 
 
 @pytest.mark.process
