@@ -186,9 +186,9 @@ class Action:
 class Sampled:
     """How much of a kind `make test` plays: every so many-th request of kills, and turn of pairs; so many histories."""
 
-    requests: int = 24
-    turns: int = 16
-    histories: int = 24
+    requests: int = 49
+    turns: int = 33
+    histories: int = 16
 
 
 @dataclass(frozen=True)

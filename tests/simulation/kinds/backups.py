@@ -243,5 +243,5 @@ BACKUPS = Kind(
     ACTIONS,
     PAIRS,
     small=((taking, "BATCH", 4),),
-    sampled=Sampled(requests=16, turns=5),
+    sampled=Sampled(requests=33, turns=11),
 )

@@ -584,4 +584,6 @@ class TalkHistory(History):
         return cast("Draft", draft)
 
 
-CONVERSATIONS = Kind("conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=99, turns=41))
+CONVERSATIONS = Kind(
+    "conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=199, turns=83)
+)

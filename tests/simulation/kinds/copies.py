@@ -406,5 +406,5 @@ COPIES = Kind(
     ACTIONS,
     PAIRS,
     small=((archive, "LEVEL", 1),),
-    sampled=Sampled(requests=36, turns=17),
+    sampled=Sampled(requests=73, turns=35),
 )

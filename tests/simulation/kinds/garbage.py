@@ -72,5 +72,5 @@ GARBAGE = Kind(
     ),
     PAIRS,
     columns=(*COLUMNS, REPEATED),
-    sampled=Sampled(requests=5, turns=3),
+    sampled=Sampled(requests=11, turns=7),
 )
