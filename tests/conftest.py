@@ -14,7 +14,7 @@ gc.disable()
 
 # The same examples on every machine and in every run: a failure is then a failure for everybody. How many of them there
 # are is said here, and by a test itself only where each of its examples is a story of a second.
-settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True, database=None)
+settings.register_profile("ci", max_examples=12, deadline=None, derandomize=True, database=None)
 # CI takes these once a week.
 settings.register_profile("weekly", max_examples=200, deadline=None, database=None)
 settings.register_profile("proof", max_examples=2_000, deadline=None, database=None)

@@ -20,7 +20,7 @@ from tests.support.world import BOOTSTRAP_KEY
 
 EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES") or 2)
 """Made-up requests to each operation, beside those at bounds. `make proof` sends more."""
-EVERY = 1 if "OPENAPI_EXAMPLES" in os.environ else 16
+EVERY = 1 if "OPENAPI_EXAMPLES" in os.environ else 32
 """One of so many requests is sent after an operation's first success. `make proof` sends all."""
 PART = 1 if "OPENAPI_EXAMPLES" in os.environ else 4
 """One of so many operations gets requests at the bounds of its parameters, in `make proof` each one."""
