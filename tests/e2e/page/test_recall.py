@@ -137,7 +137,7 @@ def test_a_search_says_why_a_text_was_found_why_another_was_not_and_leads_to_it(
     page.get_by_text("The search knows no such text").wait_for()
 
     # Of several spaces: the pasted address says in which one it is asked.
-    page.get_by_label("Spaces").select_option("all")
+    page.get_by_label("Spaces", exact=True).select_option("all")
     page.locator(".hit", has_text=SPACE).first.wait_for()
     found.settle()
     page.locator("details.why-not").evaluate("one => (one.open = true)")
@@ -146,7 +146,7 @@ def test_a_search_says_why_a_text_was_found_why_another_was_not_and_leads_to_it(
     )
     page.get_by_role("button", name="Why was it not found?").click()
     page.get_by_text(f"In the space {SPACE}, searched by itself").wait_for()
-    page.get_by_label("Spaces").select_option("")
+    page.get_by_label("Spaces", exact=True).select_option("")
 
     page.get_by_role("button", name="Memories", exact=True).click()
     page.wait_for_url("**scope=memories**")
@@ -216,7 +216,7 @@ def test_a_memory_is_written_corrected_confirmed_forgotten_and_taken_back(signed
     page.get_by_role("button", name="New memory").click()
     assert page.get_by_label("What is so").input_value() == "The harbour master is called Ole."
     page.get_by_role("button", name="Store the memory").click()
-    page.get_by_role("link", name="The harbour master is called Ole.").click()
+    page.get_by_role("link", name="The harbour master is called Ole.", exact=True).click()
 
     page.get_by_role("button", name="Correct", exact=True).click()
     page.get_by_label("What is so").fill("The harbour master is called Ole Hansen.")
@@ -257,7 +257,7 @@ def test_the_newest_memories_come_page_by_page_and_one_far_back_shows_its_whole_
         while rows.count() < len(stored):
             found.page.mouse.wheel(0, 20_000)
             found.page.wait_for_timeout(50)
-        found.page.get_by_role("link", name="Berth 0 is 10 metres deep.").click()
+        found.page.get_by_role("link", name="Berth 0 is 10 metres deep.", exact=True).click()
 
         found.page.locator(".event", has_text="Stored").wait_for()
         assert found.page.get_by_text("further back").count() == 0

@@ -13,6 +13,7 @@ import { Field } from '../../parts/field.js';
 import { Columns } from '../../parts/plot.js';
 import { Checks, HealthBadge, NoModel, SpaceProblems } from '../../parts/service.js';
 import { html, useState } from '../../vendor/preact.js';
+import { more, spaceLinks } from '../../views.js';
 
 const HEALTH_EVERY = 20_000;
 
@@ -81,7 +82,11 @@ export function Usage({ query }) {
 }
 
 const storeText = (counted) => Object.entries(counted).map(([kind, count]) => `${number(count)} ${kind}`).join(', ');
-const viewName = (name) => (has(`view.${name}`) ? t(`view.${name}`) : name);
+const viewName = (name) => {
+  if (has(`view.${name}`)) return t(`view.${name}`);
+  const link = [...spaceLinks, ...more].find(({ views }) => views.includes(name))?.name ?? name.replace('Part', '');
+  return has(`nav.${link}`) ? t(`nav.${link}`) : name;
+};
 
 const SIGNS = { true: ['good', 'invariants.holds'], false: ['bad', 'invariants.broken'] };
 const EVERY = 10_000;
