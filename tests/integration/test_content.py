@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     f"PATCH {SPACE}/bank/{{path+}}": {"edits": [{"op": "delete_section", "heading": "# X"}], "reason": "x"},
     f"POST {SPACE}/notes": {"category": "todo", "content": "x"},
     f"POST {SPACE}/consolidations": {},
+    "POST /v1/jobs/{job}/answer": {"text": "x"},
     f"POST {SPACE}/plan/approve": {"job": "mine.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV", "plan_revision": "x"},
     f"POST {SPACE}/plan/refuse": {"job": "mine.consolidation.01ARZ3NDEKTSV4RRFFQ69G5FAV"},
     "POST /v1/tokens": {"name": "ann", "permissions": ["read"]},

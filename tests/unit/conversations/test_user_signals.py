@@ -10,7 +10,7 @@ from livemem.conversations import log, orders, removal, user_signals
 from livemem.conversations.user_signals import Heard
 from livemem.erasure import erasure
 from livemem.errors import InvalidRequest, StoreUnavailable
-from livemem.recall import start, start_lines
+from livemem.recall import start, start_lines, start_material
 from livemem.recall.start import Start, StartRequest
 from livemem.store.bucket import USER_SIGNALS
 from tests.support.counting import Killed
@@ -191,7 +191,7 @@ def test_many_signals_and_many_conversations_are_bounded_in_text_and_requests():
     about = [part for part in found.parts if part.why == "user"]
     assert len(about) <= user_signals.SHOWN
     assert sum(part.chars for part in about) <= 100_000 // start_lines.SHARE_OF_USER + 50
-    usual = 3
+    usual = 3 + 3 * start_material.SESSIONS_MOST
     assert world.client.counts["GET"] <= usual + 1 + 2 * user_signals.MOST + user_signals.SHOWN
 
 
