@@ -111,7 +111,7 @@ class AgentAnswer(Body):
     """The answer of an agent that folds."""
 
     text: Annotated[
-        str | dict[str, Any],
+        Annotated[str, Field(min_length=1)] | dict[str, Any],
         described(
             "The answer as the prompt asks for it: JSON, as a text or as it is.",
             '{"bank_files": [], "synthesis": "The parser is mended."}',
