@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from live_memory.cli import local_service
-from local.front.httpd import Request, Response, Server
+from tests.support import responses_server
+from tests.support.responses_server import tools_of
 
 CODEX = os.environ.get("LIVEMEM_TEST_CODEX") or shutil.which("codex")
 ROOT = Path(__file__).parents[2]
@@ -27,26 +28,9 @@ pytestmark = [
 
 
 def test_codex_has_the_tools_in_its_first_request_also_where_the_service_of_the_machine_does_not_run(tmp_path):
-    asked: list[list[str]] = []
-
-    def answer(request: Request) -> Response:
-        asked.append([one["name"] for tool in json.loads(request.body)["tools"] for one in tool.get("tools", [])])
-        text = {"type": "output_text", "text": "At nine.", "annotations": []}
-        item = {"type": "message", "role": "assistant", "id": "m", "status": "completed", "content": [text]}
-        used = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
-        told = [
-            {"type": "response.created", "response": {"id": "r"}},
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": {"id": "r", "output": [item], "usage": used}},
-        ]
-        stream = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in told)
-        return Response(200, (("Content-Type", "text/event-stream"),), stream.encode())
-
     project, data = tmp_path / "ferry", tmp_path / "data"
     project.mkdir()
     (tmp_path / "codex").mkdir()
-    server = Server("127.0.0.1", 0, answer, max_body=8_000_000)
-    server.start()
     environ = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("LIVEMEM_", "OPENAI_", "PYTHON"))},
         "HOME": str(tmp_path),
@@ -58,34 +42,35 @@ def test_codex_has_the_tools_in_its_first_request_also_where_the_service_of_the_
     }
     program = [sys.executable, "-m", "live_memory.cli", "mcp", "--space", "demo"]
     own = ", ".join(f"{name} = {json.dumps(environ[name])}" for name in environ if name.startswith(("LIVEMEM", "PYTH")))
-    (tmp_path / "codex/config.toml").write_text(f"""
-model = "played"
-model_provider = "played"
-mcp_optional_startup_grace_ms = 30000
-[model_providers.played]
-name = "played"
-base_url = "{server.url}/v1"
-wire_api = "responses"
+    servers = f"""
 [mcp_servers.livemem]
 command = {json.dumps(program[0])}
 args = {json.dumps(program[1:])}
 startup_timeout_sec = 60
 env = {{ {own} }}
-""")
+"""
     command = [str(CODEX), "exec", "--skip-git-repo-check", "When do ferries leave?"]
-    try:
-        # The first session of all has nothing that was kept: the service runs, as `livemem init` leaves it.
-        local_service.start(environ, data, local_service.choices_of_agent(data))
-        for _ in range(2):
-            subprocess.run(
-                command, cwd=project, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=90, check=True
-            )
+    with responses_server.serving() as server:
+        (tmp_path / "codex/config.toml").write_text(server.settings + servers)
+        try:
+            # The first session of all has nothing that was kept: the service runs, as `livemem init` leaves it.
+            local_service.start(environ, data, local_service.choices_of_agent(data))
+            for _ in range(2):
+                subprocess.run(
+                    command,
+                    cwd=project,
+                    env=environ,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=90,
+                    check=True,
+                )
+                local_service.stop(data)
+                # From now on it can't be started.
+                (data / local_service.CHOICES).write_text("no JSON")
+        finally:
             local_service.stop(data)
-            # From now on it can't be started.
-            (data / local_service.CHOICES).write_text("no JSON")
-    finally:
-        local_service.stop(data)
-        server.stop()
 
+    asked = [tools_of(one) for one in server.asked]
     assert len(asked) == 2
     assert all({"note", "search", "start_session"} <= set(tools) for tools in asked), asked
