@@ -1197,6 +1197,7 @@ class SearchGroup(Group):
         max_turns: int | None = None,
         raw_chars: int | None = None,
         lang: Literal["fr", "en"] | None = None,
+        clear: bool | None = None,
     ) -> models.ContextView:
         """Load the context.
 
@@ -1223,6 +1224,8 @@ class SearchGroup(Group):
             raw_chars: With `conversation_id`: maximum number of characters in these turns together. Default: 5,000.
                 The newest turn is always shown. If it is longer, it is cut in the middle.
             lang: The language of the headings. Default: `Accept-Language`, then the space's language, then English.
+            clear: Only items that are clearly about the message, in short, for somebody who did not ask: they hold
+                two of its rare words, or one and are near in meaning. Not with `conversation_id` or `room`.
         """
         return self._invoke("load_context", locals())
 

@@ -12,12 +12,12 @@ from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import note as notes
 from livemem.notes.note import CapturedFrom, CopiedFrom
-from livemem.recall import message_context
+from livemem.recall import context, message_context
 from livemem.recall.relevance import RelevanceFloor
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import words
-from livemem.store.bucket import NOTE
+from livemem.store.bucket import BANK_FILE, NOTE
 from livemem_http.views.recall import ContextView
 from tests.support.cases import each
 from tests.support.talk import Talk
@@ -181,3 +181,56 @@ def test_a_search_takes_a_shared_word_of_a_text_that_a_context_does_not():
     assert of_search.admits(line, 0.19)
     assert not RelevanceFloor.of(question).admits(line, 0.19)
     assert not of_search.admits(line, 0.11)
+
+
+# What is clearly about a prompt
+
+
+RECORDED = (
+    *("The turnstile of the east wing speaks Modbus.", "Vouchers expire after two years."),
+    *("The kiosk has no printer.", "The nightly export is XML.", "Every scheduled job takes a lock."),
+    *("The audio guide stutters on the wireless network.", "Prices are rows that never change."),
+    *("Lockers report their state by a webhook.", "Errors go to the room of the team."),
+)
+
+
+def asked(prompt, *, bank="", recorded=RECORDED):
+    world = World()
+    world.create_space()
+    for text in recorded:
+        world.note(text)
+    if bank:
+        world.store.put(BANK_FILE.key("demo", "facts.md"), bank.encode())
+    return [item.text for item in message_context.context(world.process, "demo", prompt, clear=True).items]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        ("write the code that opens the turnstile over Modbus", [RECORDED[0]]),
+        ("the kiosk at the door shall use the new printer driver", [RECORDED[2]]),
+        # One rare word alone, or two that every second text holds, may be chance.
+        ("rename the printer variable in this function please", []),
+        ("please print the state of all rows again", []),
+        # Too little is said.
+        ("turnstile Modbus", []),
+    ],
+)
+def test_a_prompt_finds_what_shares_two_rare_words_with_it_and_nothing_else(prompt, found):
+    assert asked(prompt) == found
+
+
+def test_of_a_section_that_is_clearly_about_a_prompt_only_the_line_is_shown():
+    bank = "# Facts\n\n" + "".join(f"- {text}\n" for text in RECORDED)
+    assert asked("open the turnstile by its Modbus address", bank=bank, recorded=()) == [f"- {RECORDED[0]}"]
+
+
+def test_in_a_young_space_half_of_what_a_prompt_says_must_be_there():
+    young = ("We use Postgres for the bookings.", "Run the tests before you push.")
+    assert asked("are bookings still kept in Postgres?", recorded=young) == [young[0]]
+    assert asked("run the linter, write a summary and push the branch to the fork", recorded=young) == []
+
+
+def test_what_is_clear_does_not_go_with_a_room(filled):
+    with pytest.raises(InvalidRequest, match="clear"):
+        context.context(filled.process, "demo", context.ContextRequest("the harbour crane", room="salon", clear=True))

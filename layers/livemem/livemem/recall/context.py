@@ -72,6 +72,7 @@ class ContextRequest:
     max_chars: int | None = None
     max_turns: int | None = None
     raw_chars: int | None = None
+    clear: bool | None = None
 
     def values(self, *fields: str) -> dict[str, Any]:
         """The values of these fields, but for the question. Raises InvalidRequest if another one has a value."""
@@ -108,7 +109,7 @@ def context(
     if request.room is not None:
         values = {"lang": lang} | request.values("room", "lang", "limit")
         return message_context.context_of_room(process, space_id, request.q, **values)
-    values = request.values("kinds", "max_chars")
+    values = request.values("kinds", "max_chars", "clear")
     if request.q is None:
         raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
     return message_context.context(process, space_id, request.q, form=item_form, **values)

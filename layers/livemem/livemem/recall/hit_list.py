@@ -175,6 +175,8 @@ class HitList:
         self.below_floor = not self._passes([hit for _, hit in looked_at])
         """Whether documents match, and none of the first passes the floor. Then there is no hit."""
         self._rest = iter(()) if self.below_floor else chain(looked_at, no_copies)
+        if request.clear:
+            self._rest = self._clear(looked_at)
 
     def page(self, skip: int, limit: int) -> tuple[list[Hit], int | None]:
         """The next `limit` hits whose place is at least `skip`, and the place of the one behind them, None if there is
@@ -195,6 +197,19 @@ class HitList:
         hits = [hit for hit in first if hit.document.kind != MEMORY]
         fit = {hit.document.id for hit in first if hit.document.kind == MEMORY} - self.unfit
         return self._floor.is_passed(first, fit.union(self._answering(hits)))
+
+    def _clear(self, looked_at: Sequence[tuple[int, Hit]]) -> Iterator[tuple[int, Hit]]:
+        question = QuestionTerms.of(self._request.text)
+        hits = [hit for _, hit in looked_at]
+        baseline = self._matches.baseline(question, list(map(_terms, hits)))
+        statements = [
+            [
+                Statement("", frozenset(words.terms(hit.document.text[slice(*passage)])), cosine=hit.relevance)
+                for passage in hit.document.passages
+            ]
+            for hit in hits
+        ]
+        return (looked_at[place] for place in evidence.clear_places(question, baseline, statements))
 
     def _fit(self) -> Iterator[tuple[int, Hit]]:
         """The hits that may answer, each with its place in the order of all that match, from 0."""

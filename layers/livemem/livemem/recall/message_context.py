@@ -48,6 +48,8 @@ LOOKED_AT = 40
 """Documents that are searched at first: some are sides of one turn, some are not relevant enough."""
 ITEM_CHARACTERS = 1_000
 """Of a text that are shown: the part that fits best."""
+CLEAR_CHARACTERS = 300
+"""The same where only what is clear is shown."""
 HEAD_CHARACTERS = 200
 """Of the head before a text: its title and its author."""
 MORE = "…"
@@ -190,13 +192,15 @@ def context(
     *,
     kinds: str | None = None,
     max_chars: int = CHARS_DEFAULT,
+    clear: bool = False,
     form: Callable[[KnownItem], str] | None = None,
 ) -> Context:
     """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
     those of `search.search`, for small talk only that of the space.
 
     `form`: an item as Markdown, where a caller has a form of its own. `kinds`: some of KINDS with commas between them,
-    None for all. Raises NotFound, InvalidRequest, SearchNotReady.
+    None for all. `clear`: only the items that are clearly about it (evidence.clear_places), in short. Raises NotFound,
+    InvalidRequest, SearchNotReady.
     """
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
@@ -207,12 +211,14 @@ def context(
     if floor.small_talk:
         return Context([], "", None)
     # The floor of contexts is applied to each hit, below.
-    request = replace(SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True)
+    request = replace(
+        SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True, clear=clear
+    )
     until = process.clock() + search.READING
     with search.answering(process, meta, [request], until=until) as (view, (answer,)):
         items, shown, size = [], [], 0
         floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
-        for item in _items(view, answer.hits, floor):
+        for item in _items(view, answer.hits, None if clear else floor):
             text = (form or _told)(item)
             if size + len(text) <= max_chars:
                 items.append(item)
@@ -232,15 +238,17 @@ def _kinds(kinds: str | None) -> tuple[str, ...] | None:
     return batch
 
 
-def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iterator[KnownItem]:
-    """Each hit that passes the floor, once. The sides of a turn are one item, an exchange of single messages too, and
-    neither stands beside the summary of just that. Of two notes with the same words the better one counts.
+def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor | None) -> Iterator[KnownItem]:
+    """Each hit that passes the floor, once. None: all do, and are shown in short. The sides of a turn are one item, an
+    exchange of single messages too, and neither stands beside the summary of just that. Of two notes with the same
+    words the better one counts.
     """
     turns: set[tuple[str, int]] = set()
     summaries: set[tuple[str, int]] = set()
     texts: set[str] = set()
+    most = ITEM_CHARACTERS if floor else CLEAR_CHARACTERS
     for hit in hits:
-        if not passes(view, floor, hit):
+        if floor and not passes(view, floor, hit):
             continue
         document = hit.document
         conversation = document.source.get("conversation_id", "")
@@ -249,7 +257,9 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iter
             exchange = exchange_of(view, hit) if (conversation, index) not in turns else []
             numbers = {(conversation, item.turn_index) for item in exchange}
             if numbers and not numbers <= summaries:
-                yield _of_exchange(hit, [item for item in exchange if (conversation, item.turn_index) not in turns])
+                yield _of_exchange(
+                    hit, [item for item in exchange if (conversation, item.turn_index) not in turns], most
+                )
                 turns |= numbers
             continue
         if document.kind == SUMMARY:
@@ -265,18 +275,21 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iter
         plain = " ".join(document.text.split())
         if plain not in texts:
             texts.add(plain)
-            yield _of_document(hit)
+            yield _of_document(hit, most)
 
 
-def _of_document(hit: Hit) -> KnownItem:
+def _of_document(hit: Hit, most: int) -> KnownItem:
     document = hit.document
+    text = _part(document.text, hit.snippet, most)
+    if most < ITEM_CHARACTERS and hit.line[1]:
+        text = _part(document.text[slice(*hit.line)], (0, 0), most)
     return KnownItem(
         document.kind,
         reading_id(document),
         document.time,
         document.author or document.said_by,
         document.title,
-        line(_part(document.text, hit.snippet)),
+        line(text),
         hit.relevance,
         captured_from=document.source.get("conversation_id") if document.kind in (LIVE, ARCHIVE) else None,
         from_space=document.source.get("from_space"),
@@ -286,7 +299,7 @@ def _of_document(hit: Hit) -> KnownItem:
     )
 
 
-def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
+def _of_exchange(hit: Hit, exchange: Sequence[Turn], most: int) -> KnownItem:
     document = hit.document
     lines = []
     for turn in exchange:
@@ -300,9 +313,9 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
                 # The head has the day of what was found, and the token that wrote it for another speaker.
                 day = clock.iso(turn.said_at())[:DAY]
                 at = f" ({day})" if day != document.time[:DAY] else ""
-                lines.append(f"{line(who)}{at}: {line(_part(side, snippet, ITEM_CHARACTERS // 2))}")
+                lines.append(f"{line(who)}{at}: {line(_part(side, snippet, most // 2))}")
     if not any(lines):
-        lines = [line(_part(document.text, hit.snippet))]
+        lines = [line(_part(document.text, hit.snippet, most))]
     first = exchange[0]
     return KnownItem(
         TURN,
@@ -316,7 +329,7 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
     )
 
 
-def _part(text: str, snippet: tuple[int, int], most: int = ITEM_CHARACTERS) -> str:
+def _part(text: str, snippet: tuple[int, int], most: int) -> str:
     """At most `most` characters of the text, around the snippet."""
     if len(text) <= most:
         return text

@@ -98,6 +98,8 @@ class SearchRequest:
     """So many of the documents that match are left out, the best ones: those of earlier pages."""
     present: bool = False
     """Whether consolidated notes that no longer hold are left out, unless the text asks for the past."""
+    clear: bool = False
+    """Whether only hits come that are clearly about the text, of the first ones (evidence.clear_places)."""
     why_not: str = ""
     """The id of a document for which the answer says why it was not found; empty for none."""
 

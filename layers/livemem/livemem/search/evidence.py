@@ -59,6 +59,12 @@ FACT, FACT_BY_WORDS = 0.8, 0.4
 """What a statement needs for a fact that is asked for: the share of the question's words, by their rarity, that it
 holds, plus its cosine; the share alone where there is none. The subject alone is about a half of that.
 """
+CLEAR_WORDS, CLEAR, CLEAR_SHARE = 1.7, 2.2, 0.6
+"""What a text needs to be shown to somebody who did not ask: two words of a prompt that are this rare together, or a
+word and closeness. The last one is the share of the best text's evidence. Measured by benchmarks/prompts.py.
+"""
+LEAST_CLEAR = 3
+"""Words of a prompt that say something, below which nothing is clear."""
 MOST_TERMS = 64
 """Of a question that count: a pasted log is a question too."""
 MOST_JUDGED, MOST_RIVALS = 400, 200
@@ -313,6 +319,29 @@ def _share(question: QuestionTerms, baseline: Baseline, holding: frozenset[str],
         return sum(baseline.weight(term) + (0.0 if baseline.deviation else NAME * (term in named)) for term in terms)
 
     return weigh(holding) / (weigh(question.terms) or 1.0)
+
+
+def clear_places(question: QuestionTerms, baseline: Baseline, statements: Sequence[Sequence[Statement]]) -> list[int]:
+    """The places of the texts that are clearly about a prompt, which need not be a question. Each text is given as the
+    statements that it is made of.
+    """
+    if len(question.terms) < LEAST_CLEAR:
+        return []
+    scores = [max((_clear(question, baseline, one) for one in parts), default=0.0) for parts in statements]
+    least = CLEAR_SHARE * max(scores, default=0.0)
+    return [place for place, score in enumerate(scores) if score and score >= least]
+
+
+def _clear(question: QuestionTerms, baseline: Baseline, statement: Statement) -> float:
+    """The evidence that a statement is about a prompt; 0 where it may be chance."""
+    holding = baseline.held(question, statement.terms)
+    rare = sum(map(baseline.weight, holding))
+    if baseline.few:
+        # Which words are rare is not known: so many must be shared that it is no chance.
+        return rare if len(holding) >= max(2, len(question.terms) / 2) else 0.0
+    near = 0.0 if statement.cosine is None else float(baseline.near(np.array([statement.cosine], np.float32))[0])
+    score = rare + near / 2
+    return score if (len(holding) > 1 and rare >= CLEAR_WORDS) or (holding and score >= CLEAR) else 0.0
 
 
 def worth_judging(

@@ -187,6 +187,13 @@ Kinds = Annotated[
         examples=["memory,message"],
     ),
 ]
+Clear = Annotated[
+    bool | None,
+    Query(
+        description="Only items that are clearly about the message, in short, for somebody who did not ask: they hold "
+        "two of its rare words, or one and are near in meaning. Not with `conversation_id` or `room`."
+    ),
+]
 StartChars = Annotated[
     int,
     Query(
@@ -447,6 +454,7 @@ def load_context(
     max_turns: Turns = None,
     raw_chars: RawChars = None,
     lang: Headings = None,
+    clear: Clear = None,
 ) -> ContextView:
     """What an agent should know before it answers. Without `conversation_id` and `room`: up to ten items that concern
     the message, from notes, bank, conversations, memories and rooms, the best match first. A conversation gives its
@@ -454,5 +462,5 @@ def load_context(
     level 2 summary covers yet. A room gives its messages on the same subject, and the most similar facts. Items that
     are not relevant enough are left out, and nothing is shown twice.
     """
-    wanted = ContextRequest(q, conversation_id, room, kinds, lang, limit, max_chars, max_turns, raw_chars)
+    wanted = ContextRequest(q, conversation_id, room, kinds, lang, limit, max_chars, max_turns, raw_chars, clear)
     return ContextView.of(context.context(process(), space_id, wanted, lang=api.language()))
