@@ -30,7 +30,7 @@ SPACE = "bench"
 TARGET_MS = 150
 IDLE_SECONDS = 0.4
 LIVEMEM = [sys.executable, "-m", "live_memory.cli"]
-EVENTS = ("SessionStart", "Stop", "PreCompact", "SessionEnd")
+EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 
 
 @contextmanager
@@ -44,6 +44,8 @@ def service(home: Path) -> Iterator[dict[str, str]]:
         run([*LIVEMEM, "space", "create", SPACE], environ)
         for number in range(20):
             run([*LIVEMEM, "note", f"Note {number}: the import tries three times.", "-s", SPACE], environ)
+        options = ["claude-code", "-s", SPACE, "--directory", str(home), "--yes"]
+        run([*LIVEMEM, "init", *options], environ)
         yield environ
     finally:
         local_service.stop(home / "data")
@@ -80,7 +82,8 @@ def hook(event: str, transcript: Path, environ: dict[str, str]) -> Took:
         for role in ("user", "assistant"):
             message = {"role": role, "content": f"What {role} says now, and it is a sentence or two long."}
             file.write(json.dumps({"type": role, "uuid": str(uuid4()), "message": message}) + "\n")
-    told = {"session_id": "bench", "cwd": "/ferry", "hook_event_name": event, "transcript_path": str(transcript)}
+    told = {"session_id": str(uuid4()), "cwd": str(transcript.parent), "hook_event_name": event}
+    told |= {"transcript_path": str(transcript), "prompt": "How often does the import try before note 7 is written?"}
     return run([*LIVEMEM, "hook", "claude-code", event, "--space", SPACE], environ, json.dumps(told))
 
 
@@ -105,13 +108,14 @@ def main() -> None:
                 if turn:  # the first one compiles, and fills the caches
                     measured[name].append(took)
     base = _median(measured["`python -c pass`"]).wall
-    print("| | ms | slowest | times the base | of it its own processor time |")
-    print("|---|---:|---:|---:|---:|")
+    print("| | ms | p95 | slowest | times the base | of it its own processor time |")
+    print("|---|---:|---:|---:|---:|---:|")
     for name, found in measured.items():
         one, slowest = _median(found), max(took.wall for took in found)
-        print(f"| {name} | {one.wall:.0f} | {slowest:.0f} | {one.wall / base:.1f} | {one.processor:.0f} |")
-    late = [name for name in rows if "start`" not in name and _median(measured[name]).wall > TARGET_MS]
-    print(f"\nAbove {TARGET_MS} ms: {', '.join(late) or 'none'}.")
+        late = sorted(took.wall for took in found)[int(len(found) * 0.95)]
+        print(f"| {name} | {one.wall:.0f} | {late:.0f} | {slowest:.0f} | {one.wall / base:.1f} | {one.processor:.0f} |")
+    above = [name for name in rows if "start`" not in name and _median(measured[name]).wall > TARGET_MS]
+    print(f"\nAbove {TARGET_MS} ms: {', '.join(above) or 'none'}.")
 
 
 def _median(found: list[Took]) -> Took:

@@ -167,7 +167,7 @@ def registry(repository: str, held: bytes) -> dict[str, Any]:
 
 
 def _setup() -> Setup:
-    return Setup("", "", "project", ROOT, ROOT, "linux", {}, local=True)
+    return Setup("", "", "project", ROOT, ROOT, "linux", {}, recall=False, local=True)
 
 
 def _written(client: str, name: str) -> dict[str, Any]:

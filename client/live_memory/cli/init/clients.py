@@ -51,7 +51,7 @@ def _claude_code(setup: Setup) -> Fitting:
         server = {"type": "http", "url": setup.server_url, "headersHelper": HEADERS_COMMAND}
     # Else the model finds the tools only by a search for tools, and often does not look.
     server["alwaysLoad"] = True
-    events = ["SessionStart", *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
+    events = [*_giving(setup), *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
     hooks = _hook_groups(setup, "claude-code", events)
     return Fitting(
         [
@@ -80,7 +80,7 @@ def _codex(setup: Setup) -> Fitting:
     if setup.local:
         server = {**_started(setup), "startup_timeout_sec": START_SECONDS}
     table = "\n".join([f"[mcp_servers.{SERVER}]", *(f"{name} = {as_json(value)}" for name, value in server.items())])
-    events = ["SessionStart", *(["PreCompact", "Stop"] if setup.record else [])]
+    events = [*_giving(setup), *(["PreCompact", "Stop"] if setup.record else [])]
     rules = "AGENTS.md" if setup.scope == "project" else f"{folder}/AGENTS.md"
     return Fitting(
         [
@@ -201,6 +201,13 @@ def _server(setup: Setup, relative: str, key: str, server: dict[str, Any]) -> Pl
 
 def _rules(setup: Setup, relative: str, header: str = "") -> Place:
     return Place(setup.root, relative, BlockPiece(setup.rules, header=header))
+
+
+def _giving(setup: Setup) -> list[str]:
+    """The events at which Claude Code and Codex take something for their model. The other clients take it at the start
+    alone.
+    """
+    return ["SessionStart", *(["UserPromptSubmit"] if setup.recall else [])]
 
 
 def _command(command: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.hooks.pauses import Pauses
+from live_memory.cli.init.hooks.prompts import Asked
 from live_memory.cli.init.hooks.unsent import Unsent
 from live_memory.cli.init.plan import ByHand, Plan, Step
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
@@ -56,6 +57,9 @@ def init_command(
     record_turns: Annotated[
         bool, typer.Option("--record/--no-record", help="Record chats as conversations of the space.")
     ] = True,
+    recall: Annotated[
+        bool, typer.Option("--recall/--no-recall", help="Give the model what is clearly about each prompt.")
+    ] = True,
     with_token: Annotated[
         bool, typer.Option("--with-token", help="Write the token itself into the file, if the client has no other way.")
     ] = False,
@@ -93,6 +97,7 @@ def init_command(
             # An undo also looks for parts that were written with a token.
             token="" if undo else _token(client, known, url) if with_token else None,
             record=record_turns or undo,
+            recall=recall or undo,
             local=local,
             allow_reading=allow_reading or undo,
         )
@@ -236,10 +241,14 @@ def _forget(client: str, setup: Setup, *, undo: bool, others: bool) -> None:
 
 
 def _accept(client: str, setup: Setup, *, undo: bool) -> bool:
-    """Enter the space in the list of this machine: what files of the project name counts only if it stands there.
+    """Enter the space in the list of this machine, and where prompts may go to: what files of the project name counts
+    only if it stands there.
 
-    Returns whether it is new there.
+    Returns whether the space is new there.
     """
+    address = ("" if setup.local else setup.url) if setup.recall and not undo else None
+    project = setup.project if setup.scope == "project" else None
+    Asked(record.state_folder(setup.environ) / "hooks", client).allow(project, address)
     here = repository.of(setup.project) if setup.scope == "project" else None
     return Accepted(setup.environ).keep(here, client, None if undo else setup.space) and not undo
 

@@ -18,6 +18,7 @@ WHAT = {
     "cline": "what you type, and the result of a finished task, or in the command line each answer",
 }
 """Clients for whose sessions different data is kept."""
+ASKED = " The memory is asked about each prompt (400 characters at most) and does not keep it: --no-recall."
 ALSO_READ = {"claude-code": (".claude/settings.local.json",)}
 """Files of a project in which a client looks for hooks too, and `init` writes none."""
 _PROJECT: Scope = "project"
@@ -45,7 +46,9 @@ def left_over(client: str, setup: Setup, changed: Mapping[Path, str | None]) -> 
         text: str | None = None
         with suppress(Refused):
             text = changed[path.resolve()] if path.resolve() in changed else files.read(path)
-        events = dict.fromkeys(event for event in called.findall(text or "") if kinds.get(event, "load") != "load")
+        events = dict.fromkeys(
+            event for event in called.findall(text or "") if kinds.get(event) not in (None, "load", "recall")
+        )
         if events:
             way = f"`livemem init {client} {scope_option}--no-record`" if scope_option else "remove them there"
             lines.append(f"- {path} ({', '.join(events)}): {way}.")
@@ -56,8 +59,9 @@ def told(client: str, setup: Setup, left: list[str]) -> list[str]:
     """The lines, also where nothing is recorded. `left`: those of `left_over`."""
     if left:
         return [f"Chats in {client} are still recorded by other hooks:", *left]
+    asked = ASKED if setup.recall and "recall" in EVENTS[client].values() else ""
     if not setup.record:
-        return [f"No chat in {client} is recorded: the hook only loads the memory."]
+        return [f"No chat in {client} is recorded: hooks only load the memory.{asked}"]
     what = WHAT.get(client, "what you type and what the agent answers")
     where = "of this machine" if setup.local else f"at {setup.url}"
     folds = ", and folds the notes at the end of a session" if setup.local else ""
@@ -65,5 +69,5 @@ def told(client: str, setup: Setup, left: list[str]) -> list[str]:
         f"Recorded: {what} (no files, no results of tools), with the folder's path and this machine's name,",
         f"as conversations of the space {setup.space} {where}. All who may read the space can read them.",
         f"The LLM makes summaries and notes of them{folds}. What looks like a secret is replaced first: most, not all.",
-        "--no-record turns it off, now or later. Chats of that time stay until an admin deletes them.",
+        f"--no-record turns it off, now or later. Chats of that time stay until an admin deletes them.{asked}",
     ]

@@ -44,6 +44,8 @@ class Setup:
     token: str | None = None
     record: bool = True
     """Whether hooks keep messages as conversations, besides loading the memory."""
+    recall: bool = True
+    """Whether a hook gives the model what is clearly about a prompt, where the client has one."""
     local: bool = False
     """Whether the service is that of this machine, which `livemem mcp` starts and which needs no token of the user."""
     allow_reading: bool = False

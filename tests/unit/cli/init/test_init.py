@@ -34,7 +34,7 @@ def test_claude_code_gets_its_server_its_rules_and_hooks_that_load_and_keep(ther
         }
     }
     hooks = there.json(".claude/settings.json")["hooks"]
-    assert list(hooks) == ["SessionStart", "PreCompact", "Stop", "SessionEnd"]
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd"]
     command = "livemem hook claude-code Stop --space demo ; exit 0 # || exit 0"
     assert hooks["Stop"] == [{"hooks": [{"type": "command", "command": command, "timeout": 10}]}]
     assert "the space `demo`" in there.read(".claude/rules/livemem.md")
@@ -77,7 +77,7 @@ def test_codex_gets_a_table_rules_in_agents_md_and_hooks(there):
         f'url = "{MCP_URL}"\nbearer_token_env_var = "LIVEMEM_TOKEN"\n# livemem:end\n'
     )
     assert "start_session" in there.read("AGENTS.md")
-    assert list(there.json(".codex/hooks.json")["hooks"]) == ["SessionStart", "PreCompact", "Stop"]
+    assert list(there.json(".codex/hooks.json")["hooks"]) == ["SessionStart", "UserPromptSubmit", "PreCompact", "Stop"]
 
 
 def test_cursor_gets_a_rule_that_always_applies_and_hooks_of_its_own_form(there):
@@ -146,9 +146,10 @@ def test_a_token_in_a_file_of_the_project_is_kept_out_of_git_and_its_mode_comes_
     assert there.read(".gitignore") == "/build"
 
 
-def test_without_recording_there_is_only_the_hook_that_loads(there):
-    there.init("claude-code", record=False)
-    assert list(there.json(".claude/settings.json")["hooks"]) == ["SessionStart"]
+@pytest.mark.parametrize("recall", [True, False])
+def test_without_recording_there_are_only_the_hooks_that_give_the_memory(there, recall):
+    there.init("claude-code", record=False, recall=recall)
+    assert list(there.json(".claude/settings.json")["hooks"]) == ["SessionStart", "UserPromptSubmit"][: 1 + recall]
 
 
 @pytest.mark.parametrize("scope", ["project", "user"])
@@ -188,7 +189,7 @@ def test_no_record_in_a_file_that_was_edited_since_takes_our_hooks_alone_at_what
     there.write(".claude/settings.json", json.dumps(settings, indent=4))
     there.init("claude-code", record=False)
     hooks = there.json(".claude/settings.json")["hooks"]
-    assert list(hooks) == ["SessionStart", "Stop", "Notification"]
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "Stop", "Notification"]
     assert hooks["Stop"] == [{"hooks": [theirs]}]
 
 
@@ -204,8 +205,8 @@ def test_no_record_where_another_machine_has_the_record_takes_the_hooks_all_the_
     assert sorted(left) == [*of_cline, "hooks.json", "hooks.json", "livemem.json", "settings.json"]
     assert there.read(".clinerules/hooks/TaskCancel") == "#!/bin/sh\necho mine\n"
     assert list(there.json(".cursor/hooks.json")["hooks"]) == ["sessionStart"]
-    for path in (".codex/hooks.json", ".github/hooks/livemem.json"):
-        assert list(there.json(path)["hooks"]) == ["SessionStart"]
+    assert list(there.json(".codex/hooks.json")["hooks"]) == ["SessionStart", "UserPromptSubmit"]
+    assert list(there.json(".github/hooks/livemem.json")["hooks"]) == ["SessionStart"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)

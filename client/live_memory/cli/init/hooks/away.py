@@ -24,6 +24,7 @@ class Away:
     file: Path
     near: bool
     clock: Callable[[], float] = time.time
+    seconds: float = SECONDS
 
     @classmethod
     def of(cls, folder: Path, url: str, *, near: bool) -> "Away":
@@ -33,11 +34,11 @@ class Away:
     def seconds_left(self) -> float:
         """For how long it is still left alone; 0: it is not."""
         try:
-            left = self.file.stat().st_mtime + SECONDS - self.clock()
+            left = self.file.stat().st_mtime + self.seconds - self.clock()
         except OSError:
             return 0
         # A clock that was set back must not keep the memory away for longer.
-        return left if 0 < left <= SECONDS else 0
+        return left if 0 < left <= self.seconds else 0
 
     def learn(self, problem: Exception) -> None:
         """Leave the service alone from now on if the problem says that it gives no answer."""

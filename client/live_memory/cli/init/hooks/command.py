@@ -22,6 +22,8 @@ MOST_BYTES = 8 * 1_048_576
 LOG = "hooks.log"
 SECONDS = 5.5
 """Seconds after which a client gets its answer in any case. Work that is in time ends before (running.py)."""
+PROMPT_SECONDS = 0.25
+"""The same for a prompt; with the start of the process it is 0.3 s."""
 
 
 def read_arguments(arguments: Sequence[str]) -> Called:
@@ -59,7 +61,8 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
     if program.environ.get("LIVEMEM_HOOKS") == "off":
         # The service itself has started the client, as its model.
         return _answer(nothing)
-    text = in_time(_read_stdin, SECONDS)
+    seconds = PROMPT_SECONDS if events.is_prompt(called.client, called.event) else SECONDS
+    text = in_time(_read_stdin, seconds)
     if called.later:
         return _carry_out(program, called, text or "")
     later: list[str] = []
@@ -73,7 +76,7 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
         return _answer(nothing)
 
     def left() -> float:
-        return SECONDS - (time.monotonic() - began)
+        return max(0.0, seconds - (time.monotonic() - began))
 
     answer = in_time(lambda: _handled(program, called, text, _log, later), left()) if text else text
     code = _answer(answer or nothing)

@@ -8,14 +8,21 @@ from typing import Any, Literal
 
 from live_memory._invisible import has_controls
 
-Kind = Literal["load", "keep", "send", "close"]
-"""`load`: give the memory to the model. `keep`: keep the messages for later. `send`: send the messages since the last
-time. `close`: send them, and close the conversation, so that its last turns are summarised before the next start.
+Kind = Literal["load", "recall", "keep", "send", "close"]
+"""`load`: give the memory to the model. `recall`: give it what is clearly about a prompt. `keep`: keep the messages for
+later. `send`: send the messages since the last time. `close`: send them, and close the conversation, so that its last
+turns are summarised before the next start.
 """
 
 EVENTS: Mapping[str, Mapping[str, Kind]] = {
-    "claude-code": {"SessionStart": "load", "PreCompact": "close", "Stop": "send", "SessionEnd": "close"},
-    "codex": {"SessionStart": "load", "PreCompact": "close", "Stop": "send"},
+    "claude-code": {
+        "SessionStart": "load",
+        "UserPromptSubmit": "recall",
+        "PreCompact": "close",
+        "Stop": "send",
+        "SessionEnd": "close",
+    },
+    "codex": {"SessionStart": "load", "UserPromptSubmit": "recall", "PreCompact": "close", "Stop": "send"},
     "vscode": {"SessionStart": "load", "PreCompact": "close", "Stop": "send"},
     "cursor": {
         "sessionStart": "load",
@@ -77,6 +84,11 @@ class Event:
     said: str
     once: bool = False
     """Whether it comes often, and the memory is to be loaded at the first one of the session alone."""
+
+
+def is_prompt(client: str, name: str) -> bool:
+    """Whether a prompt waits for what is found about it."""
+    return EVENTS.get(client, {}).get(name) == "recall"
 
 
 def in_background(client: str, name: str) -> bool:
@@ -178,4 +190,4 @@ def _said(client: str, name: str, payload: Mapping[str, Any]) -> tuple[Literal["
             about = own.get("taskMetadata")
             return "assistant", _text(about if isinstance(about, dict) else own, "result")
         return "user", _text(own, "prompt")
-    return "user", ""
+    return "user", _text(payload, "prompt") if EVENTS[client][name] == "recall" else ""

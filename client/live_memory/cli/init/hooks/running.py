@@ -13,9 +13,10 @@ from live_memory._redaction import redact
 from live_memory.cli import config, gone_paths, local_service
 from live_memory.cli.config import Settings
 from live_memory.cli.init import record
-from live_memory.cli.init.hooks import answers, events
+from live_memory.cli.init.hooks import answers, events, prompts
 from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.events import Called, Event
+from live_memory.cli.init.hooks.prompts import Asked, Told
 from live_memory.cli.init.hooks.sending import Memory, Sender
 from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.init.hooks.unsent import Entry, Unsent
@@ -152,8 +153,12 @@ class Hook:
             context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
             session = Files.of(self.folder, event.client, space_id, event.session)
             last = Files.of(self.folder, event.client, space_id).take_last(session)
+            if "recall" in events.EVENTS[event.client].values():
+                Told.of(session).begin(start["markdown"])
             line = answers.loaded(start, self.url, datetime.now(UTC), last)
             return answers.with_context(event.client, event.name, context, line)
+        if event.kind == "recall":
+            return self._recall(event, space_id)
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
             if event.said:
@@ -165,6 +170,20 @@ class Hook:
                 if event.kind == "close":
                     return answers.kept(event.client, event.name, turns, self.url)
         return answers.nothing(event.client, event.name)
+
+    def _recall(self, event: Event, space_id: str) -> str:
+        self._check_away()
+        asked = {"q": prompts.question(event.said), "max_chars": prompts.ASKED_CHARS, "clear": True}
+        if not asked["q"]:
+            return answers.nothing(event.client, event.name)
+        told = Told.of(Files.of(self.folder, event.client, space_id, event.session))
+        found = self.memory(event.client).call("load_context", {"space_id": space_id, **asked})
+        lines = prompts.lines(found["items"], told.marks())
+        if not lines:
+            return answers.nothing(event.client, event.name)
+        told.add(lines)
+        context = gone_paths.marked(answers.about_prompt(space_id, lines), self.place)
+        return answers.with_context(event.client, event.name, context)
 
     def _keep(self, event: Event, files: Files) -> None:
         from live_memory.cli.transcripts.messages import of_text  # noqa: PLC0415 - few clients hand over what is said
@@ -211,6 +230,8 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
         if event.kind == "load":
             Pauses(_state(program)).end(event.client, folders[0], undone=True)
     tries = event is not None and event.kind == "close"
+    if event and event.kind == "recall" and not prompts.question(event.said):
+        return answers.nothing(called.client, called.event)
     settings = _settle(program, called, folders=folders, given=called.space, tries=tries)
 
     def own(memory: Memory) -> str:
@@ -222,8 +243,16 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
             log(f"livemem hook: {line}")
         return found.space_id
 
-    hook = replace(_hook(program, settings, log, later), place=folders[0], own=own, notice=settings.notice)
+    hook = _hook(program, settings, log, later)
+    if event and event.kind == "recall":
+        hook = _hook(program, settings, log, later, seconds=prompts.REQUEST_SECONDS)
+        hook = replace(hook, away=_of_prompts(hook.away) if hook.away and not hook.away.seconds_left() else hook.away)
+    hook = replace(hook, place=folders[0], own=own, notice=settings.notice)
     space = checked_space(settings.space) if settings.space else None
+    if event and event.kind == "recall":
+        address = "" if settings.is_local_service else settings.url
+        if not space or address is None or not Asked(hook.folder, called.client).allows(folders[0], address):
+            return answers.nothing(called.client, called.event)
     return hook.run(called.client, called.event, space, text)
 
 
@@ -254,13 +283,15 @@ def finish(program: Program, called: Called, later: list[str], log: Log, *, wait
 
 def _settle(program: Program, called: Called, *, tries: bool = False, **asked: Any) -> Settings:
     """The settings. A service of this machine that is left alone is not looked for, unless the hook `tries`."""
-    away = Away.of(_state(program), "", near=True)
+    is_prompt = events.is_prompt(called.client, called.event)
+    known = Away.of(_state(program), "", near=True)
+    away = _of_prompts(known) if is_prompt else known
 
     def look(folder: Path) -> LocalService | None:
-        if away.seconds_left() and not tries:
+        if (known.seconds_left() or away.seconds_left()) and not tries:
             return None
         try:
-            return local_service.find(folder, LOOK_SECONDS)
+            return local_service.find(folder, prompts.REQUEST_SECONDS if is_prompt else LOOK_SECONDS)
         except TimeoutError:
             away.learn(LiveMemoryError("no_answer", "The service of this machine gave no answer."))
             return None
@@ -268,24 +299,31 @@ def _settle(program: Program, called: Called, *, tries: bool = False, **asked: A
     return config.settle(program.environ, profile=called.profile or program.profile, look=look, **asked)
 
 
+def _of_prompts(away: Away) -> Away:
+    """Prompts wait less: a service that is late for them alone still takes what is said."""
+    return replace(away, file=away.file.with_suffix(".prompts"), seconds=prompts.PAUSE_SECONDS)
+
+
 def _state(program: Program) -> Path:
     return record.state_folder(program.environ) / "hooks"
 
 
-def _hook(program: Program, settings: Settings, log: Log, later: list[str]) -> Hook:
+def _hook(
+    program: Program, settings: Settings, log: Log, later: list[str], *, seconds: float = REQUEST_SECONDS
+) -> Hook:
     url = settings.url or ""
     near = urlsplit(url).hostname in config.LOOPBACK or not (url or settings.token)
     starts = near and local_service.is_installed()
 
     def connect(client: str) -> Memory:
-        options: dict[str, Any] = {"timeout": REQUEST_SECONDS, "retries": 0}
+        options: dict[str, Any] = {"timeout": seconds, "retries": 0}
         if starts and not url:
             raise LiveMemoryError(NOT_RUNNING, "The service of this machine does not run.")
         service, token = settings.need_url(), settings.need_token()
         if settings.is_local_service:
             from live_memory.cli import agent_tokens  # noqa: PLC0415 - the token of a profile is the agent's own
 
-            own = agent_tokens.of_local_service(program, settings, client, REQUEST_SECONDS)
+            own = agent_tokens.of_local_service(program, settings, client, seconds)
             token, options["renew"] = own.get(), own.renewed
         return program.connect_quickly(service, token, **options)
 

@@ -1,0 +1,157 @@
+"""What a prompt is given by itself: which prompts are asked about, where to, and what of the answer is told.
+
+A prompt goes to the service alone that `init` recorded on this machine for the repository, and is kept nowhere. Nothing
+comes twice in a session: a small file holds hashes of the lines that were given, and of the start. Without the file,
+lines come again.
+"""
+
+import hashlib
+import re
+import time
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from live_memory.cli import own_files, repository
+from live_memory.cli.init.hooks.state import Files
+from live_memory.cli.repository import Repository
+
+LONGEST = 4_000
+"""Characters of a prompt that is asked about. A longer one holds a pasted log."""
+SENT_CHARS = 400
+LEAST_WORDS = 3
+LINES, CHARS = 5, 1_000
+"""Of an answer at most, without its heading."""
+ASKED_CHARS = 4_000
+"""Characters that are asked for: lines that were given already come first."""
+REQUEST_SECONDS = 0.2
+PAUSE_SECONDS = 60.0
+"""For so long a service that gave no answer in time is not asked for prompts."""
+KEPT_SECONDS = 30 * 86_400
+MOST_BYTES = 1_048_576
+_WORD = re.compile(r"\w+")
+_TOGETHER = 4
+"""Words that are told again if they stand together again."""
+_TOLD = 0.7
+"""The share of a line that makes it known."""
+
+
+def question(prompt: str) -> str:
+    """What the service is asked for a prompt, without secrets and private words; empty for nothing."""
+    if len(prompt) > LONGEST or prompt.lstrip().startswith("/") or len(_WORD.findall(prompt)) < LEAST_WORDS:
+        return ""
+    from live_memory.cli.transcripts.messages import of_text  # noqa: PLC0415 - most prompts of a day are short
+
+    said, _ = of_text(prompt, "user")
+    if len(said) > SENT_CHARS:
+        said = said[:SENT_CHARS].rpartition(" ")[0] or said[:SENT_CHARS]
+    return said.encode(errors="replace").decode() if len(_WORD.findall(said)) >= LEAST_WORDS else ""
+
+
+def lines(found: Iterable[Mapping[str, Any]], told: frozenset[str] = frozenset()) -> list[str]:
+    """The lines to tell, of the items of a context, without what was told."""
+    new = [one for one in found if not _is_told(one["text"], told)][:LINES]
+    chars = CHARS // max(1, len(new)) - 1
+    return [_line(one, chars) for one in new]
+
+
+def _line(item: Mapping[str, Any], chars: int) -> str:
+    head, end = f"- {str(item['time'])[:10]} ", f" ({item.get('id') or item.get('message_id')})"
+    text = " ".join(str(item["text"]).removeprefix("- ").split())
+    room = max(0, chars - len(head) - len(end))
+    return f"{head}{text if len(text) <= room else f'{text[: room - 1]}…'}{end}"[:chars]
+
+
+def marks(text: str) -> frozenset[str]:
+    """Hashes by which words that stand together are known again."""
+    words = _WORD.findall(text.lower())
+    starts = range(max(1, len(words) - _TOGETHER + 1)) if words else ()
+    return frozenset(f"{zlib.crc32(' '.join(words[at : at + _TOGETHER]).encode()):08x}" for at in starts)
+
+
+def _is_told(text: str, told: frozenset[str]) -> bool:
+    own = marks(text)
+    return not own or len(own & told) >= _TOLD * len(own)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a session was told. Its file may be lost, cut or written by several processes."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, session: Files) -> "Told":
+        """That of a session."""
+        return cls(session.state.with_suffix(".told"))
+
+    def marks(self) -> frozenset[str]:
+        """The marks of all that was told."""
+        with suppress(OSError), open(self.path, "rb", opener=own_files.unblocked) as file:
+            return frozenset(file.read(MOST_BYTES).decode("ascii", "replace").split())
+        return frozenset()
+
+    def begin(self, start: str) -> None:
+        """The session begins, or was compacted: it knows nothing but its start."""
+        with suppress(OSError):
+            oldest = time.time() - KEPT_SECONDS
+            for path in self.path.parent.glob("*.told"):
+                if path.lstat().st_mtime < oldest:
+                    path.unlink()
+            own_files.write(self.path, _bytes(marks(start)))
+
+    def add(self, some: Sequence[str]) -> None:
+        """Lines were told."""
+        with suppress(OSError):
+            own_files.append(self.path, b"\n" + _bytes(frozenset().union(*map(marks, some))))
+
+
+def _bytes(some: frozenset[str]) -> bytes:
+    return "\n".join(sorted(some)).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which service the prompts of a repository go to, as `init` recorded it. `folder` is that of the hooks' state."""
+
+    folder: Path
+    client: str
+
+    def allow(self, project: Path | None, address: str | None) -> None:
+        """Record a service for a project, None: for all projects. `address` "": that of this machine; None: no service.
+
+        Raises OSError.
+        """
+        path = self._path(*_places(repository.of(project))[0]) if project else self._path()
+        if address is None:
+            path.unlink(missing_ok=True)
+        else:
+            own_files.write(path, address.encode())
+
+    def allows(self, project: Path, address: str) -> bool:
+        """Whether prompts in a folder may go to a service."""
+        if not self.folder.joinpath("asked").is_dir():
+            return False
+        here = repository.of(project)
+        if self.folder.resolve().is_relative_to(here.top) and not Path.home().resolve().is_relative_to(here.top):
+            # Files of the project would confirm themselves.
+            return False
+        return any(_held(path) == address for path in (self._path(), *(self._path(*one) for one in _places(here))))
+
+    def _path(self, *place: str) -> Path:
+        name = hashlib.sha256("\0".join((self.client, *place)).encode(errors="surrogateescape")).hexdigest()[:32]
+        return self.folder / "asked" / name
+
+
+def _places(here: Repository) -> list[tuple[str, str]]:
+    """The names of a folder and those above it, the same in all clones of its repository."""
+    return [(here.identity, place) for place in here.places]
+
+
+def _held(path: Path) -> str | None:
+    with suppress(OSError, ValueError):
+        return path.read_text("utf-8")
+    return None
