@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -34,7 +35,7 @@ def serve(
     terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     began = time.monotonic()
-    stopping.interrupt_on_signals()
+    stopping.on_signals(stopping.interrupt)
     try:
         config = read()
         service = make(config)
@@ -46,7 +47,7 @@ def serve(
     stop = StopRequest()
     try:
         endpoints = service.start()
-        stop.on_signals()
+        stopping.on_signals(stop.ask)
         ready = describe(config, endpoints, f"{time.monotonic() - began:.1f} s")
         print(command_line.in_its_words(ready, os.environ), flush=True)
         while not (stop.wait(0.2) or service.data.is_to_stop()):
@@ -59,7 +60,7 @@ def serve(
         return 1
     finally:
         # A second Ctrl-C ends it at once; other processes notice by themselves.
-        stopping.leave_to_the_system()
+        stopping.on_signals(signal.SIG_DFL)
         with contextlib.suppress(OSError):  # nobody may be left to read it
             print("Stopping.", flush=True)
         service.stop()

@@ -37,7 +37,7 @@ from local.functions.template import Function, Template, read_template
 from local.functions.variables import build_environment
 from local.store import addresses
 from local.store.addresses import AddressedStore
-from local.store.client import FileStore, Put
+from local.store.client import FileStore
 
 # How long running HTTP requests may take to end when the runtime stops.
 STOP_SECONDS = 5.0
@@ -60,6 +60,8 @@ class Runtime:
         self._schedules = schedules
         self.template: Template = read_template(config.template, config.parameters)
         self.data = DataDir(config.data)
+        self._deadlines = Deadlines()
+        self._put_events = PutEvents(self.template.functions, self._enqueue, self._deadlines.after)
         public = urlsplit(config.outer.get("OAUTH_ISSUER", "")).hostname
         self._names = {config.host.lower(), DOCKER_HOST, *([public] if public else [])}
         self._parts = ExitStack()
@@ -68,7 +70,6 @@ class Runtime:
         self._store: AddressedStore | None = None
         self._pools: dict[str, FunctionPool] = {}
         self._queue: AsyncQueue | None = None
-        self._put_events: PutEvents | None = None
         self._http_api: HttpApi | None = None
         self._lambda_api: LambdaApi | None = None
         self._ready = False
@@ -119,7 +120,7 @@ class Runtime:
 
     def _open_store(self) -> str:
         """The embedded store; gives what stands for its address, which no client asks."""
-        files = FileStore(self.config.data, on_put=self._announce)
+        files = FileStore(self.config.data, on_put=self._put_events.add)
         files.create_bucket(Bucket=self.config.bucket)
         self._store = AddressedStore(files, self.config.outer.get("OAUTH_ISSUER") or self._server.url)
         return self._server.url
@@ -156,32 +157,23 @@ class Runtime:
         model = self.config.own_model.model(outer.get("LLMAAS_MODEL", ""))
         return {"LLMAAS_API_URL": url, "LLMAAS_API_KEY": key, "LLMAAS_MODEL": model}
 
-    def _announce(self, put: Put) -> None:
-        if self._put_events:
-            self._put_events.add(put)
-
-    def _flush(self) -> None:
-        if self._put_events:
-            self._put_events.flush()
-
     def _start_functions(self, provided: dict[str, str]) -> None:
         functions = self.template.functions
         # The memory of one person. No function declares it, since no stack is that.
         outer = {"SESSION_FOLDS": str(self._is_own()).lower(), **self.config.outer}
         self._take_over(build_environment(functions, outer, provided, own_credentials=not self.config.embedded))
-        self._parts.callback(self._flush)
-        hosted, deadlines = context(Host(self._invoke, self._enqueue, check_time, self._store)), Deadlines()
+        self._parts.callback(self._put_events.flush)
+        hosted = context(Host(self._invoke, self._enqueue, check_time, self._store))
         for function in functions:
             log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
             self._pools[function.logical_id] = FunctionPool(
-                function, log, self.config.invocations, deadlines=deadlines, metrics=self._metrics, context=hosted
+                function, log, self.config.invocations, deadlines=self._deadlines, metrics=self._metrics, context=hosted
             )
             self._parts.callback(self._pools[function.logical_id].close)
         gather(self.data.root, self.data.root)
         self._queue = AsyncQueue(
-            self._pools, self.data.queue, self.data.dead_letters, deadlines.after, self.config.retry_seconds
+            self._pools, self.data.queue, self.data.dead_letters, self._deadlines.after, self.config.retry_seconds
         )
-        self._put_events = PutEvents(functions, self._queue.accept, deadlines.after)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
         self._http_api = HttpApi(functions, self._pools, metrics=self._metrics)
         with suppress(Exception):

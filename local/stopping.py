@@ -7,6 +7,7 @@ itself, for ever. A plain attribute takes no lock.
 
 import signal
 import time
+from typing import Any
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGBREAK") if hasattr(signal, name))
 """What asks a program to end: `kill`, Ctrl-C, and on Windows Ctrl-Break."""
@@ -18,11 +19,6 @@ class StopRequest:
 
     def __init__(self) -> None:
         self._asked = False
-
-    def on_signals(self) -> None:
-        """From now on SIGNALS ask."""
-        for number in SIGNALS:
-            signal.signal(number, self.ask)
 
     def ask(self, *_: object) -> None:
         """Ask; from any thread and from a signal handler."""
@@ -36,22 +32,18 @@ class StopRequest:
         return self._asked
 
 
+def on_signals(handler: Any) -> None:
+    """From now on SIGNALS call it: `StopRequest.ask`, `interrupt` while nothing waits yet, or SIG_DFL, which ends the
+    process at once.
+    """
+    for number in SIGNALS:
+        signal.signal(number, handler)
+
+
 def interrupt(*_: object) -> None:
-    """A handler for while nothing waits yet: it raises KeyboardInterrupt once, and the next signal ends the process.
+    """A handler that raises KeyboardInterrupt once, and the next signal ends the process.
 
     One that were raised in the midst of cleaning up would leave threads behind, which keep the process alive.
     """
-    leave_to_the_system()
+    on_signals(signal.SIG_DFL)
     raise KeyboardInterrupt
-
-
-def interrupt_on_signals() -> None:
-    """From now on SIGNALS interrupt the main thread."""
-    for number in SIGNALS:
-        signal.signal(number, interrupt)
-
-
-def leave_to_the_system() -> None:
-    """From now on SIGNALS end the process at once."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)

@@ -54,7 +54,8 @@ class Request:
     client: str = "127.0.0.1"
     server: str = "127.0.0.1"
     protocol: str = "HTTP/1.1"
-    _index: dict[str, str] = field(init=False, repr=False, compare=False)
+    joined_headers: dict[str, str] = field(init=False, repr=False, compare=False)
+    """By lower-case name, repeated ones joined by commas."""
 
     def __post_init__(self) -> None:
         """Join repeated headers once, since most are looked up several times."""
@@ -62,7 +63,7 @@ class Request:
         for name, value in self.headers:
             low = name.lower()
             index[low] = f"{index[low]},{value}" if low in index else value
-        object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "joined_headers", index)
 
     @property
     def path(self) -> str:
@@ -76,11 +77,7 @@ class Request:
 
     def header(self, name: str) -> str | None:
         """The header's value, repeated ones joined by commas, or None."""
-        return self._index.get(name.lower())
-
-    def joined_headers(self) -> dict[str, str]:
-        """All headers by lower-case name, repeated ones joined by commas."""
-        return dict(self._index)
+        return self.joined_headers.get(name.lower())
 
 
 @dataclass(frozen=True)

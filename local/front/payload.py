@@ -35,7 +35,7 @@ def build_event(request: Request, route: Route, parameters: dict[str, str], now:
 
     Keys for what a request lacks (body, query, cookies, parameters) are absent, as on AWS.
     """
-    headers = request.joined_headers()
+    headers = request.joined_headers
     path = decode_path(request.path)
     route_key = "$default" if route.path == DEFAULT_PATH else f"{route.method} {route.path}"
     host = headers.get("host", "localhost")

@@ -151,7 +151,7 @@ def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Te
             raise TemplateError(f"{path}: {logical_id}: the local runtime does not know resources of type {kind!r}")
         if kind == _FUNCTION:
             own = values.resolve(resource.get("Properties") or {})
-            functions.append(_Reader(logical_id, everyone, own, path.parent).read())
+            functions.append(_read_function(logical_id, everyone, own, path.parent))
     return Template(tuple(functions))
 
 
@@ -195,63 +195,48 @@ class _Values:
         return None
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Reads one function."""
+def _read_function(logical_id: str, everyone: dict[str, Any], own: dict[str, Any], root: Path) -> Function:
+    # Lambda's own defaults, for what neither the function nor Globals sets.
+    given = {"Handler": "", "Timeout": 3, "MemorySize": 128, **everyone, **own}
+    retries = (given.get("EventInvokeConfig") or {}).get("MaximumRetryAttempts", 2)
+    variables = [(source.get("Environment") or {}).get("Variables") or {} for source in (everyone, own)]
+    code = (root / str(given.get("CodeUri"))).resolve()
+    if not code.is_dir():
+        raise TemplateError(f"{logical_id}: no folder {given.get('CodeUri')}")
 
-    logical_id: str
-    everyone: dict[str, Any]
-    own: dict[str, Any]
-    root: Path
-
-    def read(self) -> Function:
-        """The function. Raises TemplateError."""
-        variables = {
-            name: _text(value)
-            for source in (self.everyone, self.own)
-            for name, value in ((source.get("Environment") or {}).get("Variables") or {}).items()
-        }
-        code = (self.root / str(self._setting("CodeUri", None))).resolve()
-        if not code.is_dir():
-            raise TemplateError(f"{self.logical_id}: no folder {self._setting('CodeUri', None)}")
-        # Lambda's own defaults, for what neither the function nor Globals sets.
-        retries = (self._setting("EventInvokeConfig", None) or {}).get("MaximumRetryAttempts", 2)
-        reserved = self.own.get("ReservedConcurrentExecutions")
-        routes: list[Route] = []
-        triggers: list[PutTrigger] = []
-        schedules: list[Schedule] = []
-        for name, event in (self.own.get("Events") or {}).items():
-            where, kind, wanted = f"{self.logical_id}.Events.{name}", event.get("Type"), event.get("Properties") or {}
-            if kind == "HttpApi":
-                routes.append(_read_route(where, wanted))
-            elif kind == "S3":
-                triggers.append(_read_trigger(where, name, wanted))
-            elif kind in {"Schedule", "ScheduleV2"}:
-                schedules.extend(_read_schedule(where, name, kind, wanted))
-            else:
-                raise TemplateError(f"{where}: the local runtime does not know events of type {kind!r}")
-        return Function(
-            logical_id=self.logical_id,
-            name=self.own.get("FunctionName") or self.logical_id,
-            code=code,
-            handler=self._setting("Handler", ""),
-            timeout=self._number("Timeout", self._setting("Timeout", 3)),
-            memory=self._number("MemorySize", self._setting("MemorySize", 128)),
-            retries=self._number("MaximumRetryAttempts", retries),
-            reserved_concurrency=None if reserved is None else self._number("ReservedConcurrentExecutions", reserved),
-            environment=variables,
-            routes=tuple(routes),
-            triggers=tuple(triggers),
-            schedules=tuple(schedules),
-        )
-
-    def _setting(self, name: str, default: Any) -> Any:
-        return self.own.get(name, self.everyone.get(name, default))
-
-    def _number(self, name: str, value: Any) -> int:
+    def number(name: str, value: Any) -> int:
         if not str(value).isdecimal():
-            raise TemplateError(f"{self.logical_id}.{name}: {value!r} is not a number")
+            raise TemplateError(f"{logical_id}.{name}: {value!r} is not a number")
         return int(value)
+
+    routes: list[Route] = []
+    triggers: list[PutTrigger] = []
+    schedules: list[Schedule] = []
+    for name, event in (own.get("Events") or {}).items():
+        where, kind, wanted = f"{logical_id}.Events.{name}", event.get("Type"), event.get("Properties") or {}
+        if kind == "HttpApi":
+            routes.append(_read_route(where, wanted))
+        elif kind == "S3":
+            triggers.append(_read_trigger(where, name, wanted))
+        elif kind in {"Schedule", "ScheduleV2"}:
+            schedules.extend(_read_schedule(where, name, kind, wanted))
+        else:
+            raise TemplateError(f"{where}: the local runtime does not know events of type {kind!r}")
+    reserved = own.get("ReservedConcurrentExecutions")
+    return Function(
+        logical_id=logical_id,
+        name=own.get("FunctionName") or logical_id,
+        code=code,
+        handler=given["Handler"],
+        timeout=number("Timeout", given["Timeout"]),
+        memory=number("MemorySize", given["MemorySize"]),
+        retries=number("MaximumRetryAttempts", retries),
+        reserved_concurrency=None if reserved is None else number("ReservedConcurrentExecutions", reserved),
+        environment={name: _text(value) for source in variables for name, value in source.items()},
+        routes=tuple(routes),
+        triggers=tuple(triggers),
+        schedules=tuple(schedules),
+    )
 
 
 def _text(value: Any) -> str | None:

@@ -7,7 +7,7 @@ import sys
 from local import terminal
 from local.offline_llm import server as offline_llm
 from local.offline_llm.api import MODEL
-from local.stopping import StopRequest
+from local.stopping import StopRequest, on_signals
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
         print(f"offline LLM: cannot listen on {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
         return 1
     stop = StopRequest()
-    stop.on_signals()
+    on_signals(stop.ask)
     server.start()
     print(f"offline LLM ready: rule-based stand-in, model {MODEL}, at {offline_llm.base_url(server)}", flush=True)
     stop.wait()

@@ -1,7 +1,6 @@
 """Embeddings in the form of OpenAI's API, from the parsed body of a request. Pure but for the model, which is given."""
 
-import base64
-import sys
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +25,12 @@ def embed(body: object, encode: Callable[[Sequence[str]], list[Vector]]) -> dict
         "object": "list",
         "model": MODEL,
         "data": [
-            {"object": "embedding", "index": index, "embedding": _pack(vector) if packed else vector.tolist()}
+            # In base64 as every system of today has them: 32-bit floats, little-endian.
+            {
+                "object": "embedding",
+                "index": index,
+                "embedding": b64encode(vector.tobytes()).decode() if packed else vector.tolist(),
+            }
             for index, vector in enumerate(vectors)
         ],
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
@@ -50,11 +54,3 @@ def _checked(body: object) -> tuple[list[str], bool]:
         most = f"{BATCH_TEXTS} texts and {BATCH_CHARACTERS} characters"
         raise ApiError(400, f"'input' may have at most {most}.", "input", "invalid_value")
     return texts, body.get("encoding_format") == "base64"
-
-
-def _pack(vector: Vector) -> str:
-    """32-bit floats, little-endian, in base64."""
-    if sys.byteorder == "big":
-        vector = vector[:]
-        vector.byteswap()
-    return base64.b64encode(vector.tobytes()).decode()

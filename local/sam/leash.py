@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-from local.stopping import StopRequest
+from local.stopping import StopRequest, on_signals
 
 _ASK_TIMES, _ASK_SECONDS = 5, 3.0
 
@@ -20,7 +20,7 @@ _ASK_TIMES, _ASK_SECONDS = 5, 3.0
 def main() -> int:
     """Run the program; returns its exit status, or 0 if it was told to end."""
     told = StopRequest()
-    told.on_signals()
+    on_signals(told.ask)
     process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     threading.Thread(target=_watch_owner, args=(told,), daemon=True).start()
     while not told.wait(0.2):

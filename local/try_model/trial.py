@@ -151,9 +151,8 @@ class Trial:
         if (failed := self._meter.error) and (failed.code in OF_ALL or failed.http_status in _REFUSED_ALL):
             raise Hopeless(failed.detail)
         used, outcome.seconds = self._meter.used, self._meter.seconds
-        outcome.calls = used.calls
-        outcome.prompt_tokens, outcome.completion_tokens = used.prompt_tokens, used.completion_tokens
-        outcome.estimated_tokens = used.estimated_tokens
+        for name in ("calls", "prompt_tokens", "completion_tokens", "estimated_tokens"):
+            setattr(outcome, name, getattr(used, name))
         outcome.dollars = self._prices.of(used) if self._prices else None
         if used.prompts_cut:
             outcome.wrong.append("the server read only a part of the prompt: raise its context length")

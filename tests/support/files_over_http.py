@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 from botocore.exceptions import ClientError
 
 from local.front.httpd import Headers, Request, Response, Server
-from local.stopping import StopRequest
+from local.stopping import StopRequest, on_signals
 from local.store.client import MAX_KEYS, FileStore
 
 _META = "x-amz-meta-"
@@ -139,7 +139,7 @@ def _done(answer: dict[str, Any]) -> Response:
 
 def _headers(request: Request) -> dict[str, Any]:
     """The arguments that an object's headers are."""
-    metadata = {name[len(_META) :]: value for name, value in request.joined_headers().items() if name.startswith(_META)}
+    metadata = {name[len(_META) :]: value for name, value in request.joined_headers.items() if name.startswith(_META)}
     kind = request.header("Content-Type")
     return {"Metadata": metadata, **({"ContentType": kind} if kind else {})}
 
@@ -192,7 +192,7 @@ def main() -> None:
     server = Server("127.0.0.1", arguments.port, FilesOverHttp(store).answer, max_body=512 * 1024 * 1024)
     server.start()
     stop = StopRequest()
-    stop.on_signals()
+    on_signals(stop.ask)
     print(f"S3 ready on {server.url}", flush=True)
     stop.wait()
     server.stop(grace_seconds=2.0)

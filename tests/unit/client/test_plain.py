@@ -73,7 +73,7 @@ ANSWERS = {
 def test_both_clients_send_the_trace_of_their_environment_and_nothing_else_that_is_there(serve, monkeypatch):
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     sent = []
-    url = serve(lambda request: sent.append(request.joined_headers().get("traceparent")) or ANSWERS["JSON"])
+    url = serve(lambda request: sent.append(request.joined_headers.get("traceparent")) or ANSWERS["JSON"])
     for value in (trace, f"{trace}\r\nX-Evil: 1", "", "é", trace.upper()):
         monkeypatch.setenv("TRACEPARENT", value)
         for client in (PlainClient(url, TOKEN, timeout=5), Client(url, TOKEN, retries=0)):

@@ -275,7 +275,7 @@ def test_a_message_belongs_to_the_trace_of_the_environment_unless_it_names_its_o
     sent = {}
 
     def answer(request):
-        sent[json.loads(request.body)["id"]] = request.joined_headers().get("traceparent")
+        sent[json.loads(request.body)["id"]] = request.joined_headers.get("traceparent")
         return result_of(request)
 
     named = {"name": "note", "arguments": {}, "_meta": {"traceparent": trace.replace("0af", "1af")}}
