@@ -111,7 +111,7 @@ class Checks:
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables
-        self._problems = find_problems(variables)
+        self.problems = find_problems(variables)
 
     def read(self, name: str, reader: Callable[[str], _T], default: _T, takes: str = "") -> _T:
         """The value that `reader` makes of a variable, or the default where it is unset, empty or wrong.
@@ -123,19 +123,10 @@ class Checks:
         try:
             return reader(text) if text else default
         except ConfigError as error:
-            self._problems.append(str(error))
+            self.problems.append(str(error))
         except (ValueError, KeyError, OSError):
-            self._problems.append(f"{name} is {text[:80]!r}; it takes {takes}." if text else "")
+            self.problems.append(f"{name} is {text[:80]!r}; it takes {takes}." if text else "")
         return default
-
-    def complain(self, sentence: str) -> None:
-        """Keep a sentence about variables that do not go together."""
-        self._problems.append(sentence)
-
-    def finish(self) -> None:
-        """Raise ConfigError if anything was wrong."""
-        if self._problems:
-            raise ConfigError("\n".join(self._problems))
 
 
 def read_config(variables: Mapping[str, str] | None = None) -> Config:
@@ -144,7 +135,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
     embeddings_url, is_own = read_embeddings(values), take_own_model(values)
     checks, truth = Checks(values), {"true": True, "false": False}
     program = checks.read(PROGRAM, read_program, None) if is_own else None
-    for_all = checks.read(PURPOSE, _one_of({"folds": False, "all": True}), False, "folds or all")
+    for_all = checks.read(PURPOSE, {"folds": False, "all": True}.__getitem__, False, "folds or all")
     config = Config(
         host=values.get("HOST") or "127.0.0.1",
         port=checks.read("PORT", _number(0, 65535), DEFAULT_PORT, "a number from 0 (any free port) to 65535"),
@@ -172,24 +163,27 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         parameters=_read_parameters(checks, values),
         outer=values,
         log_file=Path(values["LIVEMEM_LOG_FILE"]).absolute() if values.get("LIVEMEM_LOG_FILE") else None,
-        shared=checks.read("LIVEMEM_SHARED", _one_of(truth), False, "true or false"),
+        shared=checks.read("LIVEMEM_SHARED", truth.__getitem__, False, "true or false"),
         invocations=checks.read("LIVEMEM_ENVIRONMENTS", _number(2, 256), MAX_INVOCATIONS, "a number from 2 to 256"),
         metrics_key=checks.read("LIVEMEM_METRICS_KEY", _metrics_key, None),
         workers=checks.read("LIVEMEM_WORKERS", _number(1, 64), 1, "a number from 1 to 64"),
-        make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _one_of(truth), False, "true or false"),
-        logs_to_stdout=checks.read("LIVEMEM_LOGS", _one_of({"files": False, "stdout": True}), False, "files or stdout"),
+        make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", truth.__getitem__, False, "true or false"),
+        logs_to_stdout=checks.read(
+            "LIVEMEM_LOGS", {"files": False, "stdout": True}.__getitem__, False, "files or stdout"
+        ),
         own_model=OwnModelChoice(program, for_all) if program else None,
     )
     if config.embedded and config.workers > 1:
-        checks.complain(
+        checks.problems.append(
             "LIVEMEM_WORKERS needs a store that several processes can share: set S3_ENDPOINT_URL, or S3_REGION_NAME "
             "for AWS S3. The embedded store belongs to one process."
         )
     if config.own_model and config.workers > 1:
-        checks.complain(
+        checks.problems.append(
             "LLMAAS_API_URL names a program of this machine, of which one runs at a time: no LIVEMEM_WORKERS."
         )
-    checks.finish()
+    if checks.problems:
+        raise ConfigError("\n".join(checks.problems))
     return config
 
 
@@ -200,7 +194,7 @@ def _read_parameters(checks: Checks, values: Mapping[str, str]) -> dict[str, str
         "BackupSchedule": checks.read("BACKUP_SCHEDULE", _schedule, None),
         "DefaultTimezone": of_machine(values) if not values.get("DEFAULT_TIMEZONE") else None,
         "BackupTimezone": checks.read("BACKUP_TIMEZONE", lambda text: ZoneInfo(text).key, None, zone),
-        "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", _one_of(states), None, "ENABLED or DISABLED"),
+        "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", states.__getitem__, None, "ENABLED or DISABLED"),
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -219,10 +213,6 @@ def _metrics_key(text: str) -> str:
     if len(text) < 32:
         raise ConfigError("LIVEMEM_METRICS_KEY has fewer than 32 characters; it takes random ones.")
     return text
-
-
-def _one_of(values: Mapping[str, _T]) -> Callable[[str], _T]:
-    return lambda text: values[text]
 
 
 def _number(lowest: int, highest: int) -> Callable[[str], int]:
