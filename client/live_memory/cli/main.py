@@ -77,6 +77,8 @@ class _Panels(TyperGroup):
         try:
             sys.exit(super().main(args, **{**given, "standalone_mode": False}) or exits.OK)
         except typer.Abort:
+            if "--json" not in args:
+                sys.stderr.write("Stopped: nothing was done.\n")
             sys.exit(exits.FAILED)
         except Exception as problem:
             # Errors of usage have no public base class in typer.

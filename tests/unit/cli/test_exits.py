@@ -143,7 +143,8 @@ def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(de
     desk.terminal = True
     for command in commands:
         if command[:2] != ("space", "delete"):
-            assert desk.say(*command, stdin="n\n").code == 1, command
+            said = desk.say(*command, stdin="n\n")
+            assert (said.code, said.err.endswith("Stopped: nothing was done.\n")) == (1, True), command
     assert desk.asked == []
 
     desk.answers = {"undo_consolidation": {"number": 2, "notes_count": 3}}
