@@ -219,7 +219,7 @@ ACTIONS = (
     case("question to an agent", bank.due_for_agents, BEGIN_FOLD, unheard=True),
     case("answer of an agent", bank.asked, ANSWER_FOLD, unheard=True),
     case("answer of an agent, for approval", bank.asked_for_review, ANSWER_FOLD, unheard=True),
-    case("correction while an agent folds", bank.asked, EDIT, unheard=True),
+    case("correction while an agent folds", bank.asked, EDIT, marks=False),
     case("sweep after an agent that never answers", _silent_agent, SWEEP, marks=False),
     case("run by hand", bank.folded_and_one_live, BY_HAND),
     case("sweep after a dead run", _after_a_dead_run, SWEEP, marks=False),
