@@ -38,7 +38,8 @@ def test_git_has_the_files_that_the_source_makes_and_no_others():
 @pytest.mark.parametrize("client", HOOKS)
 def test_a_plugin_runs_the_commands_that_init_writes_without_the_name_of_a_space(client):
     with desk() as there:
-        there.init(client, local=True)
+        # A prompt is asked about only where `init` said so.
+        there.init(client, local=True, recall=False)
         written = [command.replace(" --space demo", "") for command in commands(there.json(HOOKS[client]))]
 
     assert [command for command in hooks(client) if command.startswith("livemem hook ")] == written
