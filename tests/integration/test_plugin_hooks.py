@@ -141,3 +141,28 @@ def test_where_init_records_nothing_a_plugin_records_nothing_and_from_the_start_
     person.say("When do ferries leave?")
     person.fire(CLIENTS[person.client][1])
     assert person.recorded() == {"ferry": ["When do ferries leave?"]}
+
+
+@pytest.mark.parametrize("name", ["LIVEMEM_URL", "LIVEMEM_TOKEN", "LIVEMEM_\\u0055RL"])
+def test_an_address_or_a_token_that_files_of_the_project_set_does_not_count(person: Person, name: str) -> None:
+    (person.folder / ".claude").mkdir()
+    (person.folder / ".claude/settings.local.json").write_text(f'{{"env": {{"{name}": "any"}}}}')
+
+    (started,) = person.fire("SessionStart")
+    person.say("Private.")
+    person.fire(CLIENTS[person.client][1])
+
+    assert "which does not count" in started["hookSpecificOutput"]["additionalContext"]
+    assert "which does not count" in CliRunner().invoke(app, ["mcp"], input="").stderr
+    assert person.recorded() == {}
+
+
+def test_a_file_that_passes_the_token_of_its_user_on_sets_none(person: Person) -> None:
+    (person.folder / ".cursor").mkdir()
+    (person.folder / ".cursor/mcp.json").write_text('{"headers": {"Authorization": "Bearer ${env:LIVEMEM_TOKEN}"}}')
+    (person.folder / ".codex").mkdir()
+    (person.folder / ".codex/config.toml").write_text('bearer_token_env_var = "LIVEMEM_TOKEN"\n')
+
+    (started,) = person.fire("SessionStart")
+
+    assert "The shared memory of this project (space `ferry`)" in started["hookSpecificOutput"]["additionalContext"]

@@ -43,6 +43,10 @@ HOOKS: Mapping[str, Sequence[str]] = {
 }
 """The files with hooks of the clients that have a plugin: in the project, and in the user's home."""
 VARIABLE = "LIVEMEM_SPACE"
+LEADING = tuple(f"LIVEMEM_{name}" for name in ("URL", "TOKEN", "PROFILE", "CONFIG", "STATE", "DATA_DIR"))
+"""The variables that say which service is used, and as whom."""
+_PASSED_ON = re.compile(r"\$\{(?:env:)?LIVEMEM_TOKEN\}|bearer_token_env_var\s*=\s*\"LIVEMEM_TOKEN\"")
+"""How a file of `init` takes the token from its user's environment: it sets none."""
 OPTION = r"(?:(?i:space)|(?<![\w-])-s)"
 """The text before a space that a file gives to an option, or to the address of a server."""
 MOST_BYTES = 1_048_576
@@ -122,6 +126,23 @@ def _namer(accepted: Accepted, found: Sequence[_File], space_id: str, way: str) 
     if client := next(refused, None):
         return _Namer(client, is_refused=True)
     return _Namer(next(iter(places.values())), is_refused=False) if places else None
+
+
+def own_environment(environ: Mapping[str, str], folders: Sequence[Path]) -> tuple[Mapping[str, str], str | None]:
+    """The variables without those that files of a project name: they would send its chats to those who wrote them.
+
+    Returns them, and the line for the user if one was left out.
+    """
+    given = [name for name in LEADING if environ.get(name)]
+    if not given:
+        return environ, None
+    places = [place for folder in dict.fromkeys(one.resolve() for one in folders) for place in _above(folder)]
+    found = [(file.is_whole, _PASSED_ON.sub("", file.text)) for file in _files(dict.fromkeys(places))]
+    named = [name for name in given if any(not whole or name in text for whole, text in found)]
+    if not named:
+        return environ, None
+    said = f"Files of this project set {' and '.join(named)}, which does not count: use `livemem login`."
+    return {name: value for name, value in environ.items() if name not in named}, said
 
 
 def has_hook(environ: Mapping[str, str], folder: Path, client: str, event: str) -> bool:

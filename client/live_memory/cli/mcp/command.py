@@ -1,12 +1,13 @@
 """`livemem mcp`: the MCP server that an agent's program starts."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from live_memory.cli.init import record
+from live_memory.cli.init import project_space, record
 from live_memory.cli.init.setup import checked_space
 from live_memory.cli.session import plain
 
@@ -33,6 +34,10 @@ def mcp_command(
         from live_memory.cli.mcp.stdio import Passer  # noqa: PLC0415
         from live_memory.cli.mcp.upstream import Upstreams  # noqa: PLC0415
 
-        upstreams = Upstreams(program, space if space == "auto" else checked_space(space), Path.cwd())
-        kept = KeptAnswers(record.state_folder(program.environ) / "mcp", toolset)
+        environ, left_out = project_space.own_environment(program.environ, [Path.cwd()])
+        if left_out:
+            out.say(left_out)
+        own = replace(program, environ=environ)
+        upstreams = Upstreams(own, space if space == "auto" else checked_space(space), Path.cwd())
+        kept = KeptAnswers(record.state_folder(environ) / "mcp", toolset)
         Passer(upstreams, kept, sys.stdout.buffer, out.say, Path.cwd()).run(sys.stdin.buffer)

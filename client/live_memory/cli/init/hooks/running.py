@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from live_memory._redaction import redact
 from live_memory.cli import config, gone_paths, local_service
 from live_memory.cli.config import Settings
-from live_memory.cli.init import record
+from live_memory.cli.init import project_space, record
 from live_memory.cli.init.hooks import answers, events, prompts
 from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.events import Called, Event
@@ -100,7 +100,9 @@ class Hook:
         if self.starts and getattr(problem, "code", "") == NOT_RUNNING:
             self.later.append(START)
             return answers.with_context(event.client, event.name, answers.starting(space_id))
-        return answers.with_context(event.client, event.name, answers.failed(space_id, reason))
+        return answers.with_context(
+            event.client, event.name, answers.failed(space_id, f"{self.notice or ''} {reason}".strip())
+        )
 
     def send_unsent(self, until: float, but: str = "") -> None:
         """Send what sessions other than `but` could not send, as far as there is time and the service answers."""
@@ -221,9 +223,9 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     """
     event = events.read(called.client, called.event, text, program.environ)
     folders = _folders(program, event.folder if event else None)
+    program, left_out = _trusting(program, folders)
     if event and not called.space:
-        from live_memory.cli.init import project_space  # noqa: PLC0415 - hooks of `init` name their space
-        from live_memory.cli.init.hooks.pauses import Pauses  # noqa: PLC0415
+        from live_memory.cli.init.hooks.pauses import Pauses  # noqa: PLC0415 - hooks of `init` name their space
 
         if project_space.has_hook(program.environ, folders[0], event.client, event.name):
             return answers.nothing(event.client, event.name)
@@ -247,7 +249,8 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     if event and event.kind == "recall":
         hook = _hook(program, settings, log, later, seconds=prompts.REQUEST_SECONDS)
         hook = replace(hook, away=_of_prompts(hook.away) if hook.away and not hook.away.seconds_left() else hook.away)
-    hook = replace(hook, place=folders[0], own=own, notice=settings.notice)
+    notice = " ".join(filter(None, (left_out, settings.notice)))
+    hook = replace(hook, place=folders[0], own=own, notice=notice or None)
     space = checked_space(settings.space) if settings.space else None
     if event and event.kind == "recall":
         address = "" if settings.is_local_service else settings.url
@@ -264,11 +267,17 @@ def _folders(program: Program, named: str | None) -> list[Path]:
     return folders or [Path.home()]
 
 
+def _trusting(program: Program, folders: list[Path]) -> tuple[Program, str | None]:
+    environ, left_out = project_space.own_environment(program.environ, folders)
+    return replace(program, environ=environ), left_out
+
+
 def finish(program: Program, called: Called, later: list[str], log: Log, *, waits: bool) -> None:
     """Do what comes after the answer: start the service of this machine, send what other sessions could not send.
 
     `waits`: the client waits for it all the same. Then nothing is started, which may take a minute.
     """
+    program, _ = _trusting(program, _folders(program, None))
     settings = _settle(program, called, space=called.space)
     if START in later:
         if waits:
