@@ -3,11 +3,13 @@
 import ipaddress
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
+import tzlocal
 from pydantic import ValidationError
 
 from local import ROOT
@@ -16,7 +18,6 @@ from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
 from local.functions.pools import MAX_INVOCATIONS
-from local.machine_zone import of_machine
 from local.models import read_embeddings
 from local.own_model.choice import PROGRAM, PURPOSE, OwnModelChoice, read_program, take_own_model
 
@@ -192,11 +193,31 @@ def _read_parameters(checks: Checks, values: Mapping[str, str]) -> dict[str, str
     zone, states = "an IANA name, like Europe/Paris", {"ENABLED": "ENABLED", "DISABLED": "DISABLED"}
     given = {
         "BackupSchedule": checks.read("BACKUP_SCHEDULE", _schedule, None),
-        "DefaultTimezone": of_machine(values) if not values.get("DEFAULT_TIMEZONE") else None,
+        "DefaultTimezone": zone_of_machine(values) if not values.get("DEFAULT_TIMEZONE") else None,
         "BackupTimezone": checks.read("BACKUP_TIMEZONE", lambda text: ZoneInfo(text).key, None, zone),
         "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", states.__getitem__, None, "ENABLED or DISABLED"),
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def zone_of_machine(variables: Mapping[str, str]) -> str:
+    """The time zone by its IANA name: that of `TZ`, else of the system's settings; `UTC` where neither tells it.
+
+    A `TZ` in the form of POSIX (`CET-1CEST`) is no name.
+    """
+    names = [variables.get("TZ", "").removeprefix(":")]
+    # Settings that contradict each other name none.
+    with suppress(LookupError, ValueError, OSError):
+        names.append(tzlocal.get_localzone_name() or "")
+    return next(filter(_is_zone, names), "UTC")
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        return False
+    return bool(name)
 
 
 def _schedule(text: str) -> str:

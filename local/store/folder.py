@@ -45,13 +45,8 @@ class Entry:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A file that is on the disk and waits to become an object, and its metadata if it needs some."""
-
-    file: Path
-    metadata: Path | None
-    entry: Entry
+Draft = tuple[Path, Path | None, Entry]
+"""A file that is on the disk and waits to become an object, its metadata if it needs some, and the object."""
 
 
 def plain_headers(key: str) -> dict[str, str]:
@@ -144,7 +139,7 @@ class Folder:
                 entry.has_metadata = True
                 known = {"etag": entry.etag, "headers": dict(headers)}
                 metadata = prepare_file(self._scratch, [json.dumps(known, indent=1).encode()])
-            yield Draft(file, metadata, entry)
+            yield file, metadata, entry
         finally:
             for left in filter(None, (file, metadata)):
                 with suppress(OSError):  # the next start removes it
@@ -154,11 +149,11 @@ class Folder:
         """Make the draft the object. When this returns it is on the disk. Raises OSError, and then the old object is
         unharmed.
         """
-        before, entry = self._entries.get(key), draft.entry
+        (file, metadata, entry), before = draft, self._entries.get(key)
         entry.path = before.path if before else self._place(key)
-        if draft.metadata:
-            _move(draft.metadata, self._metadata_path(entry))
-        _move(draft.file, self._objects / entry.path)
+        if metadata:
+            _move(metadata, self._metadata_path(entry))
+        _move(file, self._objects / entry.path)
         self._entries[key] = entry
         if not before:
             self.index.add(key)

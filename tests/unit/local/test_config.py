@@ -4,8 +4,7 @@ from zoneinfo import ZoneInfoNotFoundError
 
 import pytest
 
-from local import machine_zone
-from local.config import ConfigError, read_config
+from local.config import ConfigError, read_config, zone_of_machine
 from tests.support.cases import each
 
 
@@ -136,7 +135,7 @@ def test_spaces_that_name_no_time_zone_have_that_of_the_machine_unless_one_is_gi
     monkeypatch, variables, of_system, zone
 ):
     monkeypatch.setattr("tzlocal.get_localzone_name", Mock(side_effect=[of_system]))
-    assert machine_zone.of_machine(variables) == zone
+    assert zone_of_machine(variables) == zone
 
 
 def test_a_time_zone_of_spaces_takes_the_place_of_the_machines():
