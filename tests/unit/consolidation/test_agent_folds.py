@@ -83,6 +83,23 @@ def test_an_agent_gets_the_prompt_of_the_services_own_model_and_its_answer_becom
     assert world.llm.prompts[-1] == begun.question.messages
 
 
+def test_a_question_an_answer_and_its_repeat_cost_so_many_requests(world: World):
+    world.new_process()
+    begun = _begin(world)
+    counted = [dict(world.client.counts)]
+    for _ in range(2):
+        world.new_process()
+        _answer(world, begun, _good(begun))
+        counted.append(dict(world.client.counts))
+
+    # With 3 GET for the notes, 5 requests to apply the change, and 2 to count its use of the model.
+    assert counted == [
+        {"GET": 8, "PUT": 5, "LIST": 3},
+        {"GET": 13, "PUT": 12, "LIST": 2, "DELETE": 2, "DeleteObjects": 1},
+        {"GET": 4},
+    ]
+
+
 def test_an_answer_that_comes_again_is_applied_once_even_to_another_process(world: World):
     begun = _begin(world)
     text = _good(begun)

@@ -52,7 +52,7 @@ class Folding:
 def begin(process: Process, principal: Principal, space_id: str, max_notes: int | None = None) -> Folding:
     """Begin a run, and ask the agent. Without notes to fold the run ends at once.
 
-    1 LIST and 1 GET for each run of the last hour, 2 PUT, and the requests of a run until it asks its model. Raises
+    2 GET, 1 LIST, 1 GET for each run of the last hour, 4 PUT, and the requests of a run until it asks its model. Raises
     NotFound, Forbidden, Conflict, Busy, TooSoon, StoreUnavailable.
     """
     require_conditional_writes(process.store)
@@ -147,10 +147,7 @@ def _carried_out(process: Process, saved: Stored[Run], hold: Hold) -> Folding:
             raise NotFound("space", run.space_id)
         return Folding(ended)
     except AnswerWanted as question:
-        current = runs.find(process, run.space_id, run.job_id)
-        if not current:
-            raise NotFound("space", run.space_id) from None
-        return Folding(current.value, question)
+        return Folding(run.changed({"status": "running"}), question)
     except StillAtWork as error:
         raise Conflict(f"Other work has begun in the space. {AGAIN}") from error
 
