@@ -14,7 +14,7 @@ from livemem.erasure import erasure
 from livemem.recall import start, start_material
 from livemem.recall.start import StartRequest
 from livemem.spaces import head as heads
-from tests.support.talk import Summariser, frank
+from tests.support.talk import Summariser, captures, frank
 from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.recall.test_start import live, material, pieces
 
@@ -72,6 +72,22 @@ def test_a_session_that_is_deleted_or_erased_or_only_asks_is_not_told():
     erasure.erase(world.process, EVERYONE, "demo", [f"{erased}/1"], world.clock() + INVOCATION)
 
     assert told(world) == []
+
+
+def test_small_talk_of_a_session_that_notes_are_captured_from_is_not_told():
+    decided = {"category": "decision", "content": "S3 stays the only store.", "turns": [1]}
+    for turns, lines in ((["S3 stays.", "My cat sleeps."], 1), (["My cat sleeps."], 0)):
+        world = world_of()
+        wanted = NewConversation(profile="windows", capture="notes")
+        session_id = conversations.create(world.process, "demo", "ann", wanted).conversation_id
+        for words in turns:
+            named = [decided] if "S3" in words else []
+            world.llm = Summariser(captures(*named, of=frank))  # type: ignore[assignment]
+            log.append(world.process, "demo", session_id, "ann", Draft(words, "Done."))
+            log.close(world.process, "demo", session_id)
+            world.work()
+        assert len(told(world)) == lines
+        assert "cat" not in "".join(told(world))
 
 
 def test_no_request_for_sessions_is_made_where_the_bank_fills_half_of_the_start_or_there_is_none():

@@ -46,8 +46,8 @@ SHORT_BANK = 2
 """Sessions are told while the bank has less than this part of a start: a half. Later the start is full without them."""
 NOTES_MOST = 200
 MEMORIES_MOST = 50
-SESSIONS_MOST = 6
-"""Conversations of which the newest summary is given, the last that began."""
+SESSIONS_MOST, SUMMARIES_MOST = 6, 3
+"""Conversations of which a summary is given, the last that began, and summaries of each that are looked at."""
 HITS = 20
 SCOPE = "live,bank,archive,memories,conversations"
 """The scope of the search for a start's question."""
@@ -87,7 +87,7 @@ class StartHit:
 
 @dataclass(frozen=True)
 class Session:
-    """The newest summary of a conversation, by the id that `read` takes. `until`: when its last turn was written."""
+    """What a summary of a conversation found, by the id that `read` takes. `until`: when its last turn was written."""
 
     summary_id: str
     until: str
@@ -286,14 +286,16 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
 
 def _sessions(process: Process, space_id: str) -> list[Session]:
     """What the last conversations were about: 1 LIST per 1,000 of them. For each of SESSIONS_MOST 2 GETs, 1 LIST, and
-    1 GET where this process has not read its summary.
+    1 GET for each of up to SUMMARIES_MOST summaries that this process has not read.
     """
     ids = sorted(process.store.folders(TURN_KIND.prefix(space_id)), reverse=True)[:SESSIONS_MOST]
     return [item for item in process.store.map(lambda one: _session(process, space_id, one), ids) if item]
 
 
 def _session(process: Process, space_id: str, conversation_id: str) -> Session | None:
-    """None for one that is deleted, has no summary, can't be read, or only asks the memory."""
+    """None for one that is deleted, has no summary, can't be read, or only asks the memory. Of one that notes are
+    captured from, the newest of its last summaries that named some: the others may be small talk.
+    """
     try:
         conversation = conversations.find(process, space_id, keys.check_conversation_id(conversation_id))
         if not conversation:
@@ -303,14 +305,18 @@ def _session(process: Process, space_id: str, conversation_id: str) -> Session |
         names = summaries.current(process, layers, 1)
         if not names:
             return None
-        (summary,) = summaries.load(process, layers, 1, {max(names): names[max(names)]})
+        newest = dict(sorted(names.items())[-SUMMARIES_MOST:])
+        told = summaries.load(process, layers, 1, newest)
     except (*fan_out.FAILURES, StoreUnavailable):
         return None
-    if summary.asked or any(map(summary.says_of, conversation.erased_turns)):
+    fit = [summary for summary in told if summary.notes or conversation.capture == "off"]
+    if not fit or fit[-1].asked or any(map(fit[-1].says_of, conversation.erased_turns)):
         return None
+    summary = fit[-1]
     summary_id = f"conversations/{conversation_id}/summaries/1/{summary.number}"
     author = summary.said_by or conversation.author
-    return Session(summary_id, summary.range_end, author, conversation.title or "", summary.summary)
+    text = " ".join(summary.key_findings) or summary.summary
+    return Session(summary_id, summary.range_end, author, conversation.title or "", text)
 
 
 def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
