@@ -301,10 +301,13 @@ def stop(folder: Path, sleep: Callable[[float], None] = time.sleep) -> bool:
     if not found and not _is_locked(folder):
         return False
     # Each system has files, and not each a signal that another process may catch. One that starts has told no id yet.
-    own_files.write(folder / STOP, (found.endpoints["instance"] if found else "").encode())
+    instance = (found.endpoints["instance"] if found else "").encode()
     for _ in range(int(STOP_SECONDS / PAUSE)):
         if not _is_locked(folder):
             return True
+        # Again, if one that starts has just removed it with the files of the start before.
+        if not (folder / STOP).exists():
+            own_files.write(folder / STOP, instance)
         sleep(PAUSE)
     named = f" (process {found.pid})" if found else ""
     raise Refused(f"The service{named} has not ended within {STOP_SECONDS:.0f} s.", FAILED)

@@ -133,6 +133,19 @@ def test_where_no_lock_can_be_looked_at_the_service_is_asked_whether_it_runs(ser
     assert not local_service.stop(service.folder, sleep)
 
 
+def test_a_stop_whose_file_a_start_removes_with_those_of_the_one_before_is_asked_for_again(tmp_path, monkeypatch):
+    removed = []
+    monkeypatch.setattr(local_service, "ready", lambda _: None)
+    monkeypatch.setattr(local_service, "_is_locked", lambda _: len(removed) < 2)
+
+    def sleep(_):
+        (tmp_path / local_service.STOP).unlink()
+        removed.append(1)
+
+    assert local_service.stop(tmp_path, sleep)
+    assert len(removed) == 2
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("signal", ["lock", "endpoints.json"])
 def test_a_stop_returns_when_the_process_has_ended_also_one_that_has_just_begun_to_start(tmp_path, signal):
