@@ -2,12 +2,12 @@
 
 import ipaddress
 import json
-import socket
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from local.sam.servers import StackError
+from local.sam.servers import StackError, check_free
 
 _SECONDS = 60
 _SAM_LABEL = "sam.cli.container.type=lambda"
@@ -54,37 +54,23 @@ def find_host() -> Host:
     for config in networks[0]["IPAM"]["Config"] or ():
         # A daemon that was just installed names only the subnet, whose first address the bridge then has.
         address = config.get("Gateway") or str(next(ipaddress.ip_network(config["Subnet"]).hosts()))
-        if ":" not in address and _is_ours(address):
-            return Host(address, address)
+        if ":" not in address:
+            with suppress(StackError):
+                check_free(address, 0)
+                return Host(address, address)
     return Host("127.0.0.1", "host.docker.internal")
 
 
-def _is_ours(address: str) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind((address, 0))
-        except OSError:
-            return False
-    return True
-
-
-def remove_functions(variable: str) -> list[str]:
-    """Remove the containers of functions that were started with `variable` (NAME=value); returns their ids.
+def remove_functions(variable: str) -> None:
+    """Remove the containers of functions that were started with `variable` (NAME=value). Raises StackError.
 
     Other projects' functions carry the same label, so the label alone does not tell.
     """
-    ids = run("ps", "--all", "--quiet", "--filter", f"label={_SAM_LABEL}").split()
-    mine = []
-    for container in ids:
-        try:
+    for container in run("ps", "--all", "--quiet", "--filter", f"label={_SAM_LABEL}").split():
+        with suppress(StackError):  # the SAM CLI was faster
             found: list[dict[str, Any]] = json.loads(run("inspect", container))
-        except StackError:
-            continue  # the SAM CLI was faster
-        if variable in found[0]["Config"]["Env"]:
-            mine.append(container)
-    for container in mine:
-        remove(container)
-    return mine
+            if variable in found[0]["Config"]["Env"]:
+                remove(container)
 
 
 def remove(container: str) -> None:
