@@ -21,8 +21,8 @@ export function useCanCorrect(space) {
 }
 
 /** Says what was changed in the bank, and takes it back for those who may. */
-export function changed(space, number, text) {
-  const undo = may('admin') ? () => post(at('spaces', space, 'consolidations', number, 'undo')) : undefined;
+export function changed(space, number, text, done) {
+  const undo = may('admin') ? () => post(at('spaces', space, 'consolidations', number, 'undo')).then(done) : undefined;
   toast({ text, tone: 'good', undo });
 }
 
@@ -49,7 +49,7 @@ async function forgetLine(space, of, done) {
   const body = html`<p><${Words} text=${bare(found.line)} /></p><p>${t('fix.forget.what')}</p>`;
   const number = await confirm({ title: t('fix.forget.title'), body, yes: t('memory.forget.yes'), reason: 'optional', act });
   if (!number) return;
-  changed(space, number, t('fix.forgotten'));
+  changed(space, number, t('fix.forgotten'), done);
   done();
 }
 
@@ -93,7 +93,7 @@ function Rewrite({ space, of, begun, close, done }) {
       await correctNote(space, of.note, content, key.current.id);
     } else {
       const number = await editLine(space, of, { op: 'replace_line', heading: begun.heading, line: begun.line, content }, reason.trim() || t('fix.corrected.reason'));
-      changed(space, number, t('fix.corrected'));
+      changed(space, number, t('fix.corrected'), done);
     }
     forget();
     forgetReason();

@@ -1,6 +1,6 @@
 /** What we know of a space: what holds now, what is open, and what changed since this person was here. */
 import { at } from '../core/api.js';
-import { knownOf, linesOnlyIn, OPEN_NOTES, visit } from '../core/known.js';
+import { bare, knownOf, linesOnlyIn, OPEN_NOTES, visit } from '../core/known.js';
 import { useLive } from '../core/live.js';
 import { href } from '../core/router.js';
 import { canCorrect, session } from '../core/session.js';
@@ -14,7 +14,7 @@ import { Connect } from './service.js';
 
 const FEW = 5;
 
-/** `space`: as the service describes it; `reread` asks for it again. Gives {problem, refresh, holds, open, notes, fresh, gone, since}; `holds` is undefined until it is read. */
+/** `space`: as the service describes it; `reread` asks for it again. Gives {problem, refresh, holds, open, notes, come, gone, since, unknown}; `holds` is undefined until it is read, `unknown` is why nobody can tell what changed. */
 export function useKnown(space, reread) {
   const path = space && at('spaces', space.space_id, 'summary');
   const now = useLive(path, { query: { rules: false } });
@@ -42,7 +42,8 @@ export function useKnown(space, reread) {
     const known = knownOf(now.data.bank);
     const before = !changed ? known : base.change ? then.data && knownOf(then.data.bank) : [];
     return {
-      problem: now.problem ?? then.problem,
+      problem: now.problem,
+      unknown: then.problem,
       refresh,
       holds: known.filter((one) => !one.open),
       open: known.filter((one) => one.open),
@@ -83,12 +84,13 @@ export function Open({ space, known }) {
 
 /** What came and what went since the last visit, as lines. */
 export function Changed({ space, known }) {
-  const { come, gone, since } = known;
-  if (!come || !since) return null;
+  const { come = [], gone = [], since, unknown } = known;
+  if (!since || (!known.come && !unknown)) return null;
   const link = html`<a href=${href('history', { space: space.space_id })}>${t('nav.history')}</a>`;
   return html`<${Panel} title=${t('known.changed')} side=${link}>
-    ${!come.length && !gone.length && html`<p class="quiet">${since.first ? t('known.first') : html`${t('known.same')} <${Time} at=${new Date(since.at).toISOString()} />`}</p>`}
-    <ul class="rows tight">${[[come, 'known.new', 'accent'], [gone, 'known.gone', '']].map(([lines, word, tone]) => lines.slice(0, FEW).map((line) => html`<li key=${`${word} ${line.text}`}><${Badge} tone=${tone}>${t(word)}</${Badge}> <${Words} text=${line.text} /></li>`))}</ul>
+    <${ProblemNote} problem=${unknown} />
+    ${known.come && !come.length && !gone.length && html`<p class="quiet">${since.first ? t('known.first') : html`${t('known.same')} <${Time} at=${new Date(since.at).toISOString()} />`}</p>`}
+    <ul class="rows tight">${[[come, 'known.new', 'accent'], [gone, 'known.gone', '']].map(([lines, word, tone]) => lines.slice(0, FEW).map((line) => html`<li key=${`${word} ${line.text}`}><${Badge} tone=${tone}>${t(word)}</${Badge}> <${Words} text=${bare(line.text)} /></li>`))}</ul>
     ${come.length + gone.length > 2 * FEW && html`<p>${link}</p>`}
   </${Panel}>`;
 }

@@ -182,7 +182,7 @@ function SectionEdit({ space, file, section, done, close, changed }) {
     const number = await edited(space, file, { op: 'replace_section', heading: addressOf(section), content: text }, reason);
     forget();
     forgetReason();
-    changedBank(space, number, t('bank.corrected'));
+    changedBank(space, number, t('bank.corrected'), changed);
     done();
   });
   const removeIt = async () => {
@@ -195,7 +195,7 @@ function SectionEdit({ space, file, section, done, close, changed }) {
     });
     if (!change) return;
     forget();
-    changedBank(space, change, t('bank.deleted'));
+    changedBank(space, change, t('bank.deleted'), changed);
     done();
   };
   const submit = async (event) => {

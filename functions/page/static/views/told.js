@@ -89,8 +89,7 @@ function Text({ space, start, budget, done }) {
   </${Panel}>`;
 }
 
-const Difference = ({ now, then, name }) => html`<${Panel} title=${t('told.difference', { name })}>
-  ${now.markdown === then.markdown ? html`<p class="quiet">${t('told.same')}</p>` : html`<${Diff} before=${then.markdown} after=${now.markdown} title=${t('told.both')} action=${`${name} → ${t('told.present')}`} />`}</${Panel}>`;
+const Difference = ({ now, then, name }) => (now.markdown === then.markdown ? html`<p class="quiet">${t('told.same')}</p>` : html`<${Diff} before=${then.markdown} after=${now.markdown} title=${t('told.difference', { name })} />`);
 
 function Moment({ last, value, onChange }) {
   const options = [['', t('told.present')], ...Array.from({ length: Math.min(last, 200) }, (_, index) => [String(last - index), t('then.badge', { at: last - index })])];

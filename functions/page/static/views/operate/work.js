@@ -82,11 +82,8 @@ export function Usage({ query }) {
 }
 
 const storeText = (counted) => Object.entries(counted).map(([kind, count]) => `${number(count)} ${kind}`).join(', ');
-const viewName = (name) => {
-  if (has(`view.${name}`)) return t(`view.${name}`);
-  const link = [...spaceLinks, ...more].find(({ views }) => views.includes(name))?.name ?? name.replace('Part', '');
-  return has(`nav.${link}`) ? t(`nav.${link}`) : name;
-};
+/** The link under which a view stands: what a reader knows it by. */
+const linkOf = (view) => [...spaceLinks, ...more].find(({ views }) => views.includes(view))?.name ?? view.replace('Part', '');
 
 const SIGNS = { true: ['good', 'invariants.holds'], false: ['bad', 'invariants.broken'] };
 const EVERY = 10_000;
@@ -121,10 +118,10 @@ function Invariants() {
 
 export function Costs() {
   const list = useStore(calls);
-  const views = byView(list);
+  const views = byView(list.map((call) => ({ ...call, view: linkOf(call.view) })));
   return html`<${Invariants} />
     <${Panel} title=${t('costs.title')} side=${t('costs.since')}><p class="spaced">${t('costs.what')}</p>
       ${views.length === 0 ? html`<${Empty} title=${t('empty')} />` : html`<div class="scroll" tabindex="0" role="group"><table class="data"><thead><tr><th>${t('costs.view')}</th><th class="right">${t('costs.calls')}</th><th class="right">${t('costs.unchanged')}</th><th class="right">${t('costs.failed')}</th><th>${t('costs.store')}</th><th class="right">${t('costs.bytes')}</th><th class="right">${t('costs.time')}</th></tr></thead>
-        <tbody>${views.map((view) => html`<tr key=${view.view}><td>${viewName(view.view)}</td><td class="right">${number(view.calls)}</td><td class="right">${number(view.unchanged)}</td><td class="right">${number(view.failed)}</td><td>${storeText(view.store) || (view.known ? '0' : t('costs.unknown'))}</td><td class="right">${bytes(view.bytes)}</td><td class="right">${duration(view.ms / 1000)}</td></tr>`)}</tbody></table></div>`}</${Panel}>
+        <tbody>${views.map((view) => html`<tr key=${view.view}><td>${has(`nav.${view.view}`) ? t(`nav.${view.view}`) : view.view}</td><td class="right">${number(view.calls)}</td><td class="right">${number(view.unchanged)}</td><td class="right">${number(view.failed)}</td><td>${storeText(view.store) || (view.known ? '0' : t('costs.unknown'))}</td><td class="right">${bytes(view.bytes)}</td><td class="right">${duration(view.ms / 1000)}</td></tr>`)}</tbody></table></div>`}</${Panel}>
     <${Panel} title=${t('costs.last')}><div class="scroll" tabindex="0" role="group"><table class="data calls"><tbody>${list.slice(0, 60).map((call, index) => html`<tr key=${index}><td class="quiet">${clock(call.at)}</td><td>${call.method}</td><td><code>${call.path}</code></td><td><${Badge} tone=${call.status >= 400 || !call.status ? 'bad' : call.status === 304 ? '' : 'good'}>${call.status || '—'}</${Badge}></td><td class="right">${duration(call.ms / 1000)}</td><td>${call.store ? storeText(call.store) : ''}</td></tr>`)}</tbody></table></div></${Panel}>`;
 }
