@@ -11,6 +11,7 @@ from livemem.text import wording
 from local.offline_llm import encoder
 from tests.support.fact_pairs import RightJudge, fact_pairs
 from tests.support.memories import URL, contents, store
+from tests.support.part import part
 from tests.support.world import World
 
 PAIRS = fact_pairs()
@@ -50,10 +51,9 @@ def tell(world, texts):
 
 
 def pairs_of(lang, by):
-    """Those of a language, every second one. By meaning every sixth: the model takes long, and what it finds is
-    benchmarks/dedup.py's.
-    """
-    return [pair for pair in PAIRS if pair.lang == lang][:: 6 if by == "meaning" else 2]
+    """Those of a language. By meaning every sixth: the model takes long, and what it finds is benchmarks/dedup.py's."""
+    found = [pair for pair in PAIRS if pair.lang == lang]
+    return found[::6] if by == "meaning" else part(found, 2)
 
 
 def crowd(lang):
