@@ -42,6 +42,7 @@ def service(home: Path) -> Iterator[dict[str, str]]:
     local_service.start(environ, home / "data", Choices(port="0"))
     try:
         run([*LIVEMEM, "space", "create", SPACE], environ)
+        run([*LIVEMEM, "note", "The harbour crane speaks Modbus.", "-s", SPACE], environ)
         for number in range(20):
             run([*LIVEMEM, "note", f"Note {number}: the import tries three times.", "-s", SPACE], environ)
         options = ["claude-code", "-s", SPACE, "--directory", str(home), "--yes"]
@@ -83,7 +84,7 @@ def hook(event: str, transcript: Path, environ: dict[str, str]) -> Took:
             message = {"role": role, "content": f"What {role} says now, and it is a sentence or two long."}
             file.write(json.dumps({"type": role, "uuid": str(uuid4()), "message": message}) + "\n")
     told = {"session_id": str(uuid4()), "cwd": str(transcript.parent), "hook_event_name": event}
-    told |= {"transcript_path": str(transcript), "prompt": "How often does the import try before note 7 is written?"}
+    told |= {"transcript_path": str(transcript), "prompt": "Connect the harbour crane over Modbus, please."}
     return run([*LIVEMEM, "hook", "claude-code", event, "--space", SPACE], environ, json.dumps(told))
 
 

@@ -12,8 +12,8 @@ from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
+from live_memory.cli.init.hooks import prompts
 from live_memory.cli.init.hooks.pauses import Pauses
-from live_memory.cli.init.hooks.prompts import Asked
 from live_memory.cli.init.hooks.unsent import Unsent
 from live_memory.cli.init.plan import ByHand, Plan, Step
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
@@ -246,9 +246,10 @@ def _accept(client: str, setup: Setup, *, undo: bool) -> bool:
 
     Returns whether the space is new there.
     """
-    address = ("" if setup.local else setup.url) if setup.recall and not undo else None
+    asks = setup.recall and not undo
+    address = prompts.address_of(setup.environ, setup.url, is_local=setup.local) if asks else None
     project = setup.project if setup.scope == "project" else None
-    Asked(record.state_folder(setup.environ) / "hooks", client).allow(project, address)
+    prompts.Asked(record.state_folder(setup.environ) / "hooks", client).allow(project, address)
     here = repository.of(setup.project) if setup.scope == "project" else None
     return Accepted(setup.environ).keep(here, client, None if undo else setup.space) and not undo
 

@@ -16,6 +16,7 @@ from live_memory.cli import local_service
 from live_memory.cli.exits import Refused
 from live_memory.cli.init.hooks.command import run_hook
 from live_memory.cli.init.hooks.pauses import Pauses
+from live_memory.cli.init.hooks.prompts import Asked
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
 from live_memory.cli.mcp import repository_space
@@ -63,6 +64,15 @@ def project(run):
 
 def wrote(project):
     return {str(path.relative_to(project)) for path in project.rglob("*") if path.is_file()}
+
+
+def test_init_says_where_prompts_may_go_and_no_recall_or_undo_takes_it_back(run, project, tmp_path):
+    asked = Asked(tmp_path / "state" / "hooks", "claude-code")
+    for options, allowed in (((), True), (("--no-recall",), False), ((), True), (("--undo",), False)):
+        named = () if options == ("--undo",) else ("-s", "demo", "--url", URL)
+        assert run("init", "claude-code", *named, "--yes", *options).exit_code == 0
+        assert asked.allows(project, URL) is allowed
+        assert not asked.allows(project, "https://thief.example.org")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -2,8 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,15 @@ class Away:
             return 0
         # A clock that was set back must not keep the memory away for longer.
         return left if 0 < left <= self.seconds else 0
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Leave the service alone while it is asked. It stays so where this process ends before a good answer."""
+        with suppress(OSError):
+            own_files.write(self.file, b"")
+        yield
+        with suppress(OSError):
+            self.file.unlink()
 
     def learn(self, problem: Exception) -> None:
         """Leave the service alone from now on if the problem says that it gives no answer."""

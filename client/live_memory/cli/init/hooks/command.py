@@ -110,6 +110,9 @@ def _answer(text: str) -> int:
 
 def _handled(program: Program, called: Called, text: str, log: Callable[[str], None], later: list[str]) -> str:
     # In the background this is loaded when the client has gone on already.
+    prompt = events.is_prompt(called.client, called.event) and events.read(called.client, called.event, text)
+    if prompt and not events.is_asked(prompt.said):
+        return answers.nothing(called.client, called.event)
     from live_memory.cli.init.hooks import running  # noqa: PLC0415
 
     return running.handle(program, called, text, log, later)

@@ -1,6 +1,7 @@
 """Reads the input of clients at their events. Names of fields differ and change, and no input is trusted."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,9 @@ COMMAND_LINE: Mapping[str, tuple[str, Kind]] = {
 so the memory comes at the first call of a tool. A task that is complete is one answer there, and no end of a session.
 """
 
+LONGEST_PROMPT, LEAST_WORDS = 4_000, 3
+"""Characters of a prompt that is asked about, of which a longer one holds a pasted log, and words."""
+_WORD = re.compile(r"\w+")
 _ID_CHARS = 200
 _PATH_BYTES = 4_096
 
@@ -89,6 +93,13 @@ class Event:
 def is_prompt(client: str, name: str) -> bool:
     """Whether a prompt waits for what is found about it."""
     return EVENTS.get(client, {}).get(name) == "recall"
+
+
+def is_asked(prompt: str) -> bool:
+    """Whether a prompt may say enough to look something up: no command of the client, no log, no "go on"."""
+    if len(prompt) > LONGEST_PROMPT or prompt.lstrip().startswith("/"):
+        return False
+    return len(_WORD.findall(prompt)) >= LEAST_WORDS
 
 
 def in_background(client: str, name: str) -> bool:

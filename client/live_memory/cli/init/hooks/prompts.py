@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from live_memory.cli import own_files, repository
+from live_memory.cli import local_service, own_files, repository
+from live_memory.cli.init.hooks.events import is_asked
 from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.repository import Repository
 
-LONGEST = 4_000
-"""Characters of a prompt that is asked about. A longer one holds a pasted log."""
 SENT_CHARS = 400
-LEAST_WORDS = 3
 LINES, CHARS = 5, 1_000
 """Of an answer at most, without its heading."""
 ASKED_CHARS = 4_000
@@ -41,14 +39,14 @@ _TOLD = 0.7
 
 def question(prompt: str) -> str:
     """What the service is asked for a prompt, without secrets and private words; empty for nothing."""
-    if len(prompt) > LONGEST or prompt.lstrip().startswith("/") or len(_WORD.findall(prompt)) < LEAST_WORDS:
+    if not is_asked(prompt):
         return ""
     from live_memory.cli.transcripts.messages import of_text  # noqa: PLC0415 - most prompts of a day are short
 
     said, _ = of_text(prompt, "user")
     if len(said) > SENT_CHARS:
         said = said[:SENT_CHARS].rpartition(" ")[0] or said[:SENT_CHARS]
-    return said.encode(errors="replace").decode() if len(_WORD.findall(said)) >= LEAST_WORDS else ""
+    return said.encode(errors="replace").decode() if is_asked(said) else ""
 
 
 def lines(found: Iterable[Mapping[str, Any]], told: frozenset[str] = frozenset()) -> list[str]:
@@ -121,7 +119,7 @@ class Asked:
     client: str
 
     def allow(self, project: Path | None, address: str | None) -> None:
-        """Record a service for a project, None: for all projects. `address` "": that of this machine; None: no service.
+        """Record a service for a project, None: for all projects. `address` as `address_of` gives it, None: no service.
 
         Raises OSError.
         """
@@ -131,19 +129,26 @@ class Asked:
         else:
             own_files.write(path, address.encode())
 
-    def allows(self, project: Path, address: str) -> bool:
+    def allows(self, project: Path, address: str | None) -> bool:
         """Whether prompts in a folder may go to a service."""
-        if not self.folder.joinpath("asked").is_dir():
+        if address is None or not self.folder.joinpath("asked").is_dir():
             return False
         here = repository.of(project)
-        if self.folder.resolve().is_relative_to(here.top) and not Path.home().resolve().is_relative_to(here.top):
-            # Files of the project would confirm themselves.
+        if self.folder.resolve().is_relative_to(here.top):
+            # Files of the project would confirm themselves, also where one of them gives another home.
             return False
         return any(_held(path) == address for path in (self._path(), *(self._path(*one) for one in _places(here))))
 
     def _path(self, *place: str) -> Path:
         name = hashlib.sha256("\0".join((self.client, *place)).encode(errors="surrogateescape")).hexdigest()[:32]
         return self.folder / "asked" / name
+
+
+def address_of(environ: Mapping[str, str], url: str | None, *, is_local: bool) -> str | None:
+    """The name of a service: its URL, or the data folder of that of this machine, whose port changes. A project may
+    name another data folder, where its own files would say that a service runs anywhere.
+    """
+    return str(local_service.data_folder(environ)) if is_local else url
 
 
 def _places(here: Repository) -> list[tuple[str, str]]:

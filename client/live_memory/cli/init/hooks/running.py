@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -179,7 +179,8 @@ class Hook:
         if not asked["q"]:
             return answers.nothing(event.client, event.name)
         told = Told.of(Files.of(self.folder, event.client, space_id, event.session))
-        found = self.memory(event.client).call("load_context", {"space_id": space_id, **asked})
+        with self.away.during() if self.away else nullcontext():
+            found = self.memory(event.client).call("load_context", {"space_id": space_id, **asked})
         lines = prompts.lines(found["items"], told.marks())
         if not lines:
             return answers.nothing(event.client, event.name)
@@ -232,8 +233,6 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
         if event.kind == "load":
             Pauses(_state(program)).end(event.client, folders[0], undone=True)
     tries = event is not None and event.kind == "close"
-    if event and event.kind == "recall" and not prompts.question(event.said):
-        return answers.nothing(called.client, called.event)
     settings = _settle(program, called, folders=folders, given=called.space, tries=tries)
 
     def own(memory: Memory) -> str:
@@ -253,8 +252,8 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     hook = replace(hook, place=folders[0], own=own, notice=notice or None)
     space = checked_space(settings.space) if settings.space else None
     if event and event.kind == "recall":
-        address = "" if settings.is_local_service else settings.url
-        if not space or address is None or not Asked(hook.folder, called.client).allows(folders[0], address):
+        address = prompts.address_of(program.environ, settings.url, is_local=settings.is_local_service)
+        if not space or not Asked(hook.folder, called.client).allows(folders[0], address):
             return answers.nothing(called.client, called.event)
     return hook.run(called.client, called.event, space, text)
 

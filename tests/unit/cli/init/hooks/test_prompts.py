@@ -129,6 +129,15 @@ def test_a_service_that_is_late_for_a_prompt_is_not_asked_for_a_minute_and_still
     assert 0 < away.seconds_left() <= 60
 
 
+def test_a_hook_that_ends_before_the_answer_leaves_the_service_alone_and_an_answer_ends_that(machine):
+    machine.away = away = Away(machine.folder / "away.prompts", near=True, seconds=prompts.PAUSE_SECONDS)
+    left = []
+    machine.memory.fail = lambda _: left.append(away.seconds_left())
+    assert told(machine)
+    assert left[0] > 0
+    assert away.seconds_left() == 0
+
+
 def test_two_processes_that_write_one_session_lose_nothing_that_can_be_read(tmp_path):
     machines = [
         Machine(tmp_path, Known(item(f"Number {at} of all that was ever decided here.", at))) for at in range(4)
@@ -176,6 +185,16 @@ def test_a_prompt_goes_only_to_the_service_that_init_recorded_for_the_repository
     assert hooked(tmp_path, capsys, monkeypatch, "https://thief.example.org") == []
     asked.allow(tmp_path / "ferry", None)
     assert hooked(tmp_path, capsys, monkeypatch) == []
+
+
+def test_a_data_folder_that_a_project_names_is_another_service_than_that_of_this_machine(tmp_path):
+    own = prompts.address_of({"LIVEMEM_DATA_DIR": str(tmp_path / "own")}, "http://127.0.0.1:4000", is_local=True)
+    asked = Asked(tmp_path / "state", "claude-code")
+    asked.allow(tmp_path / "ferry", own)
+    moved = prompts.address_of({"LIVEMEM_DATA_DIR": str(tmp_path / "own")}, "http://127.0.0.1:5000", is_local=True)
+    other = {"LIVEMEM_DATA_DIR": str(tmp_path / "ferry/data")}
+    assert asked.allows(tmp_path / "ferry", moved)
+    assert not asked.allows(tmp_path / "ferry", prompts.address_of(other, "http://127.0.0.1:4000", is_local=True))
 
 
 def test_a_project_that_holds_the_state_folder_can_t_allow_itself(tmp_path):
