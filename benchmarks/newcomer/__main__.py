@@ -23,7 +23,7 @@ from live_memory.cli import local_service
 from tests.support.hooked_agent import HookedAgent
 
 AT_REST = ("session_end", "threshold", "by_hand")
-MOST = 60.0
+MOST = 180.0
 """Seconds until a session must be worked off."""
 
 
