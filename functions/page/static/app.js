@@ -7,7 +7,7 @@ import { language, t } from './core/texts.js';
 import { DialogHost } from './parts/dialog.js';
 import { Empty, Heading, Loading, ProblemNote } from './parts/basic.js';
 import { Navigation } from './parts/navigation.js';
-import { Toasts, toast } from './parts/toast.js';
+import { Toasts, toastProblem } from './parts/toast.js';
 import { SignIn } from './parts/sign_in.js';
 import { views } from './views.js';
 import { html, useEffect, useErrorBoundary, useState } from './vendor/preact.js';
@@ -63,7 +63,7 @@ function useBegun() {
       .catch((failed) => {
         setProblem(failed);
         // Whoever is signed in already stays so.
-        if (session.get().token) toast({ text: failed.detail || failed.message, tone: 'bad' });
+        if (session.get().token) toastProblem(failed);
       })
       .finally(() => pageCode.set((now) => (now === code ? undefined : now)));
   }, [code]);

@@ -4,7 +4,7 @@ import { t } from '../core/texts.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { visible } from '../core/markdown.js';
 import { ProblemNote } from './basic.js';
-import { toast } from './toast.js';
+import { toastProblem } from './toast.js';
 
 const open = makeStore(undefined);
 
@@ -59,7 +59,7 @@ function Question({ question }) {
         setState({ busy: false, problem });
       } else {
         question.done(undefined);
-        toast({ text: problem.detail || problem.message, tone: 'bad' });
+        toastProblem(problem);
       }
     }
   };

@@ -86,11 +86,9 @@ export function Open({ space, known }) {
 export function Changed({ space, known }) {
   const { come = [], gone = [], since, unknown } = known;
   if (!since || (!known.come && !unknown)) return null;
-  const link = html`<a href=${href('history', { space: space.space_id })}>${t('nav.history')}</a>`;
-  return html`<${Panel} title=${t('known.changed')} side=${link}>
+  return html`<${Panel} title=${t('known.changed')} side=${html`<a href=${href('history', { space: space.space_id })}>${t('nav.history')}</a>`}>
     <${ProblemNote} problem=${unknown} />
     ${known.come && !come.length && !gone.length && html`<p class="quiet">${since.first ? t('known.first') : html`${t('known.same')} <${Time} at=${new Date(since.at).toISOString()} />`}</p>`}
     <ul class="rows tight">${[[come, 'known.new', 'accent'], [gone, 'known.gone', '']].map(([lines, word, tone]) => lines.slice(0, FEW).map((line) => html`<li key=${`${word} ${line.text}`}><${Badge} tone=${tone}>${t(word)}</${Badge}> <${Words} text=${bare(line.text)} /></li>`))}</ul>
-    ${come.length + gone.length > 2 * FEW && html`<p>${link}</p>`}
   </${Panel}>`;
 }

@@ -28,6 +28,9 @@ export function Steps({ run }) {
   </ol>`;
 }
 
+/** Why a run or another job failed: in the reader's language, and what the service says of it. */
+export const errorOf = ({ error }) => html`${has(`run.error.${error.code}`) ? t(`run.error.${error.code}`) : error.code} <${Words} text=${error.detail ?? ''} />`;
+
 export function RunProblem({ run }) {
   if (!run.error || run.code) return null;
   const { code, detail } = run.error;
@@ -50,7 +53,7 @@ export function RunRow({ run }) {
     <a class="grow" href=${href('run', { space: run.space_id, run: run.id })}>${nameOf(run)} <${Time} at=${run.created_at} /></a>
     <span class="quiet">${has(`trigger.${run.trigger}`) ? t(`trigger.${run.trigger}`) : run.trigger}</span>
     <${RunNumbers} run=${run} /><${RunBadge} run=${run} />
-  </div>${run.error && html`<p class="quiet">${run.error.code}: <${Words} text=${run.error.detail ?? ''} /></p>`}`;
+  </div>${run.error && html`<p class="quiet">${errorOf(run)}</p>`}`;
 }
 
 export const kindOf = (change) => (has(`kind.${change.kind}`) ? t(`kind.${change.kind}`) : change.kind);

@@ -1,6 +1,7 @@
 /** Short messages at the edge of the page. One with `undo` takes the change back. */
+import { wordsOf } from '../core/problems.js';
 import { makeStore, useStore } from '../core/store.js';
-import { t } from '../core/texts.js';
+import { has, t } from '../core/texts.js';
 import { html } from '../vendor/preact.js';
 
 const STAYS = 8_000;
@@ -18,13 +19,19 @@ export function toast(message) {
   setTimeout(() => dismiss(id), message.undo || message.tone === 'bad' ? STAYS * 2 : STAYS);
 }
 
+/** Why something failed: in the reader's language, and what the service says of it. */
+export function toastProblem(problem) {
+  const what = `problem.${wordsOf(problem)}.what`;
+  toast({ text: [has(what) && t(what), problem.detail].filter(Boolean).join(' ') || problem.message, tone: 'bad' });
+}
+
 async function takeBack(one) {
   dismiss(one.id);
   try {
     await one.undo();
     toast({ text: t('undone'), tone: 'good' });
   } catch (problem) {
-    toast({ text: problem.detail || problem.message, tone: 'bad' });
+    toastProblem(problem);
   }
 }
 

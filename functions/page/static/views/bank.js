@@ -14,7 +14,7 @@ import { Diff } from '../parts/diff.js';
 import { Field, useDraft } from '../parts/field.js';
 import { changed as changedBank, Lines } from '../parts/fixing.js';
 import { Note } from '../parts/notes.js';
-import { toast } from '../parts/toast.js';
+import { toast, toastProblem } from '../parts/toast.js';
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
 
 const EVERY = 10_000;
@@ -159,7 +159,7 @@ async function confirmSection(space, file, section, changed) {
     toast({ text: t('bank.confirmed'), tone: 'good' });
     changed();
   } catch (problem) {
-    toast({ text: problem.detail || problem.message, tone: 'bad' });
+    toastProblem(problem);
   }
 }
 

@@ -7,10 +7,11 @@ import { usePages } from '../../core/pages.js';
 import { changeQuery, href } from '../../core/router.js';
 import { may } from '../../core/session.js';
 import { has, number, t } from '../../core/texts.js';
-import { Answer, Badge, Empty, Panel, ProblemNote, Time, Words } from '../../parts/basic.js';
+import { Answer, Badge, Empty, Panel, ProblemNote, Time } from '../../parts/basic.js';
 import { Field } from '../../parts/field.js';
 import { PagedList } from '../../parts/list.js';
-import { toast } from '../../parts/toast.js';
+import { errorOf } from '../../parts/records.js';
+import { toast, toastProblem } from '../../parts/toast.js';
 import { html } from '../../vendor/preact.js';
 
 const MOST = 200;
@@ -41,7 +42,7 @@ async function again(job, refresh) {
     toast({ text: t('jobs.again.done'), tone: 'good' });
     refresh();
   } catch (problem) {
-    toast({ text: problem.detail || problem.message, tone: 'bad' });
+    toastProblem(problem);
   }
 }
 
@@ -59,7 +60,7 @@ function Job({ job, refresh }) {
       <${Badge} tone=${TONES[job.status]}>${t(`job.${job.status}`)}</${Badge}>
       ${job.status === 'failed' && AGAIN[job.kind] && may('write') && html`<button class="plain" onClick=${() => again(job, refresh)}>${t('try.again')}</button>`}
     </div>
-    ${job.error && html`<p class="quiet">${has(`run.error.${job.error.code}`) ? t(`run.error.${job.error.code}`) : job.error.code} <${Words} text=${job.error.detail} /></p>`}`;
+    ${job.error && html`<p class="quiet">${errorOf(job)}</p>`}`;
 }
 
 function OfSpace({ space, query }) {
