@@ -25,7 +25,7 @@ from urllib.parse import quote, urlencode
 
 from live_memory.cli.init import clients
 from live_memory.cli.init.pieces import JsonPiece
-from live_memory.cli.init.setup import SERVER, START_SECONDS, Setup
+from live_memory.cli.init.setup import IN_ANY_SHELL, SERVER, START_SECONDS, Setup
 from scripts import version
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -196,7 +196,7 @@ def _hooks(client: str, name: str) -> dict[str, Any]:
     groups = _written(client, name)["hooks"]
     context = {"hookEventName": "SessionStart", "additionalContext": f"{MISSING} Tell the user once."}
     told = json.dumps({"systemMessage": MISSING, "hookSpecificOutput": context})
-    command = f"command -v livemem >/dev/null 2>&1 || printf '%s\\n' '{told}'"
+    command = f"command -v livemem >/dev/null 2>&1 || printf '%s\\n' '{told}'{IN_ANY_SHELL}"
     (start,) = groups["SessionStart"]
     start["hooks"].append({"type": "command", "command": command, "timeout": start["hooks"][0]["timeout"]})
     return {"hooks": groups}
