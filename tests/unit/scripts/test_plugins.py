@@ -72,7 +72,7 @@ def test_where_livemem_is_missing_one_line_says_what_to_install_and_each_hook_en
     assert [text for text in said if text.startswith("hook ")] == [
         command.split(" ;")[0].removeprefix("livemem ") + "\n"
         for command in hooks(client)
-        if installed and ";" in command
+        if installed and command.startswith("livemem ")
     ]
 
 
