@@ -123,7 +123,7 @@ def test_the_last_six_sessions_are_told_at_so_many_requests():
 
 SESSIONS = st.lists(
     st.builds(
-        start_material.Session,
+        start_material.PastSession,
         st.just("conversations/x/summaries/1/1"),
         st.just("2026-02-20T14:00:00Z"),
         st.text(max_size=9),

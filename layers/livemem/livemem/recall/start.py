@@ -35,7 +35,7 @@ from livemem.recall.start_lines import (
     of_items,
     of_sections,
 )
-from livemem.recall.start_material import Session, StartMaterial
+from livemem.recall.start_material import PastSession, StartMaterial
 from livemem.recall.start_outline import WORDS, LeftOut, StartWords, Why, day
 from livemem.text import similarity, text_tokens
 from livemem.text.invisible import visible
@@ -490,7 +490,7 @@ def _memory_line(memory: Memory) -> str:
     return _line([day(memory.moment), other, memory.kind, memory.category or ""], memory.content)
 
 
-def _session_line(session: Session) -> str:
+def _session_line(session: PastSession) -> str:
     told = " ".join(session.summary.split())
     client = OF_A_CLIENT.fullmatch(session.title)
     title = client[1] if client else session.title

@@ -86,7 +86,7 @@ class StartHit:
 
 
 @dataclass(frozen=True)
-class Session:
+class PastSession:
     """What a summary of a conversation found, by the id that `read` takes. `until`: when its last turn was written."""
 
     summary_id: str
@@ -119,7 +119,7 @@ class StartMaterial:
     """The earlier moment whose bank and notes these are. Then there are no memories and no hints."""
     language: str | None = None
     """The space's language: as it is set, else that of its rules."""
-    sessions: Sequence[Session] = ()
+    sessions: Sequence[PastSession] = ()
     """The last conversations, the newest first, where the bank leaves place for them."""
     by_rules: bool = False
     """Whether fixed rules fold the notes, and no language model."""
@@ -284,7 +284,7 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
     return states.newest_first(memory for item in results for memory in item.alive(now))[:MEMORIES_MOST]
 
 
-def _sessions(process: Process, space_id: str) -> list[Session]:
+def _sessions(process: Process, space_id: str) -> list[PastSession]:
     """What the last conversations were about: 1 LIST per 1,000 of them. For each of SESSIONS_MOST 2 GETs, 1 LIST, and
     1 GET for each of up to SUMMARIES_MOST summaries that this process has not read.
     """
@@ -292,7 +292,7 @@ def _sessions(process: Process, space_id: str) -> list[Session]:
     return [item for item in process.store.map(lambda one: _session(process, space_id, one), ids) if item]
 
 
-def _session(process: Process, space_id: str, conversation_id: str) -> Session | None:
+def _session(process: Process, space_id: str, conversation_id: str) -> PastSession | None:
     """None for one that is deleted, has no summary, can't be read, or only asks the memory. Of one that notes are
     captured from, the newest of its last summaries that named some: the others may be small talk.
     """
@@ -316,7 +316,7 @@ def _session(process: Process, space_id: str, conversation_id: str) -> Session |
     summary_id = f"conversations/{conversation_id}/summaries/1/{summary.number}"
     author = summary.said_by or conversation.author
     text = " ".join(summary.key_findings) or summary.summary
-    return Session(summary_id, summary.range_end, author, conversation.title or "", text)
+    return PastSession(summary_id, summary.range_end, author, conversation.title or "", text)
 
 
 def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
