@@ -130,7 +130,7 @@ def test_a_hint_on_the_user_in_a_start_has_a_short_id_and_the_json_the_full_one(
 
     found = agents.result("start_session")
 
-    (full,) = (one["source"] for one in found["structuredContent"]["parts"] if one["kind"] == "summary")
+    (full,) = (one["source"] for one in found["structuredContent"]["parts"] if one["why"] == "user")
     line = next(one for one in found["content"][0]["text"].split("\n") if "Short answers" in one)
     short = short_ids.short_id(full)
     assert f" {short}]" in line
