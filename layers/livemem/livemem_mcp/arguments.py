@@ -224,9 +224,11 @@ def _form(schema: Mapping[str, Any]) -> str:
     for kind in sorted(_types(schema), key="string integer number boolean array object null".split().index):
         match kind:
             case "array":
-                items = schema.get("items", {})
-                sample = ' such as ["a", "b"]' if _types(items) == {"string"} else f" each {_form(items)}"
-                forms.append(f"a list,{sample}")
+                items = schema.get("items")
+                of_texts = items and _types(items) == {"string"}
+                forms.append(
+                    "a list" + (', such as ["a", "b"]' if of_texts else f", each {_form(items)}" if items else "")
+                )
             case "object":
                 required = " and ".join(f"`{name}`" for name in schema.get("required", ()))
                 forms.append(f"an object with {required}" if required else "an object")
