@@ -61,7 +61,8 @@ holds, plus its cosine; the share alone where there is none. The subject alone i
 """
 CLEAR_WORDS, CLEAR, CLEAR_SHARE = 1.7, 2.2, 0.6
 """What a text needs to be shown to somebody who did not ask: two words of a prompt that are this rare together, or a
-word and closeness. The last one is the share of the best text's evidence. Measured by benchmarks/prompts.py.
+word and closeness. With vectors it must always be nearer than by chance. The last one is the share of the best text's
+evidence. Measured by benchmarks/prompts.py.
 """
 LEAST_CLEAR = 3
 """Words of a prompt that say something, below which nothing is clear."""
@@ -340,6 +341,9 @@ def _clear(question: QuestionTerms, baseline: Baseline, statement: Statement) ->
         # Which words are rare is not known: so many must be shared that it is no chance.
         return rare if len(holding) >= max(2, len(question.terms) / 2) else 0.0
     near = 0.0 if statement.cosine is None else float(baseline.near(np.array([statement.cosine], np.float32))[0])
+    if statement.cosine is not None and baseline.deviation and not near:
+        # The same words are used for many things.
+        return 0.0
     score = rare + near / 2
     return score if (len(holding) > 1 and rare >= CLEAR_WORDS) or (holding and score >= CLEAR) else 0.0
 
