@@ -71,6 +71,11 @@ def marked(text: str, folder: Path) -> str:
     return text
 
 
+def marks(text: str) -> list[str]:
+    """The marked paths of a text, each with its mark."""
+    return re.findall(rf"\S+{re.escape(MARK)}", text)
+
+
 def _named(text: str) -> Iterator[_Named]:
     day, begin = "", 0
     for line in text.splitlines(keepends=True):

@@ -188,5 +188,7 @@ def git(folder: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str:
 
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
 _VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1"}
+# An older git does not know the first one, and fetches what is missing by commands that the repository names.
+_VARIABLES["GIT_ALLOW_PROTOCOL"] = ""
 _OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"}
 """Variables that git sets for its hooks: they name the repository of the hook, not that of the folder."""

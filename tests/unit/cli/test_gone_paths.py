@@ -1,5 +1,6 @@
 """Marks at paths that a repository has lost since the day of their line."""
 
+import io
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from live_memory.cli import gone_paths
 from live_memory.cli.gone_paths import MOST_MARKS, marked
 from live_memory.cli.init.hooks.running import Hook
+from live_memory.cli.mcp.kept_answers import KeptAnswers
+from live_memory.cli.mcp.stdio import Passer
 from local.front.httpd import answer_json
 from tests.integration.local.support import wait_until
 from tests.support.cases import each
@@ -162,3 +165,21 @@ def test_what_an_agent_reads_over_mcp_and_at_its_start_is_marked(repository, ser
     hook = Hook(lambda _: memory, tmp_path / "state", print, place=repository)
     asked = json.dumps({"session_id": "s", "cwd": str(repository)})
     assert "(gone)" in hook.run("claude-code", "SessionStart", "demo", asked)
+
+
+def test_a_mark_that_an_agent_gives_back_does_not_reach_the_memory(repository, serve):
+    bodies = []
+
+    def answer(request):
+        bodies.append(json.loads(request.body))
+        parts = [{"type": "text", "text": NOTE.format("`old.py`")}]
+        return answer_json(200, {"jsonrpc": "2.0", "id": bodies[-1]["id"], "result": {"content": parts}})
+
+    edit = {"find": "`old.py` (gone) holds the parser.", "text": "That is (gone)."}
+    called = [{**CALL, "params": {"name": "read"}}, {**CALL, "params": {"name": "edit_file", "arguments": edit}}]
+    upstreams, output = Upstreams(serve(answer)), io.BytesIO()
+    passer = Passer(upstreams, KeptAnswers(Path("/none"), "full"), output, print, repository)
+    for message in called:
+        passer.answer(json.dumps(message).encode())
+
+    assert bodies[1]["params"]["arguments"] == {"find": "`old.py` holds the parser.", "text": "That is (gone)."}

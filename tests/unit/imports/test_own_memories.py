@@ -34,14 +34,16 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_each_memory_of_claude_code_is_a_note_and_its_index_none(tmp_path):
-    index = "# Memory\n\n- [No mocks](no-mocks.md) - tests use the real store\n\nDeploys are on Tuesdays.\n"
+    links = "- [No mocks](no-mocks.md) - Tests use the real store.\n- [Lost](lost.md)"
+    index = f"# Memory\n\n{links}\n\nDeploys are on Tuesdays.\n"
     folder = written(tmp_path, {"no-mocks.md": FEEDBACK, "ann.md": NESTED, "MEMORY.md": index})
     assert detection.look(folder).kind == "own-memory"
 
     made = own_memories.found(folder)
 
     found = {item.name: item for item in made.items}
-    assert found["MEMORY.md"].content == "Deploys are on Tuesdays."
+    assert found["MEMORY.md"].content == "# Memory\n\n- [Lost](lost.md)\n\nDeploys are on Tuesdays."
+    assert made.not_taken["lines of the index that name a file"] == 1
     feedback, ann = found["no-mocks.md"], found["ann.md"]
     assert feedback.content == "# no-mocks\n\nTests use the real store.\n\nA mock hid a broken query in March."
     assert (feedback.category, feedback.tags) == ("decision", ["claude", "feedback"])
@@ -50,6 +52,13 @@ def test_each_memory_of_claude_code_is_a_note_and_its_index_none(tmp_path):
     assert (ann.category, ann.said_at) == ("observation", "2026-03-01T10:00:00.000Z")
     assert made.redacted == 1
     assert not made.left_out
+
+
+def test_a_line_of_the_index_that_says_more_than_its_file_is_kept(tmp_path):
+    index = "- Never push to main; details in [git](no-mocks.md)\n- [No mocks](no-mocks.md): never in CI\n"
+    written(tmp_path, {"no-mocks.md": FEEDBACK, "MEMORY.md": index})
+
+    assert [item.content for item in own_memories.found(tmp_path).items if item.name == "MEMORY.md"] == [index.strip()]
 
 
 def test_of_codex_the_handbook_and_the_sessions_are_notes_and_what_is_made_of_them_is_named(tmp_path):

@@ -69,3 +69,12 @@ def test_a_second_agent_is_told_that_one_folds_and_until_when(ann: Agents):
 
     assert refused["isError"] is True
     assert f"An agent folds the notes until {told['until'][:16]}" in refused["content"][0]["text"]
+
+
+def test_a_token_that_may_not_read_is_shown_nothing(ann: Agents):
+    ann.let_in(token(ANN, "write", spaces=("demo",)))
+
+    begun = _call(ann, "fold_begin")
+
+    assert begun["isError"]
+    assert "lacks the permission 'read'" in begun["content"][0]["text"]

@@ -5,7 +5,7 @@ reference, also below `metadata`. Of Codex the sections of MEMORY.md become note
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ _TYPES = {"user": "observation", "feedback": "decision", "project": "observation
 _OF_CODEX = ("raw_memories.md", "memory_summary.md")
 """Made of the same as MEMORY.md and the summaries."""
 _SESSIONS = "rollout_summaries/"
-_LINK = re.compile(r"\s*(?:[-*] .*\]\([^)]*\.md\).*|#.*)?")
+_LINK = re.compile(r"[-*] \[[^]]*\]\((?P<file>[^)]*\.md)\)(?:\s*(?:[-:]|\u2013|\u2014)\s*(?P<about>.*))?")
 
 
 def is_one(text: str) -> bool:
@@ -49,7 +49,7 @@ def found(source: Path) -> Found:
         elif codex:
             made.add(FoundItem("note", path, titled(text, Path(path).stem), "progress", ["codex"], changed_at))
         elif path == INDEX:
-            _take_index(made, text, changed_at)
+            _take_index(made, text, changed_at, {name: words for name, words, _ in files})
         else:
             _take(made, path, text, changed_at)
     return made
@@ -59,12 +59,18 @@ def _type(fields: dict[str, Any]) -> str:
     return chats.text_of(fields.get("type") or chats.dictionary(fields.get("metadata")).get("type"))
 
 
-def _take_index(made: Found, text: str, changed_at: str | None) -> None:
-    """Lines that only name the other files are left out."""
-    made.not_taken["indexes of other files"] += 1
-    own = "\n".join(line for line in text.splitlines() if not _LINK.fullmatch(line))
-    if own.strip():
-        made.add(FoundItem("note", INDEX, own, "observation", ["claude"], changed_at))
+def _take_index(made: Found, text: str, changed_at: str | None, files: Mapping[str, str]) -> None:
+    """Lines that only name another file of the folder, by words that stand in it, are left out."""
+    own = []
+    for line in text.splitlines():
+        link = _LINK.fullmatch(line.strip())
+        if link and link["file"] in files and (link["about"] or "") in files[link["file"]]:
+            made.not_taken["lines of the index that name a file"] += 1
+        else:
+            own.append(line)
+    # A heading alone says nothing.
+    if any(line.strip() and not re.fullmatch(r"#+ \w+", line) for line in own):
+        made.add(FoundItem("note", INDEX, "\n".join(own), "observation", ["claude"], changed_at))
 
 
 def _take(made: Found, path: str, text: str, changed_at: str | None) -> None:

@@ -112,7 +112,7 @@ def opened_by(process: Process, token: str) -> Grant | None:
     if grant and grant.value and grant.value.grant_id == grant_id:
         cache.grants.put(grant_id, grant.value)
         if grant.value.opens(digest, now):
-            cache.looks.found()
             return grant.value
+    cache.looks.missed()
     cache.unknown.put(digest, None)
     return None

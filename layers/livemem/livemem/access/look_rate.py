@@ -27,12 +27,14 @@ class LookRate:
             return True
 
     def require(self) -> None:
-        """Count a look. Raises TooSoon where none is allowed now."""
-        if not self.allowed():
-            raise TooSoon("Too many unknown tokens came in this second. Send the request again.", retry_after=1)
-
-    def found(self) -> None:
-        """The last look found something, so it does not count: many clients may come at once."""
+        """Raise TooSoon where no look is allowed now. Looks count once they have found nothing (`missed`): many clients
+        may come at once.
+        """
         with self._lock:
-            if self._last:
-                self._last.pop()
+            if len(self._last) == LOOKS_A_SECOND and self._timer() - self._last[0] < 1:
+                raise TooSoon("Too many unknown tokens came in this second. Send the request again.", retry_after=1)
+
+    def missed(self) -> None:
+        """Count a look that found nothing."""
+        with self._lock:
+            self._last.append(self._timer())

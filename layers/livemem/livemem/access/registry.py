@@ -184,8 +184,8 @@ def _look(process: Process, digest: str) -> Token | None:
     looks = process.cache(_Cache).looks
     looks.require()
     entry = _revalidate(process).by_hash.get(digest)
-    if entry:
-        looks.found()
+    if not entry:
+        looks.missed()
     return entry
 
 

@@ -56,6 +56,7 @@ def begin(process: Process, principal: Principal, space_id: str, max_notes: int 
     NotFound, Forbidden, Conflict, Busy, TooSoon, StoreUnavailable.
     """
     require_conditional_writes(process.store)
+    decision.check_permission(principal, "read")
     head = heads.load(process, space_id)
     if not head.meta.agent_folds:
         raise Forbidden("No agent folds this space: an admin switches `agent_folds` on.")
@@ -93,6 +94,7 @@ def answer(process: Process, principal: Principal, job: str, text: str) -> Foldi
     require_conditional_writes(process.store)
     space_id = keys.check_space_id(job.partition(".")[0])
     principal = decision.check_space(process, principal, space_id)
+    decision.check_permission(principal, "read")
     run_id = describable.name_of(job, space_id, "consolidation")
     head = heads.load(process, space_id)
     saved = runs.find(process, space_id, keys.check_run_id(run_id))

@@ -184,8 +184,9 @@ class Hook:
         lines = prompts.lines(found["items"], told.marks())
         if not lines:
             return answers.nothing(event.client, event.name)
-        told.add(lines)
         context = gone_paths.marked(answers.about_prompt(space_id, lines), self.place)
+        # A hook that is cut off before this has told nothing.
+        told.add(lines)
         return answers.with_context(event.client, event.name, context)
 
     def _keep(self, event: Event, files: Files) -> None:
