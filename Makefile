@@ -42,9 +42,11 @@ plugins: setup ## the plugins of agents' programs, and for Claude Desktop dist/l
 .PHONY: token
 token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (while make run runs)
 	$(if $(SPACE),,$(error name the spaces: SPACE=demo or SPACE='one two'))
-	@export LIVEMEM_DATA_DIR="$${LIVEMEM_DATA_DIR:-$(CURDIR)/.local}"; \
-	[ -n "$${API:-}" ] || [ -f "$$LIVEMEM_DATA_DIR/endpoints.json" ] || \
+	@export LIVEMEM_DATA_DIR="$${LIVEMEM_DATA_DIR:-$(CURDIR)/.local}"; file="$$LIVEMEM_DATA_DIR/endpoints.json"; \
+	[ -n "$${API:-}" ] || [ -f "$$file" ] || \
 	{ echo "Nothing runs in $$LIVEMEM_DATA_DIR: start \`make run\` first, or set API and TOKEN." >&2; exit 2; }; \
+	if [ -z "$${API:-}" ] && grep -q '"lambda":' "$$file"; then \
+	API=$$(sed -n 's/.*"api": "\(.*\)".*/\1/p' "$$file"); TOKEN=$$(cat "$$LIVEMEM_DATA_DIR/admin.key"); fi; \
 	LIVEMEM_URL="$${API:-}" LIVEMEM_TOKEN="$${API:+$${TOKEN:-}}" LIVEMEM_PROFILE= LIVEMEM_CONFIG=.local/none.toml \
 	$(PYTHON_BIN) -m live_memory.cli token create "$(NAME)" $(addprefix -s ,$(SPACE)) $(ARGS)
 

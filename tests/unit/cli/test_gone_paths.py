@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -177,7 +178,8 @@ def test_a_mark_that_an_agent_gives_back_does_not_reach_the_memory(repository, s
 
     edit = {"find": "`old.py` (gone) holds the parser.", "text": "That is (gone)."}
     called = [{**CALL, "params": {"name": "read"}}, {**CALL, "params": {"name": "edit_file", "arguments": edit}}]
-    upstreams, output = Upstreams(serve(answer)), io.BytesIO()
+    upstreams: Any = Upstreams(serve(answer))
+    output = io.BytesIO()
     passer = Passer(upstreams, KeptAnswers(Path("/none"), "full"), output, print, repository)
     for message in called:
         passer.answer(json.dumps(message).encode())
