@@ -552,7 +552,7 @@ SPELLINGS = [json.dumps(SECRET), json.dumps(SECRET, ensure_ascii=False), json.du
 def test_words_in_a_damaged_document_are_found_behind_every_escape(spelling: str):
     body = ('{"half": ' + spelling).encode()
 
-    scrubbed = erased._debris(body, scrubbing.pieces_of([SECRET]))
+    scrubbed = erased._scrubbed(body, scrubbing.pieces_of([SECRET]))
 
     assert "4711" not in scrubbed.decode()
     assert "Second line" not in scrubbed.decode()
@@ -561,4 +561,4 @@ def test_words_in_a_damaged_document_are_found_behind_every_escape(spelling: str
 
 def test_a_document_without_the_words_stays_byte_for_byte():
     body = b'{"half": "tab\\t quote\\" back\\\\ half a pair \\ud83d'
-    assert erased._debris(body, scrubbing.pieces_of([SECRET])) == body
+    assert erased._scrubbed(body, scrubbing.pieces_of([SECRET])) == body

@@ -1,5 +1,6 @@
 """Taking the words of a note out of other texts."""
 
+import json
 import re
 
 from hypothesis import given
@@ -84,3 +85,14 @@ def test_of_pieces_that_begin_alike_the_longest_goes():
     pieces = pieces_of(["Alice lives in", "Alice lives in Paris with cats"])
 
     assert scrub("Alice lives in Paris with cats, Alice lives in Rome", pieces) == "[erased], [erased] Rome"
+
+
+def test_a_tools_result_stays_json_and_markdown_keeps_its_backslashes():
+    secret = 'Alice said "two cats\\dogs" in Paris'
+    pieces = pieces_of([secret])
+    result = {"out": f"12:\t{secret} \u20ac\n", "cmd": 'grep "x" C:\\temp', "tail": [secret]}
+
+    for dumped in (json.dumps(result), json.dumps(result, ensure_ascii=False)):
+        assert json.loads(scrub(dumped, pieces)) == {**result, "out": f"12:\t{ERASED} \u20ac\n", "tail": [ERASED]}
+        around = f"`\\bfoo\\b` in C:\\temp\n```json\n{dumped[:-1]}"
+        assert scrub(around, pieces) == f"`\\bfoo\\b` in C:\\temp\n```json\n{scrub(dumped, pieces)[:-1]}"

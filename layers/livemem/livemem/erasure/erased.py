@@ -7,7 +7,6 @@ stay without its words, so that the log has no gap.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -28,13 +27,6 @@ from livemem.store.bucket import EXTRACT, MEMORY_SNAPSHOT, MEMORY_VECTORS, NOTE,
 
 MOST_TURNS = 100_000
 """Of a block: its window has at most so many characters."""
-
-_LINE_BREAK = "\ue000\n"
-"""In the place of JSON's escape of a line break while a document is looked through as text: a character that no word
-has, to know it again.
-"""
-_ESCAPES = re.compile(r"""(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))+""")
-"""As many as stand together: two may be one character."""
 
 
 def contents_of(item: str, body: bytes) -> list[str]:
@@ -112,7 +104,7 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
         return Fate(None)
     parsed = _json(body) if name.endswith(".json") else None
     if parsed is None:
-        return Fate((_debris if name.endswith((".json", ".object")) else _scrubbed)(body, task.pieces))
+        return Fate(_scrubbed(body, task.pieces))
     quoting: set[str] = set()
     try:
         rewritten = _document(parsed, task, quoting)
@@ -178,8 +170,7 @@ def _source(item: Any) -> NoteSource | None:
 def _walk(value: Any, task: ErasureTask) -> Any:
     """A JSON value with each text in it scrubbed, names of fields too."""
     if isinstance(value, str):
-        # It may be JSON itself: a model's answer, or the result of a tool.
-        return _unescaped(scrubbing.scrub(value, task.pieces), task.pieces)
+        return scrubbing.scrub(value, task.pieces)
     if isinstance(value, list):
         return [_walk(item, task) for item in value]
     if isinstance(value, dict):
@@ -210,26 +201,6 @@ def _dump(value: Any) -> bytes:
     except UnicodeEncodeError:
         # Half a surrogate pair, which JSON can say and UTF-8 can't.
         return (json.dumps(value, indent=2) + "\n").encode()
-
-
-def _debris(body: bytes, pieces: Pieces) -> bytes:
-    """A JSON document that cannot be read, scrubbed as the text that it is, with its escapes undone."""
-    text = _text(body)
-    scrubbed = _unescaped(text, pieces)
-    return body if scrubbed == text else scrubbed.encode(errors="surrogateescape")
-
-
-def _unescaped(text: str, pieces: Pieces) -> str:
-    """The text of JSON, scrubbed with its escapes undone. As it is if nothing was found."""
-    plain = _ESCAPES.sub(_plain, text)
-    scrubbed = scrubbing.scrub(plain, pieces)
-    return text if scrubbed == plain else scrubbed.replace(_LINE_BREAK, "\\n")
-
-
-def _plain(escapes: re.Match[str]) -> str:
-    text: str = json.loads(f'"{escapes[0]}"').replace("\n", _LINE_BREAK)
-    # Half a surrogate pair, which UTF-8 can't say.
-    return escapes[0] if any("\ud800" <= letter <= "\udfff" for letter in text) else text
 
 
 def _scrubbed(body: bytes, pieces: Pieces) -> bytes:

@@ -5,9 +5,10 @@ One function does it in every text of every object. So texts that were equal bef
 travel rest on that.
 """
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -40,6 +41,11 @@ _OPENING = re.compile(r"^(?:[\s>*_~`|\"'“”«»-]|[+]\s|\d{1,9}[.)]\s|\[[ xX]
 _CLOSING = re.compile(r"[\s*_~`|\"'“”«».,;:!?…。！？]+$")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}(\s|$)")
 _URL = re.compile(r"^[<(\[]*[a-z][a-z0-9+.-]*://\S+$", re.IGNORECASE)
+
+_ESCAPE = r'\\(?:["\\/bfnrt]|u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u(?![dD][89a-fA-F])[\da-fA-F]{4})'
+"""JSON's escape of one character. None for half a surrogate pair, which UTF-8 can't say."""
+_ESCAPED = re.compile(_ESCAPE)
+_LETTER = re.compile(f"{_ESCAPE}|.", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -88,18 +94,31 @@ def occurs(text: str, pieces: Pieces) -> bool:
 
 
 def scrub(text: str, pieces: Pieces) -> str:
-    """The text with `[erased]` in the place of each piece, so that none is left; pieces that overlap go as one."""
+    """The text with `[erased]` in the place of each piece, so that none is left; pieces that overlap go as one.
+
+    A text may be JSON, or quote some, as a model's answer or the result of a tool: pieces are found behind its escapes
+    too. All other escapes stay as they are.
+    """
     # With what stands around it `[erased]` may make another piece, of a note that says so itself. That ends: each piece
-    # holds a space, an `@` or the like (_TELLING), and nothing brings one back.
+    # holds a space, an `@` or the like (_TELLING), or the escape of one, and nothing brings one back.
     while True:
+        letters: Sequence[str] = text
+        spans = [*_merged(_spans(text, pieces))]
+        if not spans and "\\" in text:
+            spans = [*_merged(_spans(_ESCAPED.sub(lambda found: _meant(found[0]), text), pieces))]
+            letters = _LETTER.findall(text) if spans else text
+        if not spans:
+            return text
         parts: list[str] = []
         end = 0
-        for start, stop in _merged(_spans(text, pieces)):
-            parts += [text[end:start], ERASED]
+        for start, stop in spans:
+            parts += [*letters[end:start], ERASED]
             end = stop
-        if not parts:
-            return text
-        text = "".join((*parts, text[end:]))
+        text = "".join((*parts, *letters[end:]))
+
+
+def _meant(escape: str) -> str:
+    return str(json.loads(f'"{escape}"'))
 
 
 def _spans(text: str, pieces: Pieces) -> Iterator[tuple[int, int]]:
