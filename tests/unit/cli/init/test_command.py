@@ -75,6 +75,26 @@ def test_init_says_where_prompts_may_go_and_no_recall_or_undo_takes_it_back(run,
         assert not asked.allows(project, "https://thief.example.org")
 
 
+@pytest.mark.parametrize("options", [("--no-recall", "-s", "demo", "--url", URL), ("--undo",)])
+def test_the_no_of_a_project_counts_also_where_prompts_of_all_projects_may_go_to_the_service(
+    run, project, tmp_path, options
+):
+    asked = Asked(tmp_path / "state" / "hooks", "claude-code")
+    own = ("init", "claude-code", "--yes", "-s", "demo", "--url", URL)
+    elsewhere, below = tmp_path / "elsewhere", project / "below"
+    for folder in (project / ".git", elsewhere, below):
+        folder.mkdir()
+    assert run(*own, "--scope", "user").exit_code == 0
+    assert [asked.allows(folder, URL) for folder in (project, below, elsewhere)] == [True] * 3
+    assert run("init", "claude-code", "--yes", *options).exit_code in (0, 7)
+    assert [asked.allows(folder, URL) for folder in (project, below, elsewhere)] == [False, False, True]
+    # The nearest folder says it, and a yes after a no counts.
+    assert run(*own, "--directory", str(below)).exit_code == 0
+    assert [asked.allows(folder, URL) for folder in (project, below, elsewhere)] == [False, True, True]
+    assert run(*own).exit_code == 0
+    assert asked.allows(project, URL)
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_init_shows_each_change_writes_it_and_takes_it_back(run, project, client):
     arguments = ("init", client, "-s", "demo", "--url", URL, "--yes")

@@ -6,6 +6,7 @@ lines come again.
 """
 
 import hashlib
+import os
 import re
 import time
 import zlib
@@ -121,23 +122,22 @@ class Asked:
     def allow(self, project: Path | None, address: str | None) -> None:
         """Record a service for a project, None: for all projects. `address` as `address_of` gives it, None: no service.
 
-        Raises OSError.
+        A project's empty file says no, also where all projects have a service. Raises OSError.
         """
         path = self._path(*_places(repository.of(project))[0]) if project else self._path()
-        if address is None:
-            path.unlink(missing_ok=True)
-        else:
-            own_files.write(path, address.encode())
+        own_files.write(path, (address or "").encode())
 
     def allows(self, project: Path, address: str | None) -> bool:
-        """Whether prompts in a folder may go to a service."""
-        if address is None or not self.folder.joinpath("asked").is_dir():
+        """Whether prompts in a folder may go to a service: the nearest file says it. One that can't be read says no."""
+        if not address or not self.folder.joinpath("asked").is_dir():
             return False
         here = repository.of(project)
         if self.folder.resolve().is_relative_to(here.top):
             # Files of the project would confirm themselves, also where one of them gives another home.
             return False
-        return any(_held(path) == address for path in (self._path(), *(self._path(*one) for one in _places(here))))
+        paths = (*(self._path(*one) for one in _places(here)), self._path())
+        nearest = next(filter(os.path.lexists, paths), None)
+        return nearest is not None and _held(nearest) == address
 
     def _path(self, *place: str) -> Path:
         name = hashlib.sha256("\0".join((self.client, *place)).encode(errors="surrogateescape")).hexdigest()[:32]
