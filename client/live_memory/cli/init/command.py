@@ -1,5 +1,6 @@
 """`livemem init CLIENT`."""
 
+import shutil
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -194,7 +195,7 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
         _forget(client, setup, undo=undo, others=bool(others))
         if undo:
             plan.take_back(drawn, kept)
-            out.say("Taken back.")
+            out.say("Taken back. The memory itself and its service stay.")
             _accept(client, setup, undo=True)
         else:
             setup, drawn = _write(program, out, client, setup, known, asked, drawn)
@@ -223,7 +224,10 @@ def _write(
     _accept(client, setup, undo=False)
     option = "" if setup.scope == "project" else " --scope user"
     out.say(f"Written. `livemem init {client}{option} --undo` takes it back.")
-    out.say(" ".join(["Now:", *fitted.hints, "Ask your agent: What does the memory say about this project?"]))
+    hints = [*fitted.hints, "Ask your agent: What does the memory say about this project?"]
+    if not shutil.which("livemem", path=setup.environ.get("PATH")):
+        hints.insert(0, f"Put {Path(sys.argv[0]).parent.resolve()} on your PATH: clients call `livemem` by its name.")
+    out.say(" ".join(["Now:", *hints]))
     return setup, drawn
 
 

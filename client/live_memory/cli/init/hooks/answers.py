@@ -61,7 +61,8 @@ def loaded(start: Mapping[str, Any], url: str, now: datetime, last: int = 0) -> 
     new = sum(name[0] >= f"{now - timedelta(days=1):%Y%m%dT%H%M%S}" for name in notes)
     said = ", ".join(texts.count(number, noun) for noun, number in held) or "nothing yet"
     before = f"; of the last session {texts.count(last, 'turn')} kept" if last else ""
-    return visible(f"Live Memory: {said}; since yesterday {new} new{before}. {url}".strip())
+    recent = f"; since yesterday {new} new" if new else ""
+    return visible(f"Live Memory: {said}{recent}{before}. {url}".strip())
 
 
 def about_prompt(space_id: str, lines: Sequence[str]) -> str:

@@ -49,7 +49,7 @@ def test_the_person_sees_what_was_loaded_in_one_line(machine, client):
     times = [f"{now - timedelta(days=days):%Y%m%dT%H%M%S}" for days in (0, 3, 0)]
     ids = (f"{at}_an_n_{kind}_1a2b3c4d" for at, kind in zip(times, ("decision", "decision", "progress"), strict=True))
     notes = [{"kind": "note", "source": f"notes/{name}"} for name in ids]
-    assert machine.hook(client, "SessionStart")["systemMessage"] == "Live Memory: nothing yet; since yesterday 0 new."
+    assert machine.hook(client, "SessionStart")["systemMessage"] == "Live Memory: nothing yet."
     machine.memory.parts = [{"kind": "guide"}, {"kind": "section", "source": "bank/a.md#B"}, *notes]
     line = "Live Memory: 1 section, 2 decisions, 1 progress; since yesterday 2 new."
     assert machine.hook(client, "SessionStart")["systemMessage"] == line
@@ -66,7 +66,7 @@ def test_the_end_of_a_session_and_the_next_start_say_once_how_many_turns_were_ke
     def line(session):
         return machine.hook("claude-code", "SessionStart", session_id=session)["systemMessage"]
 
-    nothing = "Live Memory: nothing yet; since yesterday 0 new"
+    nothing = "Live Memory: nothing yet"
     # After a compaction it is the same session.
     assert line("s1") == f"{nothing}."
     assert line("s2") == f"{nothing}; of the last session 2 turns kept."
