@@ -246,6 +246,16 @@ def memory(number: int, content: str) -> Memory:
     )
 
 
+def test_a_heading_of_the_synthesis_does_not_come_without_what_stands_below_it():
+    text = "**Progress**\n\n- The parser keeps tabs.\n\n**Decisions**:\n\n- Redis holds the sessions of Oslo."
+    of = material({"progress.md": "# Progress\n\n- The parser keeps tabs.\n"}, "", synthesis=Synthesis(DAY, 1, 1, text))
+
+    found = start.render(of, 4_000, "en").markdown
+
+    assert "**" not in found
+    assert "Redis holds the sessions of Oslo." in found
+
+
 def test_the_outline_counts_new_notes_memories_and_the_synthesis_that_are_not_given():
     of = material(
         {},

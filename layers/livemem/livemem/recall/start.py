@@ -433,9 +433,13 @@ def _group(section: SectionText) -> Why:
     return "other" if section.section.first is None else "load_first"
 
 
+_HEADING = re.compile(r"#.*|\*\*[^*\n]+\*\*:?")
+"""A heading, or a line in bold that stands for one."""
+
+
 def _says_more(line: str, words: frozenset[str]) -> bool:
     """Whether a line has a number, date, name or identifier of its own, or many other words."""
-    if line.lstrip().startswith("#"):
+    if _HEADING.fullmatch(line.strip()):
         return False
     tokens = text_tokens.read(line)
     return bool(tokens.details - words) or len(tokens.words - words) * OWN_WORDS > len(tokens.words)
