@@ -4,6 +4,7 @@ The space also stands in files of the project: hooks, and servers that clients s
 writes them. So a space that they name counts only if it was accepted on this machine (accepted.py).
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -47,6 +48,7 @@ LEADING = tuple(f"LIVEMEM_{name}" for name in ("URL", "TOKEN", "PROFILE", "CONFI
 """The variables that say which service is used, and as whom."""
 _PASSED_ON = re.compile(r"\$\{(?:env:)?LIVEMEM_TOKEN\}|bearer_token_env_var\s*=\s*\"LIVEMEM_TOKEN\"")
 """How a file of `init` takes the token from its user's environment: it sets none."""
+_JSON = (".json", ".code-workspace")
 OPTION = r"(?:(?i:space)|(?<![\w-])-s)"
 """The text before a space that a file gives to an option, or to the address of a server."""
 MOST_BYTES = 1_048_576
@@ -87,10 +89,17 @@ class _Namer:
 @dataclass(frozen=True)
 class _File:
     place: Path
+    name: str
+    """As FILES has it: the file's own name is anybody's text."""
     client: str
-    text: str
+    raw: str
     is_whole: bool = True
     """False: there is more than was read, and it may name any space."""
+
+    @property
+    def text(self) -> str:
+        """As its client reads it."""
+        return _DEFAULT.sub(r"\1", _ESCAPED.sub(_letter, self.raw))
 
 
 def choose(environ: Mapping[str, str], folders: Sequence[Path], given: str | None = None) -> Choice:
@@ -137,12 +146,32 @@ def own_environment(environ: Mapping[str, str], folders: Sequence[Path]) -> tupl
     if not given:
         return environ, None
     places = [place for folder in dict.fromkeys(one.resolve() for one in folders) for place in _above(folder)]
-    found = [(file.is_whole, _PASSED_ON.sub("", file.text)) for file in _files(dict.fromkeys(places))]
-    named = [name for name in given if any(not whole or name in text for whole, text in found)]
+    found = list(_files(dict.fromkeys(places)))
+    part = next((file.name for file in found if not file.is_whole), None)
+    named = given if part else sorted(set().union(*(_set_by(file, given) for file in found)))
     if not named:
         return environ, None
-    said = f"Files of this project set {' and '.join(named)}, which does not count: use `livemem login`."
+    why = f"Only a part of {part} is read, as it is too large. It may set" if part else "Files of this project set"
+    said = f"{why} {' and '.join(named)}, which does not count: use `livemem login`."
     return {name: value for name, value in environ.items() if name not in named}, said
+
+
+def _set_by(file: _File, names: Sequence[str]) -> set[str]:
+    """The variables that a file may set: JSON by a key, or in a command. Another file, or JSON with comments, by any
+    mention.
+    """
+    if file.name.endswith(_JSON):
+        lines: list[str] = []
+
+        def take(pairs: Sequence[tuple[str, object]]) -> None:
+            lines.extend(f"{key}={value}" for key, value in pairs)
+
+        with suppress(ValueError, RecursionError):
+            json.loads(file.raw, object_pairs_hook=take)
+            text = _DEFAULT.sub(r"\1", "\n".join(lines))
+            return {name for name in names if re.search(rf"(?<![\w$]){name}[ \t]*=", text)}
+    text = _PASSED_ON.sub("", file.text)
+    return {name for name in names if name in text}
 
 
 def has_hook(environ: Mapping[str, str], folder: Path, client: str, event: str) -> bool:
@@ -236,11 +265,10 @@ def _files(places: Iterable[Path]) -> Iterator[_File]:
         for pattern, client in FILES.items():
             paths = list(islice(place.glob(pattern), MOST_FILES + 1)) if "*" in pattern else [place / pattern]
             if len(paths) > MOST_FILES:
-                yield _File(place, client, "", is_whole=False)
+                yield _File(place, pattern, client, "", is_whole=False)
             for path in sorted(paths)[:MOST_FILES]:
                 held = _bytes(path)
-                text = _DEFAULT.sub(r"\1", _ESCAPED.sub(_letter, _decoded(held)))
-                yield _File(place, client, text, len(held) <= MOST_BYTES)
+                yield _File(place, pattern, client, _decoded(held), len(held) <= MOST_BYTES)
 
 
 def _letter(escaped: re.Match[str]) -> str:
