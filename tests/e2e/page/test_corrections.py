@@ -60,6 +60,30 @@ def test_a_text_that_came_since_is_shown_before_a_draft_replaces_it(signed_in, s
         assert content == TIDES.replace(NONE, "- There is hardly a tide.\n")
 
 
+def test_what_another_change_adds_to_a_line_is_neither_corrected_nor_forgotten_unseen(signed_in, service: Service):
+    with fresh_space(service, 0) as space:
+        file = f"/spaces/{space}/bank/tides.md"
+        service.send("PUT", file, {"content": TIDES})
+        found: Visit = signed_in(f"#/spaces/{space}/search?q=tide")
+        found.allowed |= {409}
+        line = found.page.locator(".hit .fixable", has_text="There is no tide.")
+
+        line.get_by_role("button", name="Correct").click()
+        found.page.get_by_label("The right words").fill("There is hardly a tide.")
+        more = TIDES.replace(NONE, "- There is no tide. In winter it is 20 cm.\n")
+        assert service.send("PUT", file, {"content": more}).status == 200
+        found.page.get_by_role("button", name="Save the correction").click()
+        line.get_by_role("alert").wait_for()
+        assert service.send("GET", file).body["content"] == more
+
+        line.get_by_role("button", name="Forget").click()
+        still_more = more.replace("20 cm.", "20 cm. In spring it is 30 cm.")
+        assert service.send("PUT", file, {"content": still_more}).status == 200
+        found.page.locator("dialog button[type=submit]").click()
+        found.page.locator("dialog").get_by_role("alert").wait_for()
+        assert service.send("GET", file).body["content"] == still_more
+
+
 def test_several_are_forgotten_though_a_request_fails_between_them_and_come_back(signed_in, service: Service):
     with fresh_space(service, 0) as space:
         for name in ("Ann", "Ole", "Ida", "Kim"):
