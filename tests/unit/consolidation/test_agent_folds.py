@@ -133,6 +133,28 @@ def test_of_two_agents_one_gets_the_run_and_only_its_token_may_answer(world: Wor
     assert "Agents may fold the notes here" in _start(world)
 
 
+def test_an_agent_that_lost_the_prompt_gets_it_again_in_the_same_time_and_until_it_has_answered(world: World):
+    begun = _begin(world)
+    world.clock.move(30)
+    world.new_process()
+    for _ in range(agent_folds.PER_HOUR):
+        again = _begin(world)
+        assert begun.question
+        assert again.question
+        assert again.run.job_id == begun.run.job_id
+        assert (again.question.messages, again.question.until) == (begun.question.messages, begun.question.until)
+    with pytest.raises(Busy):
+        _begin(world, BOB)
+
+    _answer(world, begun, _flawed(begun))
+    with pytest.raises(Busy):
+        _begin(world)
+    ends = {"uncited": [{"note": number, "file": "log.md", "heading": "## Log"} for number in (2, 3)]}
+    assert _answer(world, begun, json.dumps(ends)).run.state == "done"
+    world.note("one more")
+    assert _begin(world).question
+
+
 def _edit(world: World) -> None:
     corrections.write_file(world.process, "admin", SPACE, "log.md", "# By hand\n", None)
 

@@ -65,7 +65,9 @@ def test_the_tools_are_none_of_the_core_and_need_write(ann: Agents):
 def test_a_second_agent_is_told_that_one_folds_and_until_when(ann: Agents):
     told = _call(ann, "fold_begin")["structuredContent"]
 
-    refused = _call(ann, "fold_begin")
+    assert _call(ann, "fold_begin")["structuredContent"] == told
+    ann.let_in(token("lm_bob", "read", "write", spaces=("demo",)))
+    refused = _call(ann.as_one("lm_bob"), "fold_begin")
 
     assert refused["isError"] is True
     assert f"An agent folds the notes until {told['until'][:16]}" in refused["content"][0]["text"]

@@ -26,7 +26,7 @@ from livemem.errors import (
 from livemem.jobs import describable, lease, places
 from livemem.jobs import job as jobs
 from livemem.jobs import run as runs
-from livemem.jobs.lease import Hold
+from livemem.jobs.lease import Hold, LeaseTaken
 from livemem.jobs.run import AgentFold, Run
 from livemem.process import Process
 from livemem.spaces import due_index
@@ -50,7 +50,8 @@ class Folding:
 
 
 def begin(process: Process, principal: Principal, space_id: str, max_notes: int | None = None) -> Folding:
-    """Begin a run, and ask the agent. Without notes to fold the run ends at once.
+    """Begin a run, and ask the agent. Without notes to fold the run ends at once. An agent that begins again before its
+    first answer is asked the same once more.
 
     2 GET, 1 LIST, 1 GET for each run of the last hour, 4 PUT, and the requests of a run until it asks its model. Raises
     NotFound, Forbidden, Conflict, Busy, TooSoon, StoreUnavailable.
@@ -64,7 +65,10 @@ def begin(process: Process, principal: Principal, space_id: str, max_notes: int 
         raise Conflict(f"{waits.waiting()} No other plan is made before that. All notes are live.")
     due_index.leave_now(process, space_id, "space")
     run_id, place = process.new_id(), places.of_space(space_id)
-    hold = lease.acquire(process, place, run_id, "agent", worker=process.new_id(), life=timing.AGENT, by_hand=True)
+    try:
+        hold = lease.acquire(process, place, run_id, "agent", worker=process.new_id(), life=timing.AGENT, by_hand=True)
+    except LeaseTaken as taken:
+        return _asked_again(process, principal, space_id, taken)
     try:
         _check_pause(process, space_id)
         run = Run(
@@ -82,6 +86,15 @@ def begin(process: Process, principal: Principal, space_id: str, max_notes: int 
         lease.quietly_release(process, hold)
         raise
     return _carried_out(process, saved, hold)
+
+
+def _asked_again(process: Process, principal: Principal, space_id: str, taken: LeaseTaken) -> Folding:
+    """The question of the run that the agent has begun before: the reply was lost. Raises LeaseTaken for others."""
+    saved = runs.find(process, space_id, taken.lease.owner) if taken.lease.kind == "agent" else None
+    fold = saved and saved.value.fold
+    if not saved or not fold or fold.by != _identity(principal) or fold.answers:
+        raise taken
+    return _carried_out(process, saved, _taken(process, saved.value))
 
 
 def answer(process: Process, principal: Principal, job: str, text: str) -> Folding:
