@@ -239,7 +239,9 @@ def test_a_flaw_comes_back_as_the_small_question_and_the_corrected_answer_is_one
     world.clock.move(30)
     again = _answer(world, begun, text)
     assert again.question
-    assert (again.question.messages, again.question.until) == (asked.question.messages, asked.question.until)
+    told, *messages = again.question.messages
+    assert "This answer came already. The run needs another one" in told["content"]
+    assert (messages, again.question.until) == (asked.question.messages, asked.question.until)
 
     ends = {"uncited": [{"note": number, "file": "log.md", "heading": "## Log"} for number in (2, 3)]}
     ended = _answer(world, begun, json.dumps(ends))

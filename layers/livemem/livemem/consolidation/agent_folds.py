@@ -39,6 +39,7 @@ from livemem.store.stored import Stored
 PER_HOUR = 2
 HOUR = timedelta(hours=1)
 AGAIN = "All notes are live: begin again."
+REPEATED = "This answer came already. The run needs another one, to this question:"
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _asked_again(process: Process, principal: Principal, space_id: str, taken: L
 
 def answer(process: Process, principal: Principal, job: str, text: str) -> Folding:
     """Take the agent's answer to the job, and apply it or ask once more. An answer that comes again gets the same
-    reply.
+    reply, whose question says so.
 
     4 GET, 3 PUT, and the requests of a run. Raises InvalidRequest, NotFound, Forbidden, Conflict for an answer that
     comes too late, Busy, StoreUnavailable.
@@ -125,8 +126,9 @@ def answer(process: Process, principal: Principal, job: str, text: str) -> Foldi
         raise Conflict(f"The run has ended ({saved.value.state}). {AGAIN}")
     due_index.leave_now(process, space_id, "space")
     hold = _taken(process, saved.value)
+    repeated = digest in fold.digests
     try:
-        if digest not in fold.digests:
+        if not repeated:
             # After its first answer the agent has the time once more, and then no more.
             fold = fold.model_copy(
                 update={
@@ -140,7 +142,10 @@ def answer(process: Process, principal: Principal, job: str, text: str) -> Foldi
     except LiveMemoryError:
         lease.let_go(process, hold)
         raise
-    return _carried_out(process, saved, hold)
+    folding = _carried_out(process, saved, hold)
+    if repeated and folding.question:
+        folding.question.messages = [{"role": "user", "content": REPEATED}, *folding.question.messages]
+    return folding
 
 
 def _taken(process: Process, run: Run) -> Hold:
