@@ -17,6 +17,8 @@ from live_memory.cli import own_files
 METHODS = ("initialize", "server/discover", "tools/list")
 _OF_SESSION = ("clientInfo", "capabilities", "_meta")
 """Parameters that change no answer, but for the version in `_meta`."""
+PACKAGE = Path(__file__).resolve().parents[2]
+_TOOLS = "layers/livemem/livemem_mcp"
 
 
 @dataclass(frozen=True)
@@ -47,5 +49,16 @@ class KeptAnswers:
             if isinstance(params, dict)
             else {}
         )
-        said = json.dumps([__version__, self.toolset, agent, version, asked.get("method"), own], sort_keys=True)
+        said = json.dumps(
+            [__version__, _code(), self.toolset, agent, version, asked.get("method"), own], sort_keys=True
+        )
         return self.folder / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.json"
+
+
+def _code() -> list[tuple[str, int, int]]:
+    """Name, size and time of the files that make the tools, in the package or the checkout: an upgrade of a clone gives
+    no new version.
+    """
+    roots = (PACKAGE / "_server", PACKAGE.parents[1])
+    found = sorted(path for root in roots for path in (root / _TOOLS).glob("*.*"))
+    return [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in found]

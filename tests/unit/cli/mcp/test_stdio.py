@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import socket
 import threading
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from live_memory.cli.exits import Refused
-from live_memory.cli.mcp import stdio
+from live_memory.cli.mcp import kept_answers, stdio
 from live_memory.cli.mcp.kept_answers import KeptAnswers
 from live_memory.cli.mcp.stdio import Passer, client_of, headers_of
 from live_memory.cli.mcp.upstream import Upstream
@@ -167,6 +168,29 @@ def test_another_agent_or_toolset_waits_and_so_does_one_of_a_service_elsewhere_o
     if former is not None:
         session(**former)
     assert session(**now, starts=True) == ([], ["initialize", "tools/list", "tools/call"])
+
+
+@pytest.mark.parametrize("place", ["checkout", "checkout/client/live_memory/_server"])
+def test_after_an_upgrade_that_keeps_its_version_an_agent_waits_for_the_tools_of_the_new_code(
+    session, tmp_path, monkeypatch, place
+):
+    package = tmp_path / "checkout/client/live_memory"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(kept_answers, "PACKAGE", package)
+    code = tmp_path / place / "layers/livemem/livemem_mcp/core.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("1")
+    session()
+    assert session(starts=True)[0] == ["initialize", "tools/list"]
+    code.write_text("10")
+    assert session(starts=True)[0] == []
+    os.utime(code, ns=(1, 1))
+    assert session(starts=True)[0] == []
+    assert session(starts=True)[0] == ["initialize", "tools/list"]
+
+
+def test_the_code_that_makes_the_tools_is_where_kept_answers_look_for_it():
+    assert {"core.py", "operations.json", "words.toml"} <= {name for name, _, _ in kept_answers._code()}
 
 
 @pytest.fixture
