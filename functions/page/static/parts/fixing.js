@@ -33,24 +33,25 @@ export async function forgetMemory(space, id) {
   return gone;
 }
 
-/** The line as the file has it now, {heading, line, consolidation}; what is shown may be a part of it. */
+/** The line as the file has it now, {file, heading, line}; what is shown may be a part of it. */
 async function lineNow(space, { path, section, text }) {
-  const { content, consolidation } = await get(filePath(space, path));
-  const found = lineIn(content, section, text);
+  const file = await get(filePath(space, path));
+  const found = lineIn(file.content, section, text);
   if (!found) toast({ text: t('fix.line.gone'), tone: 'bad', link: { href: href('file', { space, rest: path }, { section }), label: t('undo.look') } });
-  return found && { ...found, consolidation };
+  return found && { file, ...found };
 }
 
-/** Gives the number of the change; refused if another one came since the line was read. */
-async function editLine(space, { path }, { heading, line, consolidation }, edit, reason) {
-  const written = await patch(filePath(space, path), { edits: [{ ...edit, heading, line }], reason, consolidation });
+/** `file`: {path, consolidation} as it was read. Gives the number of the change; refused if another one came since. */
+export async function edited(space, { path, consolidation }, edit, reason) {
+  const written = await patch(filePath(space, path), { edits: [edit], reason, consolidation });
   return written.consolidation;
 }
 
 async function forgetLine(space, of, done) {
   const found = await lineNow(space, of);
   if (!found) return;
-  const act = (reason) => editLine(space, of, found, { op: 'remove_line' }, reason ?? t('fix.forgotten.reason'));
+  const { file, ...line } = found;
+  const act = (reason) => edited(space, file, { op: 'remove_line', ...line }, reason ?? t('fix.forgotten.reason'));
   const body = html`<p><${Words} text=${bare(found.line)} /></p><p>${t('fix.forget.what')}</p>`;
   const number = await confirm({ title: t('fix.forget.title'), body, yes: t('memory.forget.yes'), reason: 'optional', act });
   if (!number) return;
@@ -97,7 +98,7 @@ function Rewrite({ space, of, begun, close, done }) {
       key.current = key.current?.content === content ? key.current : { content, id: crypto.randomUUID() };
       await correctNote(space, of.note, content, key.current.id);
     } else {
-      const number = await editLine(space, of, begun, { op: 'replace_line', content }, reason.trim() || t('fix.corrected.reason'));
+      const number = await edited(space, begun.file, { op: 'replace_line', heading: begun.heading, line: begun.line, content }, reason.trim() || t('fix.corrected.reason'));
       changed(space, number, t('fix.corrected'), done);
     }
     forget();

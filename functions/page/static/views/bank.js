@@ -12,7 +12,7 @@ import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time, Words 
 import { confirm } from '../parts/dialog.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useDraft } from '../parts/field.js';
-import { changed as changedBank, Lines } from '../parts/fixing.js';
+import { changed as changedBank, edited, Lines } from '../parts/fixing.js';
 import { Note } from '../parts/notes.js';
 import { toast, toastProblem } from '../parts/toast.js';
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
@@ -145,12 +145,6 @@ function SourceNotes({ space, known }) {
     ${known.corrections.length > 0 && html`<p class="quiet">${t('sources.corrections')} ${known.corrections.map((number) => html`<a key=${number} href=${href('change', { space, number })}>${number}</a> `)}</p>`}
     ${!newest.length && !known.corrections.length && html`<p class="quiet">${t('sources.none')}</p>`}
   </div>`;
-}
-
-/** `file`: {path, consolidation} as it was read. Gives the number of the change; refused if another one came since. */
-async function edited(space, { path, consolidation }, edit, reason) {
-  const written = await patch(filePath(space, path), { edits: [edit], reason, consolidation });
-  return written.consolidation;
 }
 
 async function confirmSection(space, file, section, changed) {
