@@ -387,7 +387,7 @@ def plans_that_wait(account: Account) -> None:
 
 
 def an_agent_that_folds(account: Account) -> None:
-    """It corrects its answer, folds, comes too late, is overtaken, and asks too often."""
+    """It asks again, corrects its answer, folds, comes too late, is overtaken, and asks too often."""
 
     def begin(status: int = 202) -> Any:
         return account.call("consolidate", "POST", RUNS, status, body={"by": "agent"})
@@ -405,7 +405,7 @@ def an_agent_that_folds(account: Account) -> None:
     begin(403)
     account.call("admin", "PATCH", SPACE, 200, body={"agent_folds": True})
     begun = begin()
-    begin(409)
+    assert begin()["prompt"] == begun["prompt"], "a lost reply comes again"
     asked = say(begun, "I would rather not.")
     assert "JSON" in asked["prompt"]
     ends = [say(begun, folded(begun)) for _ in range(2)]
