@@ -1,6 +1,5 @@
 """The storage contract, the same assertions on the fake of the unit tests and on moto's S3 behind real clients."""
 
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -153,23 +152,6 @@ def test_if_match_on_nothing_is_a_lost_race_and_writes_nothing(store: Store):
     with pytest.raises(PreconditionLost):
         store.put("a", b"x", if_match=OTHER_ETAG)
     assert body(store, "a") is None
-
-
-def test_of_many_writers_at_once_one_wins(store: Store):
-    barrier = threading.Barrier(8)
-
-    def write(number: int) -> bool:
-        barrier.wait()
-        try:
-            store.put("a", str(number).encode(), if_none_match=True)
-        except PreconditionLost:
-            return False
-        return True
-
-    won = store.map(write, range(8))
-
-    assert won.count(True) == 1
-    assert body(store, "a") == str(won.index(True)).encode()
 
 
 def test_asking_by_etag_tells_unchanged_changed_and_gone_apart(store: Store):
