@@ -105,10 +105,10 @@ def tell(service: Service) -> None:
     decisions = [note["content"] for note in notes if note["agent"] == FIRST and note["category"] == "decision"]
     if service.offline_llm and not all(text in held for text in decisions):
         raise DemoError("The start does not hold what was decided.")
-    print("\nHe finds another cause, decides, and says what he has done:\n")
+    print("\nHe finds another cause, decides, and says what he has done:")
     posted += _write(ben, [note for note in notes if note["agent"] == SECOND])
     _await_change(service, 2)
-    print("\nThe second consolidation. The right cause stands below the wrong one; todo and issue have left:\n")
+    print("\nThe second consolidation. The right cause stands below the wrong one; todo and issue have left:")
     diff = ben.run("diff", "2").split("\n")
     # Without the names of the files and positions.
     _indented([line for line in diff if not line.startswith(("---", "+++", "@@"))])

@@ -70,7 +70,7 @@ def test_the_story_tells_what_the_commands_printed(tmp_path):
     for line in STORY.strip("\n").split("\n"):
         assert line in joined[place:], f"{line!r} is not in its place:\n{told}"
         place = joined.index(line, place) + len(line)
-    assert len(told.splitlines()) < 115
+    assert len(told.splitlines()) < 110
 
 
 @pytest.mark.proof

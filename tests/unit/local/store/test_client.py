@@ -276,6 +276,24 @@ def test_reading_while_an_object_is_replaced_gives_one_version_or_the_other(tmp_
         stop.set()
 
 
+def test_of_many_writers_at_once_one_wins(tmp_path):
+    store, barrier = opened(tmp_path), threading.Barrier(8)
+
+    def wins(number: int) -> bool:
+        barrier.wait()
+        try:
+            store.put_object(Bucket=BUCKET, Key="a", Body=str(number).encode(), IfNoneMatch="*")
+        except ClientError:
+            return False
+        return True
+
+    for _ in range(20):
+        with ThreadPoolExecutor(8) as pool:
+            (won,) = (number for number, won in enumerate(pool.map(wins, range(8))) if won)
+        assert read(store, "a") == str(won).encode()
+        store.delete_object(Bucket=BUCKET, Key="a")
+
+
 def test_a_key_or_a_bucket_that_s3_does_not_allow_is_refused_and_versions_are_not_kept(tmp_path):
     store = opened(tmp_path)
     assert refusal(store.put_object, Key="é" * 513, Body=b"") == "KeyTooLongError"
