@@ -180,7 +180,7 @@ class Minio(Store):
         super().start()
         if not self._prepared:
             store = MinioStore(f"http://{self.address}", BUCKET, self.access_key, self.secret_key)
-            minio.prepare_bucket(f"http://{self.address}", store, self._template)
+            minio.prepare_bucket(store, self._template)
             self._prepared = True
 
     def waiting(self) -> int:

@@ -4,25 +4,12 @@ import ipaddress
 import json
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from local.sam.servers import StackError, check_free
 
 _SECONDS = 60
 _SAM_LABEL = "sam.cli.container.type=lambda"
-
-
-@dataclass(frozen=True)
-class Host:
-    """This machine, as its own processes and as containers reach it.
-
-    On Linux both is the address of Docker's bridge, so that nothing listens on any other network. Docker Desktop runs
-    containers in a machine of its own, which forwards one name to the loopback interface.
-    """
-
-    address: str
-    name_in_containers: str
 
 
 def run(*arguments: str, seconds: float = _SECONDS) -> str:
@@ -48,17 +35,18 @@ def ensure_image(image: str) -> None:
         raise StackError(f"The image {image} is neither on this machine nor can it be pulled. ({error})") from error
 
 
-def find_host() -> Host:
-    """Where servers on this machine listen for containers."""
+def find_host() -> str:
+    """The address of this machine on Docker's bridge, which containers reach and no other network does. Raises
+    StackError.
+    """
     networks: list[dict[str, Any]] = json.loads(run("network", "inspect", "bridge"))
     for config in networks[0]["IPAM"]["Config"] or ():
         # A daemon that was just installed names only the subnet, whose first address the bridge then has.
         address = config.get("Gateway") or str(next(ipaddress.ip_network(config["Subnet"]).hosts()))
         if ":" not in address:
-            with suppress(StackError):
-                check_free(address, 0)
-                return Host(address, address)
-    return Host("127.0.0.1", "host.docker.internal")
+            check_free(address, 0)
+            return address
+    raise StackError("Docker's bridge has no address of this machine.")
 
 
 def remove_functions(variable: str) -> None:
@@ -70,9 +58,4 @@ def remove_functions(variable: str) -> None:
         with suppress(StackError):  # the SAM CLI was faster
             found: list[dict[str, Any]] = json.loads(run("inspect", container))
             if variable in found[0]["Config"]["Env"]:
-                remove(container)
-
-
-def remove(container: str) -> None:
-    """Remove a container; one that is gone, or is being removed already, is no error."""
-    subprocess.run(["docker", "rm", "--force", container], capture_output=True, timeout=_SECONDS, check=False)
+                run("rm", "--force", container)

@@ -1,10 +1,9 @@
-"""MinIO: as a program on this machine, or in a container; its bucket, and what it does at each put.
+"""MinIO: a program on this machine; its bucket, and what it does at each put.
 
 MinIO has no template, so what SAM does from `template.yaml` on AWS is done here: a webhook per function that is
 subscribed to puts, and the bucket's notification with the function's filter.
 """
 
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,65 +14,37 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local.config import Config as Choices
-from local.files import write_file
 from local.functions.template import PUT_EVENT, Template
-from local.sam import docker
 from local.sam.config import Ports
-from local.sam.docker import Host
 from local.sam.servers import ServerProcess, StackError
 from local.sam.variables import Store
 
 ACCESS_KEY = "livememory"
-# The last one that was published of the community edition, which is no longer maintained (docs/stores.md).
-IMAGE = "docker.io/minio/minio:RELEASE.2025-09-07T16-13-09Z"
 
 
-def find_program(outer: Mapping[str, str]) -> str | None:
-    """The program, on the PATH or where scripts/stores.sh puts it; None if there is none."""
+def find_program(outer: Mapping[str, str]) -> str:
+    """The program, on the PATH or where scripts/stores.sh puts it. Raises StackError."""
     base = Path(outer.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "live-memory"
     cache = Path(outer.get("LIVEMEM_CACHE_DIR") or base) / "bin"
-    return shutil.which("minio", path=outer.get("PATH")) or shutil.which("minio", path=str(cache))
+    found = shutil.which("minio", path=outer.get("PATH")) or shutil.which("minio", path=str(cache))
+    if not found:
+        raise StackError(
+            "MinIO is missing: put a minio program on the PATH, or run scripts/stores.sh minio (needs Go)."
+        )
+    return found
 
 
-def prepare(outer: Mapping[str, str]) -> None:
-    """Pull the image unless there is a program. Raises StackError when it cannot be had."""
-    if not find_program(outer):
-        try:
-            docker.ensure_image(IMAGE)
-        except StackError as error:
-            raise StackError(
-                "MinIO is missing: put a minio program on the PATH, or run scripts/stores.sh minio (needs Go). "
-                f"({error})"
-            ) from error
-
-
-def start(config: Choices, host: Host, template: Template, *, secret_key: str) -> ServerProcess:
-    """Start it, as a program or in a container."""
-    listen = (host.address, Ports.of(config).store)
-    settings = {"MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": secret_key, "MINIO_BROWSER": "off"}
+def start(config: Choices, host: str, template: Template, *, secret_key: str) -> ServerProcess:
+    """Start it; it listens at the address `host`."""
+    listen = (host, Ports.of(config).store)
     data = config.data / "minio"
     data.mkdir(parents=True, exist_ok=True)
-    kept = {name: value for name, value in config.outer.items() if not name.startswith("MINIO_")}
-    if program := find_program(config.outer):
-        settings |= _webhooks(template, f"http://{host.address}:{Ports.of(config).lambda_api}")
-        command = [program, "server", "--quiet", "--address", f"{listen[0]}:{listen[1]}", str(data)]
-        kept |= settings
-    else:
-        settings |= _webhooks(template, f"http://{host.name_in_containers}:{Ports.of(config).lambda_api}")
-        # Not as arguments: all users of a machine see those.
-        env_file = config.data / "minio.env"
-        write_file(env_file, "".join(f"{name}={value}\n" for name, value in settings.items()).encode(), mode=0o600)
-        # What it writes belongs to who started it. Its webhook posts to `sam local start-lambda` on the host.
-        command = ["docker", "run", "--rm", "--name", container(config), "--env-file", str(env_file)]
-        command += ["--user", f"{os.getuid()}:{os.getgid()}", "--volume", f"{data}:/data"]
-        command += ["--publish", f"{listen[0]}:{listen[1]}:9000", "--add-host", "host.docker.internal:host-gateway"]
-        command += [IMAGE, "server", "--quiet", "/data"]
-    return ServerProcess("MinIO", command, environment=kept, log=config.data / "logs" / "minio.log", address=listen)
-
-
-def container(config: Choices) -> str:
-    """The name of the container."""
-    return f"livemem-minio-{Ports.of(config).store}"
+    variables = {name: value for name, value in config.outer.items() if not name.startswith("MINIO_")}
+    variables |= {"MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": secret_key, "MINIO_BROWSER": "off"}
+    variables |= _webhooks(template, f"http://{host}:{Ports.of(config).lambda_api}")
+    command = [find_program(config.outer), "server", "--quiet", "--address", f"{listen[0]}:{listen[1]}", str(data)]
+    log = config.data / "logs" / "minio.log"
+    return ServerProcess("MinIO", command, environment=variables, log=log, address=listen)
 
 
 def _webhooks(template: Template, lambda_url: str) -> dict[str, str]:
@@ -87,14 +58,14 @@ def _webhooks(template: Template, lambda_url: str) -> dict[str, str]:
     return variables
 
 
-def prepare_bucket(url: str, store: Store, template: Template) -> None:
-    """Create the bucket unless it is there, and subscribe the functions to its puts. `url`: MinIO for this process.
+def prepare_bucket(store: Store, template: Template) -> None:
+    """Create the bucket unless it is there, and subscribe the functions to its puts.
 
     Raises StackError if MinIO refuses; it does so when it cannot reach a webhook.
     """
     client: Any = boto3.client(
         "s3",
-        endpoint_url=url,
+        endpoint_url=store.url,
         region_name="us-east-1",
         aws_access_key_id=store.access_key,
         aws_secret_access_key=store.secret_key,
@@ -115,7 +86,7 @@ def prepare_bucket(url: str, store: Store, template: Template) -> None:
             Bucket=store.bucket, NotificationConfiguration={"QueueConfigurations": _subscriptions(template)}
         )
     except (BotoCoreError, ClientError) as error:
-        raise StackError(f"MinIO at {url} does not give the bucket {store.bucket}: {error}") from error
+        raise StackError(f"MinIO at {store.url} does not give the bucket {store.bucket}: {error}") from error
 
 
 def _subscriptions(template: Template) -> list[dict[str, Any]]:

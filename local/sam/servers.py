@@ -1,17 +1,18 @@
-"""The servers of the stack as processes: started on a leash, with a log file, waited for by their port, stopped."""
+"""The servers of the stack as processes: started with a log file, waited for by their port, ended with the stack."""
 
 import contextlib
+import os
+import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from local import ROOT
 
-# More than the leash takes to ask and then to force.
-_STOP_SECONDS = 25.0
+# The SAM CLI loses a SIGTERM that comes at the wrong moment.
+_ASK_TIMES, _ASK_SECONDS = 5, 3.0
 _POLL_SECONDS = 0.1
 
 
@@ -35,10 +36,11 @@ class ServerProcess:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "local.sam.leash", *command],
+                # However the stack ends, the system then ends its servers.
+                ["setpriv", "--pdeathsig", "TERM", *command],
                 cwd=ROOT,
-                env={**environment, "PYTHONPATH": str(ROOT)},
-                stdin=subprocess.PIPE,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 # Ctrl-C in the terminal goes to the stack alone, which then ends everything in order.
@@ -67,17 +69,21 @@ class ServerProcess:
 
     def ask_to_stop(self) -> None:
         """Tell it to end, without waiting."""
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+        self._signal(signal.SIGTERM)
 
     def stop(self) -> None:
-        """End it and wait until it has ended."""
-        self.ask_to_stop()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """End it, and what it started in its group, and wait until it has ended."""
+        for _ in range(_ASK_TIMES):
+            self.ask_to_stop()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_ASK_SECONDS)
+                break
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
 
 def check_free(host: str, port: int) -> None:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +34,17 @@ class Stack:
         self.config, self.ports = config, Ports.of(config)
         self._servers: list[ServerProcess] = []
         self._llm: Server | None = None
-        self._after: list[Callable[[], object]] = []
+        self._functions = ""
+        """A variable that the containers of this stack's functions alone have (NAME=value), once they may run."""
         self.template: Template = read_template(ROOT / "template.yaml")
         if not SAM.exists():
             raise StackError("The SAM CLI is missing: run make setup-sam.")
         self.host = docker.find_host()
         check_free("127.0.0.1", self.ports.api)
         for port in self.ports[1:]:
-            check_free(self.host.address, port)
+            check_free(self.host, port)
         docker.ensure_image(IMAGE)
-        minio.prepare(config.outer)
+        minio.find_program(config.outer)
         self.data = DataDir(config.data)
 
     def start(self) -> dict[str, Any]:
@@ -55,23 +55,21 @@ class Stack:
         began = time.monotonic()
         built = build()
         _say(f"built in {time.monotonic() - began:.1f} s")
-        ports, name = self.ports, self.host.name_in_containers
-        lambda_url = f"http://{self.host.address}:{ports.lambda_api}"
-        api_url = f"http://127.0.0.1:{ports.api}"
-        store_url = f"http://{self.host.address}:{ports.store}"
+        ports, host = self.ports, self.host
+        lambda_url, api_url = f"http://{host}:{ports.lambda_api}", f"http://127.0.0.1:{ports.api}"
         secret = read_secret(self.data.root / "minio.key", random_bytes=24)
-        store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, secret)
+        store = Store(f"http://{host}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, secret)
         needed = self.config.llm_url is None or self.config.embeddings_url is None
         if needed:
-            self._llm = offline_llm.bind(self.host.address, ports.llm)
+            self._llm = offline_llm.bind(host, ports.llm)
             self._llm.start()
-        offline_url = f"http://{name}:{ports.llm}/v1" if needed else ""
+        offline_url = f"http://{host}:{ports.llm}/v1" if needed else ""
         functions = functions_variables(
             self.template,
             self.config,
             store=store,
             api_url=api_url,
-            lambda_url=f"http://{name}:{ports.lambda_api}",
+            lambda_url=lambda_url,
             offline_url=offline_url,
             admin_key_sha256=self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key()),
         )
@@ -79,20 +77,19 @@ class Stack:
         write_file(env_file, json.dumps(functions, indent=2).encode(), mode=0o600)
 
         # Before MinIO, which refuses to notify a webhook that it cannot reach.
-        self._after.append(lambda: docker.remove_functions(f"AWS_ENDPOINT_URL_LAMBDA=http://{name}:{ports.lambda_api}"))
-        self._start_sam("start-lambda", self.host.address, ports.lambda_api, built, env_file)
+        self._functions = f"AWS_ENDPOINT_URL_LAMBDA={lambda_url}"
+        self._start_sam("start-lambda", host, ports.lambda_api, built, env_file)
         self._start_sam("start-api", "127.0.0.1", ports.api, built, env_file)
-        self._after.append(lambda: docker.remove(minio.container(self.config)))
-        self._servers.append(minio.start(self.config, self.host, self.template, secret_key=store.secret_key))
+        self._servers.append(minio.start(self.config, host, self.template, secret_key=store.secret_key))
         for server in self._servers:
             server.wait_ready(_READY_SECONDS)
-        minio.prepare_bucket(store_url, store, self.template)
+        minio.prepare_bucket(store, self.template)
         _say("first call of each function:")
         warm_up(self.template, api_url, lambda_url, _say)
         endpoints = {
             "api": api_url,
             "lambda": lambda_url,
-            "s3": store_url,
+            "s3": store.url,
             **models.tell(self.config, offline_url),
             "bucket": self.config.bucket,
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
@@ -115,12 +112,12 @@ class Stack:
             server.stop()
         if self._llm:
             self._llm.stop()
-        for clean in self._after:
-            try:
-                clean()
-            except (subprocess.SubprocessError, OSError) as error:
-                # Docker may have gone first; the rest is stopped all the same.
-                _say(f"could not clean up: {error}")
+        try:
+            if self._functions:
+                docker.remove_functions(self._functions)
+        except (subprocess.SubprocessError, OSError) as error:
+            # Docker may have gone first.
+            _say(f"could not clean up: {error}")
         self.data.close()
 
     def _start_sam(self, kind: str, host: str, port: int, template: Path, env_file: Path) -> None:

@@ -25,7 +25,7 @@ _DUMMY_AWS = {
 
 @dataclass(frozen=True)
 class Store:
-    """The bucket and the keys to it. `url` is the one for containers."""
+    """The bucket and the keys to it."""
 
     url: str
     bucket: str

@@ -18,12 +18,6 @@ SIGNALS = 300
 PROGRAMS = {
     "the offline LLM": ("local.offline_llm",),
     "the runtime": ("local",),
-    "the leash": (
-        "local.sam.leash",
-        sys.executable,
-        "-c",
-        "import time; print('ready', flush=True); time.sleep(600)",
-    ),
 }
 
 WORST_MOMENTS = """
