@@ -55,6 +55,8 @@ class Settings:
     sources: Mapping[str, str | None]
     notice: str | None = None
     """The line for the user where a project's files name a space that does not count (init/project_space.py)."""
+    personal: str | None = None
+    """The personal space that `livemem init` gave to the folder, where the call names no space of its own."""
     ran_here: bool = False
     """Whether the service of this machine has run, and does not run now."""
 
@@ -197,7 +199,25 @@ def settle(
             values |= {"url": here.url, "token": here.token}
             sources |= dict.fromkeys(("url", "token"), LOCAL_SERVICE)
     url = check_url(values["url"]) if values["url"] else None
-    return Settings(name, url, values["token"], values["space"], sources, notice, ran_here and not url)
+    personal = None
+    if folders and not space and sources["space"] != "environment":
+        is_local = sources["url"] == LOCAL_SERVICE or not (url or values["token"])
+        personal = _personal(environ, folders[0], address_of(environ, url, is_local=is_local))
+    personal = personal if personal != values["space"] else None
+    return Settings(name, url, values["token"], values["space"], sources, notice, personal, ran_here and not url)
+
+
+def address_of(environ: Mapping[str, str], url: str | None, *, is_local: bool) -> str | None:
+    """The name of a service in records: its URL, or the data folder of that of this machine, whose port changes. A
+    project may name another data folder, where its own files would say that a service runs anywhere.
+    """
+    return str(local_service.data_folder(environ)) if is_local else url
+
+
+def _personal(environ: Mapping[str, str], folder: Path, service: str | None) -> str | None:
+    from live_memory.cli.init.accepted import Accepted  # noqa: PLC0415 - as in _chosen
+
+    return Accepted(environ).personal(folder, service) if service else None
 
 
 def _chosen(

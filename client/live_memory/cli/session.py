@@ -46,6 +46,14 @@ class Session:
             self.out.say(f"Space of this project: {found}")
         return found
 
+    def personal(self) -> "Session":
+        """The same in the personal space of the folder. Raises Refused if it has none, or another space is named."""
+        space = self.settings.personal
+        if not space:
+            raise Refused("This project has no personal space here: `livemem init CLIENT --personal NAME`.")
+        settings = replace(self.settings, space=space, sources={**self.settings.sources, "space": "option"})
+        return replace(self, settings=replace(settings, notice=None))
+
     def _own_space(self) -> str:
         from live_memory.cli.mcp import repository_space  # noqa: PLC0415 - most commands need none of it
 

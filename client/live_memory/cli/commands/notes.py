@@ -33,11 +33,13 @@ def note(
     source: Annotated[
         str | None, typer.Option(metavar="SPACE/ID", help="The note or fact of another space that it passes on.")
     ] = None,
+    personal: Annotated[bool, typer.Option("--personal", help="Write it to your personal space.")] = False,
     space: Space = None,
     json: Json = False,
 ) -> None:
     """Write a note; with --batch many."""
-    with opened(ctx, json=json, space=space) as session:
+    with opened(ctx, json=json, space=space) as in_project:
+        session = in_project.personal() if personal else in_project
         if batch:
             if source:
                 raise Refused("With --batch there is no --source: pass such notes on one by one.")

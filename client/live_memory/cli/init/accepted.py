@@ -8,15 +8,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from live_memory.cli import own_files
 from live_memory.cli.exits import Refused
 from live_memory.cli.init import files, record
 from live_memory.cli.repository import Repository
+from live_memory.cli.repository import of as of_folder
 
-FOLDER = "spaces"
+FOLDER, PERSONAL = "spaces", "personal"
 CONVERSATIONS = "conversations"
 """Stands where a client does, if conversations of the folder show that it had the space before this list was kept."""
 MOST = 1_000
@@ -38,11 +39,13 @@ class Accepted:
 
         Empty where the state folder is in the repository: then its files would confirm themselves.
         """
-        top = repository.top
-        if self.folder.resolve().is_relative_to(top) and not Path.home().resolve().is_relative_to(top):
+        if self._is_in(repository.top):
             return []
         places = (self._read(_name(repository.identity, place)) for place in repository.places)
         return [spaces for spaces in places if spaces]
+
+    def _is_in(self, top: Path) -> bool:
+        return self.folder.resolve().is_relative_to(top) and not Path.home().resolve().is_relative_to(top)
 
     def of_user(self) -> Mapping[str, str]:
         """The spaces of the user's own files (`--scope user`), which hold in all projects."""
@@ -62,6 +65,31 @@ class Accepted:
         else:
             files.remove(path)
         return True
+
+    def personal(self, folder: Path, service: str) -> str | None:
+        """The personal space that a folder has at a service: that of the nearest record, also of one that says no.
+        None if it has none, or its record can't be read.
+        """
+        if not any(self.folder.glob(f"{PERSONAL}-*.json")):
+            return None
+        here = of_folder(folder)
+        names = self.personal_names(here)[-1:] if self._is_in(here.top) else self.personal_names(here)
+        nearest = next((name for name in names if (self.folder.parent / name).exists()), "")
+        found = next(self._documents(Path(nearest).name), {}) if nearest else {}
+        named = found.get("space")
+        return named if named and isinstance(named, str) and found.get("service") == service else None
+
+    @staticmethod
+    def personal_name(repository: Repository | None) -> str:
+        """The file with the personal space of a repository's folder, in the state folder. None: of all projects."""
+        place = (repository.identity, repository.places[0]) if repository else ()
+        return f"{FOLDER}/{PERSONAL}-{_name(*place)}.json"
+
+    @classmethod
+    def personal_names(cls, repository: Repository | None) -> list[str]:
+        """The same of a folder, of those above it, and of all projects."""
+        places = [replace(repository, inner=Path(place)) for place in repository.places] if repository else []
+        return [cls.personal_name(one) for one in (*places, None)]
 
     def is_empty(self) -> bool:
         """Whether nothing stands in the list: then nobody need ask git."""

@@ -10,7 +10,7 @@ import typer
 
 from live_memory.cli import config, local_service, own_model, repository, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
-from live_memory.cli.init import clients, plan, record, recording
+from live_memory.cli.init import clients, personal_space, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.hooks import prompts
@@ -61,6 +61,11 @@ def init_command(
     recall: Annotated[
         bool, typer.Option("--recall/--no-recall", help="Give the model what is clearly about each prompt.")
     ] = True,
+    personal: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A space of your own that the agents here see beside the project's."),
+    ] = None,
+    no_personal: Annotated[bool, typer.Option("--no-personal", help="Show no personal space here any more.")] = False,
     with_token: Annotated[
         bool, typer.Option("--with-token", help="Write the token itself into the file, if the client has no other way.")
     ] = False,
@@ -101,7 +106,11 @@ def init_command(
             recall=recall or undo,
             local=local,
             allow_reading=allow_reading or undo,
+            personal="" if no_personal else checked_space(personal) if personal and not undo else None,
         )
+        if personal and no_personal:
+            raise Refused("Either --personal or --no-personal.")
+        personal_space.check(setup)
         if allow_reading and client != "claude-code":
             raise Refused("--allow-reading is for Claude Code. docs/agents/README.md says what other clients have.")
         if not undo and client == "claude-code" and clients.may_read(setup):
@@ -170,11 +179,11 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
     undo = asked.undo
     fitted = clients.fitting(client, setup)
     kept = record.path_of(setup.environ, client, setup.scope, setup.root)
-    drawn = plan.draw_up(fitted.places, record.load(kept), undo=undo)
+    drawn = _drawn(client, fitted, setup, undo=undo)
     after = {step.path: step.after for step in drawn.steps}
     others = recording.left_over(client, setup, after) if undo or not setup.record else []
     left = [] if setup.record else others
-    recorded = [] if undo else recording.told(client, setup, left)
+    recorded = [] if undo else [*recording.told(client, setup, left), *personal_space.told(setup)]
     out.result(_document(drawn, fitted, recorded, undo=undo), lambda: _show(out, drawn, setup, diff=asked.diff))
     for line in recorded:
         out.say(line)
@@ -207,6 +216,26 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
         raise typer.Exit(FAILED)
 
 
+def _drawn(client: str, fitted: Fitting, setup: Setup, *, undo: bool = False) -> Plan:
+    records = record.load(record.path_of(setup.environ, client, setup.scope, setup.root))
+    return plan.draw_up([*fitted.places, *personal_space.places(setup, records, undo=undo)], records, undo=undo)
+
+
+def _make_personal(program: Program, known: config.Settings, setup: Setup) -> None:
+    """Make the personal space unless it is there. Raises Refused."""
+    personal_space.check(setup)
+    if setup.local:
+        known = config.settle(setup.environ, profile=program.profile)
+    if not setup.local and known.need_url() != setup.url:
+        raise Refused("--url names another service than your token belongs to.")
+    assert setup.personal
+    try:
+        with program.connect(known.need_url(), known.need_token()) as service:
+            repository_space.ensure_personal(service, setup.personal)
+    except LiveMemoryError as problem:
+        raise Refused(f"The personal space {setup.personal} was not made: {problem.detail}") from None
+
+
 def _write(
     program: Program, out: Output, client: str, setup: Setup, known: config.Settings, asked: _Asked, drawn: Plan
 ) -> tuple[Setup, Plan]:
@@ -217,9 +246,11 @@ def _write(
     _choose_model(program, out, setup, asked.llm, asks=not asked.yes)
     if setup.local:
         setup = replace(setup, space=_make_space(program, known, setup, client, out, derived=asked.derived))
+    if setup.personal:
+        _make_personal(program, known, setup)
     fitted, kept = clients.fitting(client, setup), record.path_of(setup.environ, client, setup.scope, setup.root)
     if setup != shown:
-        drawn = plan.draw_up(fitted.places, record.load(kept))
+        drawn = _drawn(client, fitted, setup)
     plan.carry_out(drawn, kept)
     _accept(client, setup, undo=False)
     option = "" if setup.scope == "project" else " --scope user"
@@ -251,7 +282,7 @@ def _accept(client: str, setup: Setup, *, undo: bool) -> bool:
     Returns whether the space is new there.
     """
     asks = setup.recall and not undo
-    address = prompts.address_of(setup.environ, setup.url, is_local=setup.local) if asks else None
+    address = config.address_of(setup.environ, setup.url, is_local=setup.local) if asks else None
     project = setup.project if setup.scope == "project" else None
     prompts.Asked(record.state_folder(setup.environ) / "hooks", client).allow(project, address)
     here = repository.of(setup.project) if setup.scope == "project" else None

@@ -50,6 +50,8 @@ class Setup:
     """Whether the service is that of this machine, which `livemem mcp` starts and which needs no token of the user."""
     allow_reading: bool = False
     """Whether Claude Code calls the tools that only read without a question to its user."""
+    personal: str | None = None
+    """The personal space beside the project's. Empty: none any more. None: as it was."""
 
     @property
     def root(self) -> Path:

@@ -168,6 +168,22 @@ def ensure(service: Service, space_id: str) -> None:
     _holder(service, space_id, "", _get(service, space_id))
 
 
+def ensure_personal(service: Service, space_id: str) -> None:
+    """Make a personal space unless it is there: 2 or 3 requests. Raises Refused if it is a repository's, or the token
+    may not read and write it.
+    """
+    found = _get(service, space_id)
+    if found and (holder := found.get("repository")):
+        raise Refused(f"The space {space_id} is the memory of {_shown(str(holder))}: choose another name.")
+    needs = f"Your own space needs a token with `read` and `write` in {space_id}: `livemem login`"
+    try:
+        _holder(service, space_id, "", found)
+    except Refused as refused:
+        raise Refused(f"{refused} {needs}.", NO_ACCESS) from None
+    if found and "write" not in service.call("get_whoami", {})["permissions"]:
+        raise Refused(f"Your token only reads. {needs}.", NO_ACCESS)
+
+
 def _get(service: Service, space_id: str) -> Mapping[str, Any] | None:
     """The space; None: it is not there, or the token may not see it (the answer is the same for both)."""
     try:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from live_memory.cli import local_service, own_files, repository
+from live_memory.cli import own_files, repository
 from live_memory.cli.init.hooks.events import is_asked
 from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.repository import Repository
@@ -120,7 +120,7 @@ class Asked:
     client: str
 
     def allow(self, project: Path | None, address: str | None) -> None:
-        """Record a service for a project, None: for all projects. `address` as `address_of` gives it, None: no service.
+        """Record a service for a project, None: for all projects. `address` as config.address_of gives it, None: none.
 
         A project's empty file says no, also where all projects have a service. Raises OSError.
         """
@@ -142,13 +142,6 @@ class Asked:
     def _path(self, *place: str) -> Path:
         name = hashlib.sha256("\0".join((self.client, *place)).encode(errors="surrogateescape")).hexdigest()[:32]
         return self.folder / "asked" / name
-
-
-def address_of(environ: Mapping[str, str], url: str | None, *, is_local: bool) -> str | None:
-    """The name of a service: its URL, or the data folder of that of this machine, whose port changes. A project may
-    name another data folder, where its own files would say that a service runs anywhere.
-    """
-    return str(local_service.data_folder(environ)) if is_local else url
 
 
 def _places(here: Repository) -> list[tuple[str, str]]:

@@ -253,7 +253,7 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     hook = replace(hook, place=folders[0], own=own, notice=notice or None)
     space = checked_space(settings.space) if settings.space else None
     if event and event.kind == "recall":
-        address = prompts.address_of(program.environ, settings.url, is_local=settings.is_local_service)
+        address = config.address_of(program.environ, settings.url, is_local=settings.is_local_service)
         if not space or not Asked(hook.folder, called.client).allows(folders[0], address):
             return answers.nothing(called.client, called.event)
     return hook.run(called.client, called.event, space, text)

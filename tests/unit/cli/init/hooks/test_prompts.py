@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from live_memory import LiveMemoryError
-from live_memory.cli import own_files
+from live_memory.cli import config, own_files
 from live_memory.cli.init.hooks import prompts
 from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.command import run_hook
@@ -188,13 +188,13 @@ def test_a_prompt_goes_only_to_the_service_that_init_recorded_for_the_repository
 
 
 def test_a_data_folder_that_a_project_names_is_another_service_than_that_of_this_machine(tmp_path):
-    own = prompts.address_of({"LIVEMEM_DATA_DIR": str(tmp_path / "own")}, "http://127.0.0.1:4000", is_local=True)
+    own = config.address_of({"LIVEMEM_DATA_DIR": str(tmp_path / "own")}, "http://127.0.0.1:4000", is_local=True)
     asked = Asked(tmp_path / "state", "claude-code")
     asked.allow(tmp_path / "ferry", own)
-    moved = prompts.address_of({"LIVEMEM_DATA_DIR": str(tmp_path / "own")}, "http://127.0.0.1:5000", is_local=True)
+    moved = config.address_of({"LIVEMEM_DATA_DIR": str(tmp_path / "own")}, "http://127.0.0.1:5000", is_local=True)
     other = {"LIVEMEM_DATA_DIR": str(tmp_path / "ferry/data")}
     assert asked.allows(tmp_path / "ferry", moved)
-    assert not asked.allows(tmp_path / "ferry", prompts.address_of(other, "http://127.0.0.1:4000", is_local=True))
+    assert not asked.allows(tmp_path / "ferry", config.address_of(other, "http://127.0.0.1:4000", is_local=True))
 
 
 def test_a_project_that_holds_the_state_folder_can_t_allow_itself(tmp_path):

@@ -1,0 +1,73 @@
+"""The personal space beside a project's: `init` records it on this machine alone, and shows and undoes it as a file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from live_memory.cli import config, own_files, repository
+from live_memory.cli.exits import Refused
+from live_memory.cli.init import record
+from live_memory.cli.init.accepted import Accepted
+from live_memory.cli.init.plan import Place
+from live_memory.cli.init.record import FileRecord
+from live_memory.cli.init.setup import Setup
+
+
+@dataclass(frozen=True)
+class WholeFile:
+    """A file that is ours as a whole."""
+
+    text: str
+
+    def add(self, _: str) -> str:
+        """The text, in the place of any other."""
+        return self.text
+
+    def remove(self, _: str, before: str | None) -> str:
+        """Nothing, or the text before it."""
+        return before or ""
+
+    def is_bare(self, text: str) -> bool:
+        """Whether nothing is left."""
+        return not text
+
+    def snippet(self) -> str:
+        """The text."""
+        return self.text
+
+
+def check(setup: Setup) -> None:
+    """Raise Refused where the personal space is the project's."""
+    if setup.personal and setup.personal == setup.space:
+        raise Refused(f"{setup.personal} is the space of the project: give your personal space another name.")
+
+
+def places(setup: Setup, records: Mapping[str, FileRecord], *, undo: bool) -> list[Place]:
+    """The record, where this call changes it. An undo takes away what its own client wrote; without `records` nobody
+    knows who did, and it is taken away too.
+    """
+    here = repository.of(setup.project) if setup.scope == "project" else None
+    root, name = record.state_folder(setup.environ), Accepted.personal_name(here)
+    service = config.address_of(setup.environ, setup.url, is_local=setup.local)
+    if undo and (not records or str((root / name).resolve()) in records):
+        return [Place(root, name, WholeFile(""), wanted=False)]
+    if undo or setup.personal is None:
+        return []
+    told = {"repository": here and here.identity, "service": service, "space": setup.personal}
+    piece = WholeFile(json.dumps(told, ensure_ascii=False) + "\n")
+    # A no has to stand there only where a folder above, or all projects, have one.
+    above = not setup.personal and any((root / one).exists() for one in Accepted.personal_names(here)[1:])
+    return [Place(root, name, piece, own_files.OWNER_ONLY, wanted=bool(setup.personal) or above)]
+
+
+def told(setup: Setup) -> list[str]:
+    """The line for the person who decides on it."""
+    if not setup.personal:
+        return []
+    where = "this repository" if setup.scope == "project" else "all your projects"
+    who = (
+        "all agents of this machine reach it, also by its name from other projects"
+        if setup.local
+        else "the service's tokens decide if others may read it"
+    )
+    return [f"Personal: the agents of {where} see your space {setup.personal} beside the project's; {who}."]

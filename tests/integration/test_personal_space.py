@@ -1,0 +1,138 @@
+"""A personal space beside a project's, on the real routes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from live_memory import Client
+from live_memory.cli.main import app
+from live_memory.cli.program import Program
+from tests.support import front
+from tests.support.service import Service
+from tests.support.world import BOOTSTRAP_KEY
+
+
+@dataclass
+class Person:
+    """Somebody with two projects, at a service."""
+
+    home: Path
+    url: str
+    client: Client
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        state = {"LIVEMEM_STATE": str(self.home / "state"), "LIVEMEM_CONFIG": str(self.home / "none.toml")}
+        self.environ = {"HOME": str(self.home), **state, "LIVEMEM_URL": self.url, "LIVEMEM_TOKEN": BOOTSTRAP_KEY}
+        for name in ("ferry", "harbour"):
+            (self.home / name).mkdir(parents=True)
+            self.client.call("create_space", {"space_id": name, "description": "d"})
+
+    def run(self, *arguments: str, stdin: str = "", ends: int = 0) -> Result:
+        here = Program(environ=self.environ, detach=lambda *_: False)
+        done = CliRunner().invoke(app, list(arguments), input=stdin, env=self.environ, obj=here)
+        assert done.exit_code == ends, (done.output, done.exception)
+        return done
+
+    def init(self, *options: str, ends: int = 0, client: str = "claude-code", project: str = "ferry") -> Result:
+        where = ("--directory", str(self.home / project), "--yes")
+        named = () if "--undo" in options else ("--space", project)
+        return self.run("init", client, *where, *named, *options, ends=ends)
+
+    def files(self, project: str = "ferry") -> dict[str, bytes]:
+        folder = self.home / project
+        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    @property
+    def records(self) -> list[Any]:
+        return [json.loads(path.read_text()) for path in (self.home / "state/spaces").glob("personal-*.json")]
+
+    def note(self, space: str, content: str) -> None:
+        self.client.call("append_note", {"space_id": space, "category": "decision", "content": content})
+
+
+@pytest.fixture
+def person(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+    with front.opened(service) as door:
+        url = f"http://127.0.0.1:{door.port}"
+        with Client(url, BOOTSTRAP_KEY) as client:
+            found = Person(tmp_path, url, client)
+            monkeypatch.chdir(found.home / "ferry")
+            yield found
+
+
+# Who has it
+
+
+def test_init_makes_a_personal_space_and_records_it_on_this_machine_alone_and_undo_takes_it_away(
+    person: Person,
+) -> None:
+    person.init()
+    before = person.files()
+
+    done = person.init("--personal", "ann", "--diff")
+
+    assert person.files() == before
+    assert '+{"repository": ' in done.stdout
+    assert "Personal: the agents of this repository see your space ann" in done.stderr
+    assert person.client.call("get_space", {"space_id": "ann"})
+    assert [(one["service"], one["space"]) for one in person.records] == [(person.url, "ann")]
+    assert "Nothing to change" in person.init("--personal", "ann", ends=7).stderr
+    person.init("--undo")
+    assert person.records == []
+    assert person.files() == {}
+
+
+def test_a_client_that_did_not_bring_it_does_not_take_it_away_and_no_personal_does(person: Person) -> None:
+    person.init("--personal", "ann")
+    person.init(client="codex")
+    person.init("--undo", client="codex")
+    assert [one["space"] for one in person.records] == ["ann"]
+    person.init("--no-personal")
+    assert person.records == []
+
+
+def test_the_no_of_a_project_counts_also_where_all_projects_have_a_personal_space(person: Person) -> None:
+    person.init("--personal", "ann", "--scope", "user")
+    assert person.run("note", "--personal", "I like short names.").stdout
+    person.init("--no-personal")
+    person.run("note", "--personal", "I like short names.", ends=2)
+    person.init("--undo")
+    assert person.run("note", "--personal", "I like short names.").stdout
+
+
+def test_a_personal_space_is_refused_if_it_is_a_project_s_and_nothing_is_half_done(person: Person) -> None:
+    person.client.call("create_space", {"space_id": "quay", "description": "d", "repository": "example.org/quay"})
+    reader = person.client.call("create_token", {"name": "ann", "permissions": ["read"], "space_ids": ["ferry"]})
+    narrow = person.client.call(
+        "create_token", {"name": "bob", "permissions": ["read", "write"], "space_ids": ["ferry"]}
+    )
+
+    assert "is the space of the project" in person.init("--personal", "ferry", ends=2).stderr
+    assert "is the memory of example.org/quay" in person.init("--personal", "quay", ends=2).stderr
+    assert "needs a token with `read` and `write` in harbour" in _as(person, narrow, "harbour").stderr
+    assert "needs a token with `read` and `write` in ann" in _as(person, reader, "ann").stderr
+    assert person.records == []
+    assert person.files() == {}
+
+
+def _as(person: Person, token: Any, space: str) -> Result:
+    person.environ["LIVEMEM_TOKEN"] = token["token"]
+    return person.init("--personal", space, ends=4)
+
+
+def test_the_space_that_a_token_with_a_list_makes_is_seen_by_no_other_token_with_a_list(person: Person) -> None:
+    tokens = [
+        person.client.call("create_token", {"name": name, "permissions": ["read", "write"], "space_ids": ["ferry"]})
+        for name in ("ann", "bob")
+    ]
+    person.environ["LIVEMEM_TOKEN"] = tokens[0]["token"]
+    person.init("--personal", "ann")
+    assert [one["space_id"] for one in json.loads(person.run("spaces", "--json").stdout)["items"]] == ["ann", "ferry"]
+    person.environ["LIVEMEM_TOKEN"] = tokens[1]["token"]
+    assert [one["space_id"] for one in json.loads(person.run("spaces", "--json").stdout)["items"]] == ["ferry"]
