@@ -405,6 +405,9 @@ class ConversationsGroup(Group):
         client_timestamp: datetime | str | None = None,
         user: str | None = None,
         author: str | None = None,
+        repository: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
     ) -> models.TurnWritten: ...
 
     @overload
@@ -436,6 +439,9 @@ class ConversationsGroup(Group):
             user: The person who speaks on the user's side.
             author: The person who speaks on the assistant's side, where two people talk and no agent does. Without it
                 that side is the token's.
+            repository: The repository that was worked on: host, owner and name.
+            branch: Its branch: letters, digits and `./@#+=,%-_`.
+            commit: Its commit: the first 12 hex digits are kept.
             items: Turns (`user_message`, `assistant_message`) and single messages (`role`, `content`) in their order,
                 each with a `message_id`.
         """
@@ -985,6 +991,9 @@ class NotesGroup(Group):
         tags: Sequence[str] | None = None,
         said_at: datetime | str | None = None,
         author: str | None = None,
+        repository: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
         source: models.NoteSource | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> models.NoteView: ...
@@ -1010,6 +1019,9 @@ class NotesGroup(Group):
             said_at: The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of
                 the service's clock counts as now.
             author: The speaker, a person or an agent. Default: the agent of the token.
+            repository: The repository that was worked on: host, owner and name.
+            branch: Its branch: letters, digits and `./@#+=,%-_`.
+            commit: Its commit: the first 12 hex digits are kept.
             source: The note or memory of another space that this note passes on.
             items: The notes, written in this order.
             idempotency_key: A name of your own for this request. By default the client makes one, so that it can

@@ -44,6 +44,17 @@ class Archive(Model):
     """Size of the archive in bytes."""
 
 
+class AtCode(Model):
+    """The version of the code that was worked on, if the request named it."""
+
+    repository: str | None = None
+    """The repository that was worked on: host, owner and name."""
+    branch: str | None = None
+    """Its branch: letters, digits and `./@#+=,%-_`."""
+    commit: str | None = None
+    """Its commit: the first 12 hex digits are kept."""
+
+
 class BackupView(Model):
     """A backup of a space."""
 
@@ -323,17 +334,6 @@ class ExportResult(Model):
     """Number of objects in the archives."""
     left_out: int
     """Number of objects in the bucket that are in no archive, because no import would accept them."""
-
-
-class FailedSpaceView(Model):
-    """A space that could not be searched."""
-
-    space_id: str
-    """The id of the space."""
-    code: str
-    """The error code, such as `search_not_ready` or `space_broken`."""
-    detail: str
-    """The error as a sentence."""
 
 
 class FieldProblem(Model):
@@ -912,6 +912,12 @@ class NewTurn(Model):
     """The person who speaks on the user's side."""
     author: str | None = None
     """The person who speaks on the assistant's side, where two people talk and no agent does. Without it that side is the token's."""
+    repository: str | None = None
+    """The repository that was worked on: host, owner and name."""
+    branch: str | None = None
+    """Its branch: letters, digits and `./@#+=,%-_`."""
+    commit: str | None = None
+    """Its commit: the first 12 hex digits are kept."""
 
 
 class NewTurns(Model):
@@ -1000,7 +1006,7 @@ class NoteSourceView(Model):
     """The number of the consolidation that folded the note into the bank."""
 
 
-class NoteView(Model):
+class NoteView(AtCode):
     """A note, live or consolidated."""
 
     note_id: str
@@ -1786,7 +1792,7 @@ class Tunables(Model):
     """Pause in milliseconds between two waves of LLM calls."""
 
 
-class TurnView(Model):
+class TurnView(AtCode):
     """A turn. Fields that do not apply are left out."""
 
     turn_index: int
@@ -2276,6 +2282,12 @@ class NewNote(Model):
     """The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of the service's clock counts as now."""
     author: str | None = None
     """The speaker, a person or an agent. Default: the agent of the token."""
+    repository: str | None = None
+    """The repository that was worked on: host, owner and name."""
+    branch: str | None = None
+    """Its branch: letters, digits and `./@#+=,%-_`."""
+    commit: str | None = None
+    """Its commit: the first 12 hex digits are kept."""
     source: NoteSource | None = None
     """The note or memory of another space that this note passes on."""
 
@@ -2834,7 +2846,7 @@ class SearchAnswer(Model):
     """The documents that were searched, over all searched spaces."""
     items: list[NoteHit | ArchiveHit | SectionHit | TurnHit | SummaryHit | MemoryHit | MessageHit | HitView]
     """The documents."""
-    failed_spaces: list[FailedSpaceView] | None = None
+    failed_spaces: list[SpaceProblem] | None = None
     """The spaces that could not be searched. `items` has none of their documents."""
     total: int
     """Number of documents that match, on all pages. With `hybrid` each document that passes the filters matches, the less the further behind. Of these the pages leave out copies of others, and what does not answer the query: memories, and documents that share nothing with it and fit worse than the average."""

@@ -1,4 +1,4 @@
-"""A note that passes on one of another space, over HTTP: whose source it may name, and what reads say of it."""
+"""Where a note comes from, over HTTP: one of another space that it passes on, or a branch of a repository."""
 
 import json
 from typing import Any
@@ -94,3 +94,25 @@ def test_a_receipt_names_the_notes_that_pass_on_what_was_erased_to_who_may_see_t
 
     assert named in receipt()
     assert "team" not in receipt(token=hidden)
+
+
+CODE = {"repository": "github.com/acme/api", "branch": "feature/x", "commit": "0123456789ab"}
+
+
+def test_a_note_and_a_turn_say_of_which_branch_they_are_and_others_say_nothing(team: Service):
+    plain = {"category": "todo", "content": "Measure it."}
+    made = append(team, {"items": [{**plain, **CODE, "commit": "0123456789ab" * 3}, plain]})[1]["items"]
+    listed = json.loads(team.http("reads", "GET", NOTES, space_id="team")["body"])["items"]
+    talks = "/v1/spaces/{space_id}/conversations"
+    begun = json.loads(team.http("conversations", "POST", talks, space_id="team", body={})["body"])
+    at = {"space_id": "team", "conversation_id": begun["conversation_id"]}
+    for turn in ({"user_message": "Hello", **CODE}, {"items": [{"user_message": "Again", "message_id": "m", **CODE}]}):
+        assert (
+            team.http("conversations", "POST", f"{talks}/{{conversation_id}}/turns", body=turn, **at)["statusCode"]
+            < 300
+        )
+    turns = json.loads(team.http("conversations", "GET", f"{talks}/{{conversation_id}}/turns", **at)["body"])["items"]
+
+    assert [{name: one.get(name) for name in CODE} for one in (made[0], *turns)] == [CODE] * 3
+    assert sorted(len(one.keys() & CODE.keys()) for one in listed) == [0, 3]
+    assert append(team, {**plain, "branch": "x) `y`"})[0] == 422

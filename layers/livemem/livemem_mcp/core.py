@@ -147,7 +147,7 @@ def note(
         fields = {"space_id": space, "category": category, "content": content, "tags": tags or [], **more}
         answer = elsewhere.call(session, catalog.operations()["append_note"], fields)
         return ToolAnswer(f"Noted: {answer.data['note_id']}\n", answer.data)
-    draft = NoteDraft(category, content, tuple(tags or ()))
+    draft = NoteDraft(category, content, tuple(tags or ()), code=session.code)
     view = NoteView.of(appending.append(session.process, space, session.principal.name, draft))
     return ToolAnswer(f"Noted: {view.note_id}\n", telling.as_json(view))
 
@@ -172,7 +172,9 @@ def note(
 def write_notes(session: McpSession, notes: list[dict[str, Any]], space_id: str | None = None) -> ToolAnswer:
     """Write several notes; all or none."""
     space = session.enter("write", space_id)
-    drafts = [NoteDraft(one["category"], one["content"], tuple(one.get("tags", ()))) for one in notes]
+    drafts = [
+        NoteDraft(one["category"], one["content"], tuple(one.get("tags", ())), code=session.code) for one in notes
+    ]
     written = appending.append_batch(session.process, space, session.principal.name, drafts, "notes")
     view = NoteList(items=[NoteView.of(one) for one in written])
     return ToolAnswer(joined("Noted:", "\n".join(f"- {one.note_id}" for one in view.items)), telling.as_json(view))

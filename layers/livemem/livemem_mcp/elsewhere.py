@@ -19,6 +19,7 @@ from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUna
 from livemem.recall import short_ids
 from livemem.settings import settings
 from livemem.store import clients
+from livemem.text import code_version
 from livemem.text.invisible import json_escaped
 from livemem_http import routing, tracing
 from livemem_http.api import Api, Renderer
@@ -37,7 +38,12 @@ def invoke(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def call(session: McpSession, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> ToolAnswer:
-    """Carry out an operation of `operations.json`; raises what its route answers as an error."""
+    """Carry out an operation of `operations.json`; raises what its route answers as an error.
+
+    A note or turn alone gets the version of the code that the request names.
+    """
+    if operation["fields"].keys() > set(code_version.FIELDS) and "items" not in arguments:
+        arguments = {**session.code.fields(), **arguments}
     answer = session.invoke(operation["function"], event_of(session, operation, arguments))
     status, body = answer.get("statusCode"), answer.get("body") or ""
     if status not in SUCCESS:
@@ -77,7 +83,7 @@ def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mappi
         "routeKey": _route(operation),
         "rawPath": path,
         "rawQueryString": urlencode(query),
-        "headers": {"authorization": session.authorization, **_language(session), **headers},
+        "headers": {"authorization": session.authorization, **_told(session), **headers},
         "requestContext": {
             "http": {"method": operation["method"], "path": quote(path)},
             "requestId": session.request_id,
@@ -99,8 +105,9 @@ def _check_full(arguments: Mapping[str, Any]) -> None:
                 raise InvalidRequest.of(name, "is a short id. read, which takes it, tells the full one")
 
 
-def _language(session: McpSession) -> dict[str, str]:
-    return {"accept-language": session.accept_language} if session.accept_language else {}
+def _told(session: McpSession) -> dict[str, str]:
+    told = {"accept-language": session.accept_language, code_version.HEADER: session.code.as_header()}
+    return {name: value for name, value in told.items() if value}
 
 
 def _route(operation: Mapping[str, Any]) -> str:

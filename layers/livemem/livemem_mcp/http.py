@@ -18,6 +18,8 @@ from livemem.access import decision
 from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
 from livemem.store import timing
+from livemem.text import code_version
+from livemem.text.code_version import CodeVersion
 from livemem_http import bodies, problems, queries, sending, tracing
 from livemem_http.routing import request_context
 from livemem_mcp import challenge, envelope, server
@@ -88,6 +90,7 @@ def _answer(
         pause=pause,
         structured=_structured(event),
         accept_language=headers.get("accept-language", ""),
+        code=CodeVersion.of_header(headers.get(code_version.HEADER)),
     )
     challenge.check_scope(session, message)
     mcp = server.build(session)

@@ -11,6 +11,7 @@ from livemem.access.principal import Permission, Principal
 from livemem.errors import InvalidRequest, LiveMemoryError
 from livemem.process import Process
 from livemem.store import keys
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.language import Lang
 from livemem_http import negotiation
 
@@ -31,7 +32,8 @@ Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 class McpSession:
     """One request, whose id stands in the logs of all functions that work for it. A call that names no space acts in
     `space`. The answer must be there by `until`. `structured` says whether answers of tools come as JSON too.
-    `accept_language` is the request's header of that name.
+    `accept_language` is the request's header of that name,
+    `code` the version of the code that its agent works on.
     """
 
     request_id: str
@@ -45,6 +47,7 @@ class McpSession:
     pause: Callable[[float], None] = time.sleep
     structured: bool = True
     accept_language: str = ""
+    code: CodeVersion = UNKNOWN
     ended: list[LiveMemoryError] = field(default_factory=list)
     """Errors of a token that ended during the request. They become the status of the answer."""
 

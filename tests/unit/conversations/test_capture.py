@@ -17,6 +17,7 @@ from livemem.notes.appending import NoteDraft, append
 from livemem.notes.note import CapturedFrom, CopiedFrom
 from livemem.spaces import head as heads
 from livemem.store import keys
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from tests.support.counting import Killed
 from tests.support.talk import Talk, captures, extract
 from tests.support.world import EVERYONE, INVOCATION, append_everything, read_prompt
@@ -50,6 +51,21 @@ def talked(*named, profile="windows", **parameters):
 
 def live(talk):
     return [pages.get(talk.process, "demo", one) for one in talk.world.live_ids()]
+
+
+def test_a_captured_note_names_the_branch_of_its_turns_if_they_have_one():
+    talk = Talk("windows", capture="notes", min_flush_chars=100)
+    talk.llm.default = folding((DECIDED, OPEN, {**OPEN, "content": "Who pays?", "turns": [2, 3]}))
+    for place, branch in enumerate(("main", "main", "feature/x")):
+        talk.say("Which store? " * 20, "S3. " * 20, code=CodeVersion("api", branch, f"{place:012x}"))
+    log.close(talk.process, "demo", talk.id)
+    assert talk.update().outcome == "done"
+
+    assert {note.content: note.code for note in live(talk)} == {
+        DECIDED["content"]: CodeVersion("api", "main", "000000000000"),
+        OPEN["content"]: CodeVersion("api", "main", "000000000001"),
+        "Who pays?": UNKNOWN,
+    }
 
 
 def test_what_a_block_names_is_appended_as_notes_of_who_began_it_at_no_further_call():

@@ -50,6 +50,18 @@ def test_note_writes_a_live_note_in_the_name_of_the_token(agents):
     assert "We keep S3." in agents.world.text(f"demo/live/{note_id}.md")
 
 
+def test_what_is_written_bears_the_version_of_the_code_that_the_request_names(agents):
+    code = {"repository": "github.com/acme/api", "branch": "feature/x", "commit": "0123456789ab"}
+    headers = {"livemem-code": json.dumps({**code, "commit": "0123456789ab" * 3, "more": 1})}
+    note = {"category": "decision", "content": "We keep S3."}
+
+    for tool, arguments in (("note", note), ("notes", {"notes": [note]})):
+        written = agents.result(tool, arguments, headers=headers)["structuredContent"]
+        (one,) = written.get("items", [written])
+        assert {name: one.get(name) for name in code} == code
+    assert not agents.call("note", **note).keys() & code.keys()
+
+
 def test_notes_writes_all_or_none(agents):
     good = {"category": "todo", "content": "Measure it."}
 

@@ -11,7 +11,7 @@ show which notes were folded meanwhile. A note that is still written after that 
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
@@ -35,6 +35,7 @@ from livemem.store import keys, stored
 from livemem.store.bucket import NOTE
 from livemem.store.objects import MARKDOWN
 from livemem.store.stored_documents import LazyModel, Moment, NoteId, StoredDocument
+from livemem.text.code_version import CodeVersion
 from livemem.text.redaction import Redaction
 
 logger = logging.getLogger(__name__)
@@ -93,6 +94,8 @@ class CapturedNote(LazyModel):
     """The first and the last turn that it rests on."""
     said_at: Moment | None = None
     """When the last of them was said. None in documents of versions that did not keep it."""
+    code: dict[str, str] = {}
+    """The version of the code that the turns were about, if all were about one branch."""
 
 
 class BlockCapture(StoredDocument):
@@ -178,8 +181,14 @@ def _captured(
             return []
         content = Redaction().text(named_note.content)
         said_at = clock.iso_millis(by_index[turns[1]].said_at())
-        made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns, said_at=said_at))
+        code = _code(turn for index, turn in by_index.items() if turns[0] <= index <= turns[1])
+        made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns, said_at=said_at, code=code))
     return made
+
+
+def _code(turns: Iterable[Turn]) -> dict[str, str]:
+    found = [turn.code for turn in sorted(turns, key=lambda turn: turn.turn_index)]
+    return found[-1].fields() if len({(code.repository, code.branch) for code in found}) == 1 else {}
 
 
 def _writer(at: At, turns: tuple[int, int], writers: Mapping[int, str]) -> str:
@@ -195,7 +204,8 @@ def _writer(at: At, turns: tuple[int, int], writers: Mapping[int, str]) -> str:
 def _note(at: At, captured_note: CapturedNote) -> Note:
     name = keys.parse_note_id(captured_note.note_id)
     source = CapturedFrom(at.conversation_id, captured_note.turns)
-    draft = NoteDraft(name.category, captured_note.content, said_at=captured_note.said_at)
+    code = CodeVersion.read(captured_note.code)
+    draft = NoteDraft(name.category, captured_note.content, said_at=captured_note.said_at, code=code)
     return appending.new_note(at.space_id, name.agent, draft, name.timestamp, name.suffix, source)
 
 

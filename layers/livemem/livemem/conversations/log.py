@@ -8,7 +8,7 @@ message at once, the second meets the turn of the first.
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, ClassVar
 
@@ -80,7 +80,7 @@ def append(process: Process, space_id: str, conversation_id: str, author: str, d
 def prepare(draft: Draft, where: str = "") -> Draft:
     """The turn as it is to be stored: checked as it was sent, then always redacted, regardless of the settings."""
     turns.check(draft, where)
-    return turns.redacted(draft)
+    return replace(turns.redacted(draft), code=draft.code.checked(where))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store.bucket import TOOL_RESULT
 from livemem.store.stored_documents import Count, Finite, Line, Moment, StoredDocument
+from livemem.text import code_version
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.redaction import Redaction
 from livemem.text.speakers import check_speaker, said_by
 
@@ -76,8 +78,17 @@ class Turn(StoredDocument):
     """Of a lone message."""
     asked: bool = False
     """Whether it is a question to the memory with its answer. Such a turn repeats what the memory knows."""
+    repository: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    """The version of the code (`code`)."""
     erased_on: str | None = None
     """The day on which its words were erased. Its times, speaker and length stay, so that boundaries stay valid."""
+
+    @property
+    def code(self) -> CodeVersion:
+        """The version of the code that its agent worked on."""
+        return CodeVersion.read(vars(self))
 
     def said(self) -> str:
         """Both sides, one after the other. The offsets of blocks count in this text."""
@@ -170,6 +181,7 @@ class Draft:
     """Of a lone message its speaker, of a whole turn the person on the assistant's side. None means the token."""
     asked: bool = False
     """Whether it is a question to the memory with its answer."""
+    code: CodeVersion = UNKNOWN
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod
@@ -275,6 +287,7 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
         open=not draft.assistant_message.strip(),
         role=draft.role,
         asked=draft.asked,
+        **draft.code.fields(),
     )
     return turn, apart
 
@@ -299,6 +312,7 @@ def erased(turn: Turn, day: date) -> Turn:
             "assistant_message": sides[1],
             "tool_calls": [],
             "erased_on": day.isoformat(),
+            **dict.fromkeys(code_version.FIELDS),
         }
     )
 
@@ -327,7 +341,8 @@ def same(turn: Turn, other: Turn) -> bool:
 
 def _told(turn: Turn, *, redacted: bool = False) -> Any:
     """The turn's content, as JSON values."""
-    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author", "written_by", "asked"})
+    others = {"turn_index", "timestamp", "client_timestamp", "author", "written_by", "asked", *code_version.FIELDS}
+    told = turn.model_dump(exclude=others)
     told["said_by"] = turn.author if turn.written_by else None
     if not redacted:
         return told

@@ -16,6 +16,7 @@ from livemem.store import keys, stored
 from livemem.store.bucket import NOTE, PASSED_ON
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import MARKDOWN
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
 from livemem.text.speakers import check_speaker
@@ -38,6 +39,7 @@ class NoteDraft:
     """The speaker, if that is not the agent."""
     source: CopiedFrom | None = None
     """The note or memory of another space that is passed on."""
+    code: CodeVersion = UNKNOWN
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were taken out of it (text/redaction)."""
 
@@ -70,6 +72,7 @@ def prepare(process: Process, draft: NoteDraft, field: str = "") -> NoteDraft:
     Every way to write a note begins here, so that neither the note nor what is derived from it holds a secret.
     """
     check_draft(draft, field)
+    draft = replace(draft, code=draft.code.checked(field))
     if draft.source:
         draft = replace(draft, source=_source(draft.source, f"{field}source"))
     return _redact(draft) if process.settings.redact_secrets else draft
@@ -153,6 +156,7 @@ def new_note(
         source=source or draft.source,
         said_at=clock.iso(moment) if moment < now else None,
         author=draft.author,
+        code=draft.code,
         redacted=draft.redacted,
     )
 

@@ -81,7 +81,9 @@ def append_batch_once(
 
 
 def _digest_of(draft: NoteDraft, part: Sequence[str]) -> str:
-    """The digest of one note alone: an erasure of another one of the request leaves nothing of it here."""
+    """The digest of one note alone: an erasure of another one of the request leaves nothing of it here. A repeat from
+    another version of the code is the same note.
+    """
     # No tag has a line break.
     optional = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
     source = ["\n", draft.source.space_id, draft.source.id] if draft.source else []

@@ -9,6 +9,7 @@ from typing import Any
 from livemem import clock
 from livemem.markdown import front_matter
 from livemem.store import keys
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.speakers import said_by
 
 _TURNS = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
@@ -68,6 +69,7 @@ class Note:
     """When it was said, if that is not when it was written: ISO 8601, UTC."""
     author: str | None = None
     """The named speaker, if that is not the agent."""
+    code: CodeVersion = UNKNOWN
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were taken out (text/redaction). Set for a note that was just written, and not
     stored."""
@@ -100,6 +102,7 @@ def format_note(note: Note) -> bytes:
     if note.source:
         fields["source"] = _source_fields(note.source)
     fields |= {name: value for name, value in (("said_at", note.said_at), ("author", note.author)) if value}
+    fields |= note.code.fields()
     head = "".join(front_matter.format_field(name, value) for name, value in fields.items())
     return f"---\n{head}---\n\n{note.content}".encode()
 
@@ -151,6 +154,7 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
         source=source,
         said_at=None if said_at is None else _moment(said_at),
         author=author if isinstance(author, str) and author.strip() else None,
+        code=CodeVersion.read(fields),
     )
 
 

@@ -25,6 +25,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
 from livemem.store.stored_documents import LazyModel
+from livemem.text.code_version import BRANCH_CHARACTERS
 from livemem.text.redaction import KINDS
 from livemem_http import bodies
 
@@ -101,6 +102,23 @@ Repository = Annotated[
         "github.com/acme/api",
         maxLength=limits.REPOSITORY_BYTES,
     ),
+]
+
+
+CodeRepository = Annotated[
+    str | None,
+    described(
+        "The repository that was worked on: host, owner and name.",
+        "github.com/acme/api",
+        maxLength=limits.REPOSITORY_BYTES,
+    ),
+]
+Branch = Annotated[
+    str | None,
+    described("Its branch: letters, digits and `./@#+=,%-_`.", "feature/retry", maxLength=BRANCH_CHARACTERS),
+]
+Commit = Annotated[
+    str | None, described("Its commit: the first 12 hex digits are kept.", "0123456789ab", minLength=12, maxLength=64)
 ]
 
 
@@ -352,6 +370,14 @@ class Body(ApiModel):
     """Base of request bodies: types are not guessed, and a misspelt field is an error, not a silent loss."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class AtCode(View):
+    """The version of the code that was worked on, if the request named it."""
+
+    repository: CodeRepository = None
+    branch: Branch = None
+    commit: Commit = None
 
 
 Unreadable = Annotated[

@@ -8,12 +8,17 @@ from pydantic import Field
 
 from livemem import limits
 from livemem.notes.note import CapturedFrom, CopiedFrom, Note
+from livemem.text.code_version import CodeVersion
 from livemem_http.views.fields import (
     ALONE,
     BY_ITEMS,
     SEVERAL,
+    AtCode,
     Body,
+    Branch,
     Category,
+    CodeRepository,
+    Commit,
     Moment,
     NoteId,
     NoteText,
@@ -75,6 +80,9 @@ class NewNote(Body):
     ] = []
     said_at: SaidAt | None = None
     author: NoteAuthor | None = None
+    repository: CodeRepository = None
+    branch: Branch = None
+    commit: Commit = None
     source: Annotated[NoteSource | None, described("The note or memory of another space that this note passes on.")] = (
         None
     )
@@ -84,7 +92,9 @@ class NewNote(Body):
         from livemem.notes.appending import NoteDraft  # noqa: PLC0415 - readers make none
 
         source = CopiedFrom(self.source.space_id, self.source.id) if self.source else None
-        return NoteDraft(self.category, self.content, tuple(self.tags), self.said_at, self.author, source)
+        return NoteDraft(
+            self.category, self.content, tuple(self.tags), self.said_at, self.author, source, CodeVersion.of(self)
+        )
 
 
 class NewNotes(Body):
@@ -116,7 +126,7 @@ class NoteCapture(View):
     gone: Annotated[bool | None, described("True if the conversation has been deleted.")] = None
 
 
-class NoteView(View):
+class NoteView(AtCode):
     """A note, live or consolidated."""
 
     note_id: NoteId
@@ -159,6 +169,7 @@ class NoteView(View):
         return cls.model_validate(
             {
                 **vars(note),
+                **note.code.fields(),
                 "malformed": note.malformed or None,
                 "redacted": note.redacted or None,
                 "source": _source(note.source, gone) if note.source else None,

@@ -17,6 +17,7 @@ from livemem.search.evidence import LIKELY
 from livemem.store import cursors
 from livemem.text.speakers import said_by
 from livemem_http.views.fields import Moment, SpaceId, View, WrittenBy, described
+from livemem_http.views.service import SpaceProblem
 
 DAY = len("2026-02-20")
 
@@ -282,14 +283,6 @@ class Ranked(View):
     view: Annotated[Seen, described("The documents that were searched, over all searched spaces.")]
 
 
-class FailedSpaceView(View):
-    """A space that could not be searched."""
-
-    space_id: Annotated[SpaceId, described("The id of the space.")]
-    code: Annotated[str, described("The error code, such as `search_not_ready` or `space_broken`.", "space_broken")]
-    detail: Annotated[str, described("The error as a sentence.", "Something in it can't be searched.")]
-
-
 class FloorView(View):
     """The floor of a search. One of the first ten hits has to pass it. Each memory has to answer the question: by rare
     words, names, and closeness well above that of the other memories.
@@ -343,7 +336,7 @@ class SearchAnswer(Ranked):
 
     items: Annotated[list[AnyHit], described("The documents.")]
     failed_spaces: Annotated[
-        list[FailedSpaceView] | None,
+        list[SpaceProblem] | None,
         described("The spaces that could not be searched. `items` has none of their documents."),
     ] = None
 
@@ -402,7 +395,7 @@ class SearchAnswer(Ranked):
         """The same of several spaces."""
         hits = search.merged(found.answers, limit)
         items: list[Any] = [hit_view(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
-        views = [FailedSpaceView(space_id=one.space_id, code=one.code, detail=one.detail) for one in found.failed]
+        views = [SpaceProblem(space_id=one.space_id, code=one.code, detail=one.detail) for one in found.failed]
         passed = FloorView.of(floor, [hit for _, hit in hits]) if explain and floor is not None else None
         return cls(
             items=items,

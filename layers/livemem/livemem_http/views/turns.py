@@ -20,13 +20,18 @@ from livemem.conversations.turn import (
 )
 from livemem.conversations.turn_import import Imported
 from livemem.limits import BODY_BYTES, SPEAKER_BYTES
+from livemem.text.code_version import CodeVersion
 from livemem_http import bodies
 from livemem_http.views.conversations import TurnIndex
 from livemem_http.views.fields import (
     ALONE,
     BY_ITEMS,
     SEVERAL,
+    AtCode,
     Body,
+    Branch,
+    CodeRepository,
+    Commit,
     Gapped,
     Moment,
     Redacted,
@@ -138,6 +143,9 @@ class NewTurn(Body):
     client_timestamp: ClientTimestamp | None = None
     user: OfUser | None = None
     author: OfOther | None = None
+    repository: CodeRepository = None
+    branch: Branch = None
+    commit: Commit = None
 
     def draft(self) -> Draft:
         """The turn for the domain."""
@@ -149,6 +157,7 @@ class NewTurn(Body):
             self.client_timestamp,
             user=self.user,
             author=self.author,
+            code=CodeVersion.of(self),
         )
 
 
@@ -266,7 +275,7 @@ class ToolCallView(View):
     ] = None
 
 
-class TurnView(View):
+class TurnView(AtCode):
     """A turn. Fields that do not apply are left out."""
 
     turn_index: TurnIndex
@@ -319,6 +328,7 @@ class TurnView(View):
             author=turn.author,
             user=turn.user,
             written_by=turn.written_by,
+            **turn.code.fields(),
             open=True if turn.open else None,
             erased_on=turn.erased_on,
         )
