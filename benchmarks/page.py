@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Browser, Route
 
 from benchmarks.scale import tally
-from local.demo.stage import Service, running_service
+from live_memory import Client
+from local.demo.__main__ import running_service
 from tests.support.browser import Visit, launched, store_requests, visited
 
 SPACE = "page"
@@ -63,6 +65,14 @@ new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.pa
 
 
 @dataclass(frozen=True)
+class Service:
+    """The running service: a client and the key of its admin."""
+
+    admin: Client
+    admin_key: str
+
+
+@dataclass(frozen=True)
 class Cost:
     """What one view asked of the API, and the API of the store."""
 
@@ -76,7 +86,7 @@ def main() -> int:
     for option, usual in (("--notes", 2_000), ("--items", 100_000), ("--loads", 5)):
         parser.add_argument(option, type=int, default=usual)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, launched() as browser, running_service(Path(folder)) as service:
+    with tempfile.TemporaryDirectory() as folder, launched() as browser, running(Path(folder)) as service:
         fill(service, given.notes)
         found = {
             "kB of the first view": weight(browser, service) / 1_000,
@@ -95,6 +105,14 @@ def main() -> int:
             cost = hour(browser, service, VIEWS[name])
             print(f"| {name} | {cost.calls:,} | {cost.store.total():,} | {tally.dollars(cost.store):.4f} |")
     return int(any(value > TARGETS[name] for name, value in found.items()))
+
+
+@contextmanager
+def running(data: Path) -> Iterator[Service]:
+    """A service of its own, for as long as the block lasts."""
+    with running_service(data) as (service, endpoints):
+        key = service.data.admin_key()
+        yield Service(Client(endpoints["api"], key, timeout=30.0), key)
 
 
 def fill(service: Service, count: int) -> None:

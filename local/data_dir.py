@@ -21,7 +21,7 @@ OWN_NAMES = frozenset(
     {
         *(LOCK, "s3.key", "admin.key", "agents", "endpoints.json", "own-model.json", "serve.json", "serve.log"),
         *("serve.log.1", "stop", "workers", "queue", "dead-letters", "logs", "scratch"),
-        *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
+        *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "story", "sam"),
     }
 )
 """What a runtime, the demo and `make sam-local` leave in the default folder."""

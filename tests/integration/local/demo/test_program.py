@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from local.front.httpd import Request, Response, Server
-from tests.integration.local.support import ROOT
+from local.front.httpd import Request, Response, Server, answer_json
+from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
 
 
 @pytest.fixture
@@ -79,3 +79,37 @@ def test_a_wrong_variable_is_said_before_anything_starts(start, tmp_path):
     assert process.returncode == 2
     assert sorted(line.split(":")[0] for line in err.splitlines()) == ["CONSOLIDATION_THRESHOLD", "LLMAAS_TEMPERATURE"]
     assert not (tmp_path / "data").exists()
+
+
+def test_a_story_ends_with_the_demo_that_is_asked_to_stop(start):
+    process = start(EMBEDDINGS_API_URL="off")
+    while "livemem token create" not in process.stdout.readline():
+        pass
+    story = descendants(process.pid)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "The demo was stopped." in err
+    assert story
+    wait_until(lambda: not any(map(is_alive, story)), 20)
+
+
+@pytest.mark.parametrize(
+    "line", ["ask lead no-such-command", "answer=yes; holds no 'It says yes.'", "await Never False whoami"]
+)
+def test_a_story_that_cannot_show_what_it_is_to_show_fails(tmp_path, line):
+    server = Server("127.0.0.1", 0, lambda _: answer_json(200, {"name": "ann", "spaces": []}), max_body=10)
+    server.start()
+    environment = os.environ | {
+        "PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT / "client"),
+        "DATA": str(tmp_path),
+        "ADMIN_TOKEN": "none",
+        "PATIENCE": "1",
+        "LIVEMEM_URL": server.url,
+    }
+    command = ["bash", "-c", f". examples/story/stage.sh; {line}; echo shown"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    server.stop()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "The demo failed." in done.stderr

@@ -2,14 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from local.demo.stage import DemoError, running_service, wrap
-
-
-def test_long_entries_are_wrapped_below_their_text() -> None:
-    text = "word " * 12
-    assert wrap(f"- {text}", 40)[:2] == ["- word word word word word word word", "  word word word word word"]
-    assert wrap(f"+  - {text}", 40)[1].startswith("     word")
-    assert wrap("", 40) == [""]
+from local.demo.__main__ import DemoError, running_service
 
 
 def test_a_folder_that_no_demo_made_is_left_as_it_is(tmp_path: Path) -> None:
