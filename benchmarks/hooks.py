@@ -29,52 +29,59 @@ from live_memory.cli.local_service import Choices
 SPACE = "bench"
 TARGET_MS = 150
 IDLE_SECONDS = 0.4
+MOST_BYTES = 1_000_000
 LIVEMEM = [sys.executable, "-m", "live_memory.cli"]
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 
 
 @contextmanager
-def service(home: Path) -> Iterator[dict[str, str]]:
-    """The variables of a home in which the service runs, with a space."""
+def service(home: Path, **variables: str) -> Iterator[dict[str, str]]:
+    """The variables of a home in which the service runs, with a space. `variables` are the service's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LIVEMEM_")}
     own = {"LIVEMEM_DATA_DIR": home / "data", "LIVEMEM_STATE": home / "state", "LIVEMEM_CONFIG": home / "config.toml"}
     environ = {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONPATH": str(ROOT / "client")}
+    environ |= variables
     local_service.start(environ, home / "data", Choices(port="0"))
     try:
         run([*LIVEMEM, "space", "create", SPACE], environ)
-        run([*LIVEMEM, "note", "The harbour crane speaks Modbus.", "-s", SPACE], environ)
-        for number in range(20):
-            run([*LIVEMEM, "note", f"Note {number}: the import tries three times.", "-s", SPACE], environ)
-        options = ["claude-code", "-s", SPACE, "--directory", str(home), "--yes"]
-        run([*LIVEMEM, "init", *options], environ)
         yield environ
     finally:
         local_service.stop(home / "data")
 
 
+def fill(home: Path, environ: dict[str, str]) -> None:
+    """Some notes, of which one is about the prompt, and the hooks of a project."""
+    run([*LIVEMEM, "note", "The harbour crane speaks Modbus.", "-s", SPACE], environ)
+    for number in range(20):
+        run([*LIVEMEM, "note", f"Note {number}: the import tries three times.", "-s", SPACE], environ)
+    run([*LIVEMEM, "init", "claude-code", "-s", SPACE, "--directory", str(home), "--yes"], environ)
+
+
 class Took(NamedTuple):
-    """What a command took, in milliseconds."""
+    """What a command took, in milliseconds, and what it said."""
 
     wall: float
     processor: float
     """Of the command alone, not of the service. It says what can be saved here, also on a busy machine."""
+    said: str = ""
+    complained: str = ""
 
 
 def run(command: list[str], environ: dict[str, str], said: str = "") -> Took:
     """Run a command that must succeed."""
-    with tempfile.TemporaryFile() as stdin:
+    # Files, because what a hook leaves in the background would hold a pipe open.
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         stdin.write(said.encode())
         stdin.seek(0)
         began = time.perf_counter()
-        process = subprocess.Popen(
-            command, env=environ, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, env=environ, stdin=stdin, stdout=stdout, stderr=stderr)
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return Took(wall * 1000, (used.ru_utime + used.ru_stime) * 1000)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        told, complained = (os.pread(file.fileno(), MOST_BYTES, 0).decode() for file in (stdout, stderr))
+    return Took(wall * 1000, (used.ru_utime + used.ru_stime) * 1000, told, complained)
 
 
 def hook(event: str, transcript: Path, environ: dict[str, str]) -> Took:
@@ -94,6 +101,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=15)
     times = parser.parse_args().times
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as environ:
+        fill(Path(folder), environ)
         transcript = Path(folder) / "transcript.jsonl"
         rows: dict[str, Callable[[], Took]] = {
             "`python -c pass`": lambda: run([sys.executable, "-c", "pass"], environ),

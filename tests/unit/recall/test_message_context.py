@@ -225,6 +225,24 @@ def test_of_a_section_that_is_clearly_about_a_prompt_only_the_line_is_shown():
     assert asked("open the turnstile by its Modbus address", bank=bank, recorded=()) == [f"- {RECORDED[0]}"]
 
 
+def test_notes_that_were_folded_are_found_for_a_prompt_as_before_each_line_once():
+    world = World()
+    world.create_space()
+    for text in RECORDED:
+        world.note(text)
+    world.consolidate()
+
+    def told(prompt):
+        return [item.text for item in message_context.context(world.process, "demo", prompt, clear=True).items]
+
+    assert (len(world.live_ids("demo")), len(world.bank("demo"))) == (0, 1)
+    (turnstile,) = told("write the code that opens the turnstile over Modbus")
+    assert (RECORDED[0] in turnstile, len(turnstile) < 2 * len(RECORDED[0])) == (True, True)
+    both = told("the vouchers expire, and the turnstile of the east wing is open, why two years?")
+    assert [text in line for text, line in zip(RECORDED, both, strict=False)] == [True, True]
+    assert told("rename the printer variable in this function please") == []
+
+
 def test_in_a_young_space_half_of_what_a_prompt_says_must_be_there():
     young = ("We use Postgres for the bookings.", "Run the tests before you push.")
     assert asked("are bookings still kept in Postgres?", recorded=young) == [young[0]]

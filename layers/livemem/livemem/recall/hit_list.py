@@ -200,16 +200,16 @@ class HitList:
 
     def _clear(self, looked_at: Sequence[tuple[int, Hit]]) -> Iterator[tuple[int, Hit]]:
         question = QuestionTerms.of(self._request.text)
-        hits = [hit for _, hit in looked_at]
-        baseline = self._matches.baseline(question, list(map(_terms, hits)))
+        baseline = self._matches.baseline_of_lines(question, [_terms(hit) for _, hit in looked_at])
+        lines = [(place, line) for place, hit in looked_at for line in self._matches.lines(hit)]
         statements = [
             [
-                Statement("", frozenset(words.terms(hit.document.text[slice(*passage)])), cosine=hit.relevance)
-                for passage in hit.document.passages
+                Statement("", frozenset(words.terms(line.document.text[slice(*passage)])), cosine=line.relevance)
+                for passage in ([line.line] if line.line[1] else line.document.passages)
             ]
-            for hit in hits
+            for _, line in lines
         ]
-        return (looked_at[place] for place in evidence.clear_places(question, baseline, statements))
+        return (lines[place] for place in evidence.clear_places(question, baseline, statements))
 
     def _fit(self) -> Iterator[tuple[int, Hit]]:
         """The hits that may answer, each with its place in the order of all that match, from 0."""

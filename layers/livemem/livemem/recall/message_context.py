@@ -272,7 +272,7 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor | None) 
                 continue
             if ends[0] == ends[1]:
                 summaries.add((conversation, ends[0]))
-        plain = " ".join(document.text.split())
+        plain = " ".join(document.text[slice(*hit.line) if hit.line[1] and not floor else slice(None)].split())
         if plain not in texts:
             texts.add(plain)
             yield _of_document(hit, most)

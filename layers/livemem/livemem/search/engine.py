@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
-from livemem.search.documents import LISTS, WORDLESS, Document
+from livemem.search.documents import ARCHIVE, BANK, LISTS, WORDLESS, Document
 from livemem.search.evidence import Baseline, QuestionTerms, respelled
 from livemem.search.index import DocumentFilter, Index
 from livemem.search.ranking import Instances
@@ -163,16 +163,54 @@ class Matches:
         may be meant for one of these texts.
         """
         whole = self._whole
-        mask = whole.of_kinds(whole.kinds if kinds is None else kinds)
-        holders = _holders(self._index, whole, mask, question.terms)
+        return self._baseline(question, texts, [whole.of_kinds(whole.kinds if kinds is None else kinds)], whole.owner)
+
+    def baseline_of_lines(self, question: QuestionTerms, texts: Sequence[frozenset[str]]) -> Baseline:
+        """The same in all documents, where each line of a list counts. A note that was folded stands in the bank too,
+        and must not count twice: what counts is the larger number, of the notes or of the bank.
+        """
+        whole = self._whole
+        numbers = np.arange(len(whole.owner))
+        owner = np.where(whole.of_kinds(LISTS)[whole.owner], numbers, np.searchsorted(whole.owner, whole.owner))
+        sides = [~whole.of_kinds([kind])[whole.owner] & (owner == numbers) for kind in (BANK, ARCHIVE)]
+        return self._baseline(question, texts, sides, owner)
+
+    def _baseline(
+        self,
+        question: QuestionTerms,
+        texts: Sequence[frozenset[str]],
+        sides: Sequence[NDArray[np.bool_]],
+        owner: Numbers,
+    ) -> Baseline:
+        def held(terms: Collection[str]) -> dict[str, int]:
+            counts = [_holders(self._index, self._whole, side, terms, owner) for side in sides]
+            return {term: max(count[term] for count in counts) for term in terms}
+
+        holders = held(question.terms)
         spelled = respelled([term for term, count in holders.items() if not count], texts)
-        meant = _holders(self._index, whole, mask, spelled.values())
+        meant = held(spelled.values())
+        mask = max(sides, key=np.count_nonzero)
         return Baseline.of_counts(
             int(mask.sum()),
             holders | {term: meant[other] for term, other in spelled.items()},
-            _relevance(whole, self._meaning, mask)[mask] if self._meaning else None,
+            _relevance(self._whole, self._meaning, mask, owner)[mask] if self._meaning else None,
             spelled,
         )
+
+    def lines(self, hit: Hit) -> list[Hit]:
+        """Each line of a hit with its own relevance, if its lines are statements of their own. Else the hit."""
+        if hit.document.kind not in LISTS:
+            return [hit]
+        number = self._index.number(hit.document.id)
+        assert number is not None
+        (place,) = self._whole.documents_at([number])
+        first, last = np.searchsorted(self._whole.owner, [place, place + 1])
+        near: Sequence[float | None] = [None] * (last - first)
+        if self._meaning:
+            numbers = np.arange(len(self._whole.owner))
+            found = _relevance(self._whole, self._meaning, (numbers >= first) & (numbers < last), numbers)[first:last]
+            near = [None if np.isnan(one) else float(one) for one in found]
+        return [replace(hit, line=line, relevance=one) for line, one in zip(hit.document.passages, near, strict=True)]
 
     def document(self, name: str) -> Document | None:
         """The document of an id, also one that does not match."""
@@ -283,24 +321,34 @@ def _rank(
     return _Ranked(ranked.scores, matched, filling, ranked.parts, instances, cosines)
 
 
-def _relevance(index_shape: IndexShape, meaning: Meaning, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The relevance (Hit) of the documents of the `mask`, from 0 to 1; NaN for all others.
+def _relevance(
+    index_shape: IndexShape, meaning: Meaning, mask: NDArray[np.bool_], owner: Numbers | None = None
+) -> NDArray[np.float32]:
+    """The relevance (Hit) of the documents of the `mask`, from 0 to 1; NaN for all others. `owner`: of each passage
+    what it is a part of, None for its document.
 
     It is the plain cosine, which does not depend on other documents. Ranking uses cosines that distinguish a space's
     texts.
     """
+    owner = index_shape.owner if owner is None else owner
     values = np.full(len(mask), -np.inf, dtype=np.float32)
-    batch = np.flatnonzero(mask[index_shape.owner] & (meaning.rows >= 0))
-    np.maximum.at(values, index_shape.owner[batch], meaning.pool.products(meaning.vector, meaning.rows[batch]))
+    batch = np.flatnonzero(mask[owner] & (meaning.rows >= 0))
+    np.maximum.at(values, owner[batch], meaning.pool.products(meaning.vector, meaning.rows[batch]))
     return np.where(np.isfinite(values), np.clip(values, 0, 1), np.float32(np.nan))
 
 
-def _holders(index: Index, index_shape: IndexShape, among: NDArray[np.bool_], terms: Iterable[str]) -> dict[str, int]:
-    """How many of some documents hold each term."""
+def _holders(
+    index: Index,
+    index_shape: IndexShape,
+    among: NDArray[np.bool_],
+    terms: Iterable[str],
+    owner: Numbers,
+) -> dict[str, int]:
+    """How many of some documents hold each term. `owner` as for `_relevance`."""
     ids = {}
     for term in terms:
         values = np.zeros(len(among), dtype=np.bool_)
-        values[index_shape.owner[_instances(index, index_shape, [term])[0]]] = True
+        values[owner[_instances(index, index_shape, [term])[0]]] = True
         ids[term] = int((values & among).sum())
     return ids
 

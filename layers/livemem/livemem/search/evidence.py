@@ -62,7 +62,7 @@ holds, plus its cosine; the share alone where there is none. The subject alone i
 CLEAR_WORDS, CLEAR, CLEAR_SHARE = 1.7, 2.2, 0.6
 """What a text needs to be shown to somebody who did not ask: two words of a prompt that are this rare together, or a
 word and closeness. With vectors it must always be nearer than by chance. The last one is the share of the best text's
-evidence. Measured by benchmarks/prompts.py.
+evidence. Measured by benchmarks/day.py.
 """
 LEAST_CLEAR = 3
 """Words of a prompt that say something, below which nothing is clear."""
