@@ -14,7 +14,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from benchmarks.chaos.door import Answer, Backend, Call, Door
 from benchmarks.chaos.logs import Log
 from benchmarks.chaos.mischief import Fault, Mischief
-from local.store.client import Put
 
 _RUN = re.compile(r"([^/]+)/_runs/([0-9A-Z]{26})\.json")
 _REFUSAL = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{}</Code><Message>chaos</Message></Error>'
@@ -29,7 +28,7 @@ class StoreDoor:
         """Prepare; `address` is host:port of the store. `kill` ends the runtime, and starts it again later."""
         self.hit: set[str] = set()
         self._backend = Backend(address)
-        self.announce: Callable[[Put], None] = lambda _: None
+        self.announce: Callable[[str, str], None] = lambda *_: None
         """Is told of each put, where the store itself tells nobody."""
         self._kill = kill
         self._mischief = mischief
@@ -131,8 +130,7 @@ class StoreDoor:
         if seen.verb != "PUT" or answer.status != 200:
             return
         if not seen.call.header("x-amz-copy-source") and "uploadId=" not in seen.call.target:
-            etag = next((value for name, value in answer.headers if name.lower() == "etag"), "")
-            self.announce(Put(seen.bucket, seen.key, len(seen.call.body), etag.strip('"'), time.time_ns()))
+            self.announce(seen.bucket, seen.key)
         if not _RUN.fullmatch(seen.key):
             return
         with suppress(ValueError, KeyError):

@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from local.front.httpd import Request, Response, answer_json
 from local.front.payload import MalformedAnswerError, build_event, decode_path, read_answer
@@ -84,7 +83,7 @@ class HttpApi:
             return answer_json(404, {"message": "Not Found"})
         if len(request.body) > MAX_BODY_BYTES:
             return answer_json(413, {"message": "Request Entity Too Large"})
-        event = build_event(request, match.route, match.parameters, datetime.now(UTC))
+        event = build_event(request, match.route, match.parameters)
         identity = (("apigw-requestid", event["requestContext"]["requestId"]),)
         future = self._pools[match.function.logical_id].submit(json.dumps(event, ensure_ascii=False).encode())
         try:

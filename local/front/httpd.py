@@ -5,12 +5,10 @@ doors of the local runtime stand on it: the HTTP API with Lambda's Invoke API, a
 """
 
 import email.utils
-import http
 import io
 import json
 import logging
 import os
-import re
 import socket
 import socketserver
 import sys
@@ -18,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http.client import responses
 from typing import Any
 
 import h11
@@ -30,12 +29,10 @@ IDLE_SECONDS = 75.0
 # while, since closing at once would reset the connection and destroy the answer before the client has read it.
 _LINGER_BYTES, _LINGER_SECONDS = 64 * 1024 * 1024, 5.0
 _CHUNK = 65536
-# Of the request line and all headers together, of one chunk's head, and of all trailers.
-MAX_HEAD_BYTES, MAX_HEADERS = 65536, 100
+# Of the request line and all headers together, of one chunk's head, and of all trailers: as far as it is not read yet.
+MAX_HEAD_BYTES = 65536
+_PHRASES = {**responses, 413: "Request Entity Too Large"}  # Python 3.13 renamed it; API Gateway keeps the old words
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "upgrade", "date", "content-length"})
-_TOKEN = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-# Control characters would let a value end its line and forge further headers.
-_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -53,7 +50,6 @@ class Request:
     body: bytes = b""
     client: str = "127.0.0.1"
     server: str = "127.0.0.1"
-    protocol: str = "HTTP/1.1"
     joined_headers: dict[str, str] = field(init=False, repr=False, compare=False)
     """By lower-case name, repeated ones joined by commas."""
 
@@ -223,25 +219,22 @@ class _Handler(socketserver.BaseRequestHandler):
                     return
                 self._http.start_next_cycle()
         except _Refusal as refusal:
-            self._write(answer_json(refusal.status, {"message": _phrase(refusal.status)}), "", close=True)
+            self._write(answer_json(refusal.status, {"message": _PHRASES[refusal.status]}), "", close=True)
             self._linger()
         except TimeoutError:
             return
 
     def _read_request(self) -> Request | None:
         """The next request, or None when the client has ended the connection in between."""
-        self._head_read = False
         head = self._next_event()
-        self._head_read = True
         if isinstance(head, h11.ConnectionClosed):
             return None
         assert isinstance(head, h11.Request)
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers.raw_items())
-        _check_head(head)
-        authority, target = _read_target(head.target.decode("latin-1"))
-        if authority:
-            # It replaces what the header says (RFC 9112, 3.2.2).
-            headers = (("Host", authority), *(pair for pair in headers if pair[0].lower() != "host"))
+        target = head.target.decode("latin-1").partition("#")[0]
+        # Whoever takes us for a proxy gets no answer, and what follows a CONNECT would be no HTTP.
+        if not target.startswith("/") or head.method == b"CONNECT" or not head.http_version.startswith(b"1."):
+            raise _Refusal(400)
         return Request(
             method=head.method.decode("ascii"),
             target=target,
@@ -249,7 +242,6 @@ class _Handler(socketserver.BaseRequestHandler):
             body=self._read_body(head, self.server.max_body(target)),
             client=str(self.client_address[0]),
             server=str(self.request.getsockname()[0]),
-            protocol=f"HTTP/{head.http_version.decode('ascii')}",
         )
 
     def _read_body(self, head: h11.Request, most: int) -> bytes:
@@ -276,38 +268,29 @@ class _Handler(socketserver.BaseRequestHandler):
                     return event
                 self._http.receive_data(self.request.recv(_CHUNK))
             except h11.RemoteProtocolError as error:
-                raise _Refusal(self._status_of(error)) from error
-
-    def _status_of(self, error: h11.RemoteProtocolError) -> int:
-        if error.error_status_hint != 431:
-            return 400
-        in_request_line = not self._head_read and b"\n" not in self._http.trailing_data[0]
-        return 414 if in_request_line else 431
+                raise _Refusal(431 if error.error_status_hint == 431 else 400) from error
 
     def _write(self, response: Response, method: str, *, close: bool = False) -> None:
         head = method == "HEAD"
         stated = next((v for k, v in response.headers if k.lower() == "content-length"), None) if head else None
         headers = [("Date", email.utils.formatdate(usegmt=True))]
-        for name, value in response.headers:
-            if name.lower() in _HOP_BY_HOP:
-                continue
-            if not _TOKEN.match(name) or _UNSAFE.search(value):
-                _log.error("the answer's header %r holds characters that no header may hold", name)
-                self._write(answer_json(500, {"message": "Internal Server Error"}), method, close=close)
-                return
-            headers.append((name, value.strip()))
+        headers += [(name, value.strip()) for name, value in response.headers if name.lower() not in _HOP_BY_HOP]
         bodiless = response.status in {204, 304} or response.status < 200
         if not bodiless:
             headers.append(("Content-Length", stated or str(len(response.body))))
         if close:
             headers.append(("Connection", "close"))
-        encoded = [(name.encode("ascii"), value.encode("utf-8", "replace")) for name, value in headers]
-        events: list[Any] = [
-            h11.Response(status_code=response.status, headers=encoded, reason=_phrase(response.status).encode("ascii"))
-        ]
-        if response.body and not head and not bodiless:
-            events.append(h11.Data(data=response.body))
-        self._send(*events, h11.EndOfMessage())
+        reason = _PHRASES.get(response.status, "Unknown").encode("ascii")
+        try:
+            encoded = [(name.encode("ascii"), value.encode("utf-8", "replace")) for name, value in headers]
+            first = h11.Response(status_code=response.status, headers=encoded, reason=reason)
+        except (h11.LocalProtocolError, UnicodeError):
+            # Control characters would let a value end its line and forge further headers.
+            _log.exception("a header of the answer holds characters that no header may hold")
+            self._write(answer_json(500, {"message": "Internal Server Error"}), method, close=close)
+            return
+        body = [h11.Data(data=response.body)] if response.body and not head and not bodiless else []
+        self._send(first, *body, h11.EndOfMessage())
 
     def _send(self, *events: Any) -> None:
         # One write: with two, the second would be a packet of its own.
@@ -325,39 +308,3 @@ class _Handler(socketserver.BaseRequestHandler):
                 read += len(data)
         except OSError:
             return
-
-
-def _check_head(head: h11.Request) -> None:
-    """Refuse requests that h11 lets pass: it bounds incomplete ones, and checks neither version nor method."""
-    if not head.http_version.startswith(b"1."):
-        raise _Refusal(505)
-    if head.method == b"CONNECT":  # what follows would be no HTTP
-        raise _Refusal(400)
-    size = sum(len(name) + len(value) for name, value in head.headers)
-    if len(head.target) > MAX_HEAD_BYTES:
-        raise _Refusal(414)
-    if size > MAX_HEAD_BYTES or len(head.headers) > MAX_HEADERS:
-        raise _Refusal(431)
-
-
-def _read_target(target: str) -> tuple[str, str]:
-    """Host and path with query. The host is empty but in the absolute form (a client that thinks of us as a proxy). The
-    `*` of OPTIONS is refused.
-    """
-    authority = ""
-    if not target.startswith("/"):
-        match = re.match(r"^https?://([^/?#]+)(/[^#]*)?$", target)
-        if not match:
-            raise _Refusal(400)
-        authority, target = match[1], match[2] or "/"
-    return authority, target.partition("#")[0]
-
-
-def _phrase(status: int) -> str:
-    # Python 3.13 renamed 413; API Gateway keeps the old words.
-    if status == 413:
-        return "Request Entity Too Large"
-    try:
-        return http.HTTPStatus(status).phrase
-    except ValueError:
-        return "Unknown"

@@ -7,15 +7,12 @@ stays as it was sent.
 
 import base64
 import json
-import math
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from local.front.httpd import Request, Response
 from local.functions.template import DEFAULT_PATH, Route
-from local.functions.variables import ACCOUNT
 
 # Bodies of these types arrive as text, all others (forms too) in base64.
 _TEXT_TYPES = frozenset({"application/json", "application/javascript", "application/xml"})
@@ -30,15 +27,15 @@ def decode_path(target_path: str) -> str:
     return unquote(target_path, errors="replace")
 
 
-def build_event(request: Request, route: Route, parameters: dict[str, str], now: datetime) -> dict[str, Any]:
-    """The event for a request of a route, with the decoded values of its path variables. `now` is aware.
+def build_event(request: Request, route: Route, parameters: dict[str, str]) -> dict[str, Any]:
+    """The event for a request of a route, with the decoded values of its path variables.
 
-    Keys for what a request lacks (body, query, cookies, parameters) are absent, as on AWS.
+    Keys for what a request lacks (body, query, cookies, parameters) are absent, as on AWS. So are those that no handler
+    reads.
     """
     headers = request.joined_headers
     path = decode_path(request.path)
     route_key = "$default" if route.path == DEFAULT_PATH else f"{route.method} {route.path}"
-    host = headers.get("host", "localhost")
     event: dict[str, Any] = {
         "version": "2.0",
         "routeKey": route_key,
@@ -46,22 +43,16 @@ def build_event(request: Request, route: Route, parameters: dict[str, str], now:
         "rawQueryString": request.query,
         "headers": {name: value for name, value in headers.items() if name != "cookie"},
         "requestContext": {
-            "accountId": ACCOUNT,
-            "apiId": "local",
-            "domainName": host.rsplit(":", 1)[0],
-            "domainPrefix": "local",
+            "domainName": headers.get("host", "localhost").rsplit(":", 1)[0],
             "http": {
                 "method": request.method,
                 "path": path,
-                "protocol": request.protocol,
                 "sourceIp": request.client,
                 "userAgent": headers.get("user-agent", ""),
             },
             "requestId": base64.b64encode(uuid.uuid4().bytes).decode()[:15] + "=",
             "routeKey": route_key,
             "stage": "$default",
-            "time": now.astimezone(UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
-            "timeEpoch": math.floor(now.timestamp() * 1000),
         },
         "isBase64Encoded": False,
     }

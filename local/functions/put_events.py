@@ -4,14 +4,11 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote_plus
 
-from livemem import clock
 from local.functions.async_queue import Later
 from local.functions.template import Function
-from local.store.client import Put
 
 _log = logging.getLogger(__name__)
 
@@ -20,35 +17,10 @@ SECONDS = 0.1
 _MOST = 100
 
 
-def build_record(put: Put, configuration: str) -> dict[str, Any]:
-    """Build the record of a put in S3's notification message structure, version 2.1."""
-    request_id = f"{put.sequencer:016X}"
-    moment = datetime.fromtimestamp(put.sequencer / 1e9, UTC)
-    return {
-        "eventVersion": "2.1",
-        "eventSource": "aws:s3",
-        "awsRegion": "us-east-1",
-        "eventTime": clock.iso_millis(moment),
-        "eventName": "ObjectCreated:Put",
-        "userIdentity": {"principalId": "local"},
-        "requestParameters": {"sourceIPAddress": "127.0.0.1"},
-        "responseElements": {"x-amz-request-id": request_id, "x-amz-id-2": request_id},
-        "s3": {
-            "s3SchemaVersion": "1.0",
-            "configurationId": configuration,
-            "bucket": {
-                "name": put.bucket,
-                "ownerIdentity": {"principalId": "local"},
-                "arn": f"arn:aws:s3:::{put.bucket}",
-            },
-            "object": {
-                "key": quote_plus(put.key, safe="/"),
-                "size": put.size,
-                "eTag": put.etag,
-                "sequencer": request_id,
-            },
-        },
-    }
+def build_record(bucket: str, key: str) -> dict[str, Any]:
+    """What handlers read of the record of a put in S3's notification message structure, version 2.1."""
+    where = {"bucket": {"name": bucket}, "object": {"key": quote_plus(key, safe="/")}}
+    return {"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": where}
 
 
 class PutEvents:
@@ -63,11 +35,11 @@ class PutEvents:
         self._accept = accept
         self._later = later
         self._lock = threading.Lock()
-        self._waiting: list[tuple[str, str, Put]] = []
+        self._waiting: list[tuple[str, dict[str, Any]]] = []
 
-    def add(self, put: Put) -> None:
+    def add(self, bucket: str, key: str) -> None:
         """Take a put on."""
-        told = [(function, trigger.name, put) for function, trigger in self._triggers if trigger.matches(put.key)]
+        told = [(function, build_record(bucket, key)) for function, trigger in self._triggers if trigger.matches(key)]
         with self._lock:
             is_first = told and not self._waiting
             self._waiting += told
@@ -78,8 +50,8 @@ class PutEvents:
         """Tell of those that wait, now."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
-        for function in dict.fromkeys(function for function, _, _ in waiting):
-            records = [build_record(put, name) for wanted, name, put in waiting if wanted == function]
+        for function in dict(waiting):
+            records = [record for wanted, record in waiting if wanted == function]
             for first in range(0, len(records), _MOST):
                 try:
                     self._accept(function, json.dumps({"Records": records[first : first + _MOST]}).encode())

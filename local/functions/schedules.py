@@ -4,7 +4,6 @@ import json
 import logging
 import threading
 import time
-import uuid
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +11,6 @@ from livemem import clock
 from local.functions.async_queue import AsyncQueue
 from local.functions.expressions import Cron, next_time
 from local.functions.template import Function, Schedule
-from local.functions.variables import ACCOUNT, REGION
 
 _log = logging.getLogger(__name__)
 
@@ -25,22 +23,10 @@ _SET_BACK = timedelta(hours=1)
 
 
 def build_scheduled_event(schedule: Schedule, moment: datetime) -> dict[str, Any]:
-    """Build the event that EventBridge sends for a moment (aware); a schedule's own Input replaces it."""
+    """The event of a schedule for a moment (aware): its own Input, or in short what EventBridge sends."""
     if schedule.payload is not None:
         return json.loads(schedule.payload)  # type: ignore[no-any-return]
-    rule = schedule.source == "aws.events"
-    owner = f"events:{REGION}:{ACCOUNT}:rule/" if rule else f"scheduler:{REGION}:{ACCOUNT}:schedule/default/"
-    return {
-        "version": "0",
-        "id": str(uuid.uuid4()),
-        "detail-type": "Scheduled Event",
-        "source": schedule.source,
-        "account": ACCOUNT,
-        "time": clock.iso(moment),
-        "region": REGION,
-        "resources": [f"arn:aws:{owner}{schedule.name}"],
-        "detail": {} if rule else "{}",
-    }
+    return {"detail-type": "Scheduled Event", "time": clock.iso(moment), "resources": [schedule.name]}
 
 
 class CronPlan:

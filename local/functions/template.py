@@ -63,11 +63,10 @@ class PutTrigger:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A recurring invocation. `source` is `aws.events` (a rule) or `aws.scheduler`; `payload` replaces the event."""
+    """A recurring invocation. `payload` replaces the event."""
 
     name: str
     when: Rate | Cron
-    source: str = "aws.events"
     payload: str | None = None
 
 
@@ -283,4 +282,4 @@ def _read_schedule(where: str, name: str, kind: str, properties: dict[str, Any])
     except ValueError as error:
         raise TemplateError(f"{where}: {error}") from error
     is_off = values.get("State") == "DISABLED" or values.get("Enabled") == "false"
-    return [] if is_off else [Schedule(name, when, "aws.events" if rule else "aws.scheduler", payload)]
+    return [] if is_off else [Schedule(name, when, payload)]

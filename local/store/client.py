@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import formatdate
 from functools import lru_cache
@@ -36,22 +35,11 @@ _NO_KEY = "The specified key does not exist."
 _CONDITION = "At least one of the pre-conditions you specified did not hold"
 
 
-@dataclass(frozen=True)
-class Put:
-    """What an event says of a put. `etag` is without quotes, `sequencer` grows with every put."""
-
-    bucket: str
-    key: str
-    size: int
-    etag: str
-    sequencer: int
-
-
 class FileStore:
     """The client. Safe for threads; the folder is no other process's."""
 
-    def __init__(self, root: Path, *, on_put: Callable[[Put], None] = lambda _: None) -> None:
-        """Open the folder. `on_put` is told of each PutObject before it is answered."""
+    def __init__(self, root: Path, *, on_put: Callable[[str, str], object] = lambda *_: None) -> None:
+        """Open the folder. `on_put` is told the bucket and the key of each PutObject before it is answered."""
         self.root = root = unbounded(root)
         self._on_put = on_put
         self._clock = Clock()
@@ -99,7 +87,7 @@ class FileStore:
             _check_match("PutObject", before, IfMatch)
             entry = folder.commit(Key, draft)
         try:
-            self._on_put(Put(Bucket, Key, entry.size, entry.etag, entry.modified_ns))
+            self._on_put(Bucket, Key)
         except OSError:
             # The object is stored. Events are hints, and the schedule finds what they miss.
             _log.exception("%s/%s: no event", Bucket, Key)

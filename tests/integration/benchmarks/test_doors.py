@@ -166,10 +166,10 @@ def test_events_are_lost_and_doubled(behind, script, log):
 
 def test_whoever_sends_events_is_told_of_each_put_and_of_no_copy_and_no_part(proxy):
     told = []
-    proxy.announce = told.append
+    proxy.announce = lambda *put: told.append(put)
     put(proxy.door, "/b/space/live/a.md", b"note")
     put(proxy.door, "/b/space/a.bin?uploadId=1&partNumber=1", b"part")
-    assert [(one.bucket, one.key, one.size, one.etag) for one in told] == [("b", "space/live/a.md", 4, "e")]
+    assert told == [("b", "space/live/a.md")]
 
 
 def test_an_event_is_sent_until_it_is_taken():

@@ -104,7 +104,7 @@ def handler(event, context):
     elif "Records" in event:
         key = "seen/" + unquote_plus(event["Records"][0]["s3"]["object"]["key"]).removesuffix(".md")
     else:
-        key = "swept-" + event["source"]
+        key = "swept-" + event["resources"][0]
     s3_client(settings()).put_object(Bucket=os.environ["S3_BUCKET_NAME"], Key=key, Body=b"")
 """
 
@@ -225,7 +225,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
     # Puts, asynchronous invocations and schedules reach their function.
     fetch(f"{endpoints['api']}/v1/note")
     assert fetch(f"{endpoints['api']}/v1/queue") == {"queued": True}
-    expected = {"space/live/a b.md", "seen/space/live/a b", "by-web", "swept-aws.events", "swept-aws.scheduler"}
+    expected = {"space/live/a b.md", "seen/space/live/a b", "by-web", "swept-Sweep", "swept-Nightly"}
     wait_until(lambda: kept(endpoints) == expected, 20)
     address = fetch(f"{endpoints['api']}/v1/address")["url"]
     assert address.startswith(endpoints["api"])

@@ -172,13 +172,14 @@ def test_a_client_that_waits_for_100_continue_gets_it(front):
     [
         (b"\x00\x01\x02\r\n\r\n", b"400"),
         (b"GET\r\n\r\n", b"400"),
-        (b"GET /echo HTTP/9.9\r\nHost: a\r\n\r\n", b"505"),
+        (b"GET /echo HTTP/9.9\r\nHost: a\r\n\r\n", b"400"),
         (b"GET http:// HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"GET http://evil.example/echo HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
         (b"CONNECT /echo HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
         (b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
-        (b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", b"414"),
-        (b"GET /echo HTTP/1.1\r\nHost: a\r\nA: " + b"b" * 70000 + b"\r\n\r\n", b"431"),
-        (b"GET /echo HTTP/1.1\r\nHost: a\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"431"),
+        (b"GET /" + b"a" * 140_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", b"431"),
+        (b"GET /echo HTTP/1.1\r\nHost: a\r\nA: " + b"b" * 140_000 + b"\r\n\r\n", b"431"),
+        (b"GET /echo HTTP/1.1\r\nHost: a\r\n" + b"A: b\r\n" * 30_000 + b"\r\n", b"431"),
         (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", b"400"),
         (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1x\r\n\r\n", b"400"),
         (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", b"400"),
@@ -266,16 +267,7 @@ def test_a_request_of_http_1_1_names_its_host(front):
 
 
 def test_odd_targets_are_taken_as_api_gateway_takes_them(front):
-    for target, raw_path in (("/echo", "/echo"), ("http://any.host/echo", "/echo")):
-        answer = send_raw(front, f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
-        assert json.loads(answer.partition(b"\r\n\r\n")[2])["rawPath"] == raw_path
     assert ask(front, "GET", "/%ff%00%2e%2e")[0] == 201
-
-
-def test_the_host_of_an_absolute_target_replaces_that_of_the_header(front):
-    for target, host in (("/echo", "a"), ("http://evil.example:80/echo?x", "evil.example:80")):
-        answer = send_raw(front, f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
-        assert json.loads(answer.partition(b"\r\n\r\n")[2])["headers"]["host"] == host
 
 
 def invoke(front, name, body, kind="RequestResponse", **headers):

@@ -119,7 +119,7 @@ def test_routes_triggers_and_schedules_are_read(folder):
     assert second.triggers == (PutTrigger("Written", prefix="a/", suffix=".md"),)
     assert second.schedules == (
         Schedule("Often", Rate(900)),
-        Schedule("Daily", Rate(86400), "aws.scheduler", '{"a": 1}'),
+        Schedule("Daily", Rate(86400), '{"a": 1}'),
     )
 
 
@@ -250,16 +250,14 @@ def nightly(folder: Path, **parameters: str) -> tuple[Schedule, ...]:
 
 def test_a_schedule_at_times_of_the_day_is_read_through_the_parameters_defaults(folder):
     assert nightly(folder) == (
-        Schedule(
-            "Nightly", Cron("0 2 * * * 0 *", ZoneInfo("Europe/Paris")), "aws.scheduler", '{"zone": "Europe/Paris"}'
-        ),
+        Schedule("Nightly", Cron("0 2 * * * 0 *", ZoneInfo("Europe/Paris")), '{"zone": "Europe/Paris"}'),
         Schedule("Rule", Cron("0 3 * * * 0 *", ZoneInfo("UTC"))),
     )
 
 
 def test_a_given_value_of_a_parameter_replaces_its_default(folder):
     found = nightly(folder, When="rate(2 hours)", Zone="Asia/Tokyo", Unknown="x")
-    assert found[0] == Schedule("Nightly", Rate(7200), "aws.scheduler", '{"zone": "Asia/Tokyo"}')
+    assert found[0] == Schedule("Nightly", Rate(7200), '{"zone": "Asia/Tokyo"}')
     assert nightly(folder, State="DISABLED") == ()
 
 
