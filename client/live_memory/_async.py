@@ -28,6 +28,7 @@ class AsyncClient(AsyncGroups):
         *,
         timeout: float = 60.0,
         retries: int = 3,
+        headers: Mapping[str, str] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -39,10 +40,11 @@ class AsyncClient(AsyncGroups):
             token: the token; else that of the environment (LIVEMEM_TOKEN). With none (`""`) only health answers.
             timeout: seconds to wait for a connection, and for each part of an answer.
             retries: how often a request without an answer is sent again, if it can't be carried out twice.
+            headers: further headers of every request.
             transport: sends the requests; for tests and for httpx's own settings.
             sleep: waits for a number of seconds.
         """
-        self._target = _exchange.target(url, token)
+        self._target = _exchange.target(url, token, headers)
         self._policy = Policy(retries)
         self._sleep = sleep
         self._http = httpx.AsyncClient(**_over_httpx.options(self._target, timeout), transport=transport)

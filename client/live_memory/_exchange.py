@@ -27,8 +27,8 @@ class Target:
 
     url: str
     token: str | None = field(repr=False)
-    trace: Mapping[str, str] = field(default_factory=dict)
-    """The header of the trace that requests belong to."""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further headers, such as that of the trace that requests belong to."""
 
     @property
     def is_near(self) -> bool:
@@ -38,12 +38,17 @@ class Target:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of every request."""
-        headers = {"User-Agent": f"live-memory/{__version__}", **self.trace}
+        headers = {"User-Agent": f"live-memory/{__version__}", **self.more}
         return {**headers, "Authorization": f"Bearer {self.token}"} if self.token else headers
 
 
-def target(url: str | None, token: str | None, variables: Mapping[str, str] = os.environ) -> Target:
-    """The target from the arguments, else from the environment. Raises BadArgument."""
+def target(
+    url: str | None,
+    token: str | None,
+    headers: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] = os.environ,
+) -> Target:
+    """The target from the arguments, else from the environment, with further `headers`. Raises BadArgument."""
     url = (url or variables.get("LIVEMEM_URL") or "").strip().rstrip("/").removesuffix("/v1")
     token = (token if token is not None else variables.get("LIVEMEM_TOKEN", "")).strip() or None
     try:
@@ -63,7 +68,7 @@ def target(url: str | None, token: str | None, variables: Mapping[str, str] = os
         raise BadArgument("The URL of the service must have no user, password, query or fragment.")
     if token and not (token.isascii() and token.isprintable() and " " not in token):
         raise BadArgument("The token must be printable ASCII without spaces.")
-    return Target(url, token, trace(variables))
+    return Target(url, token, {**trace(variables), **(headers or {})})
 
 
 def trace(variables: Mapping[str, str] = os.environ) -> dict[str, str]:

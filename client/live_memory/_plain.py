@@ -48,6 +48,7 @@ class PlainClient(Calls):
         timeout: float,
         retries: int = 0,
         renew: Callable[[str], str] | None = None,
+        headers: Mapping[str, str] | None = None,
         variables: Mapping[str, str] = os.environ,
     ) -> None:
         """Connects to nothing yet. Raises BadArgument for a URL or token that can't be sent.
@@ -58,11 +59,12 @@ class PlainClient(Calls):
             timeout: seconds to wait for a connection, and for each part of an answer.
             retries: how often a request without an answer is sent again.
             renew: gives another token for one that the service refuses; asked once.
+            headers: further headers of every request.
             variables: name certificates to trust.
         """
         super().__init__(Policy(retries), time.sleep)
         self._renew = renew
-        self._target = _exchange.target(url, token)
+        self._target = _exchange.target(url, token, headers)
         self._timeout = timeout
         self._variables = variables
         self._connection: http.client.HTTPConnection | None = None

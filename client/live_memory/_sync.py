@@ -29,6 +29,7 @@ class Client(Calls, Groups):
         *,
         timeout: float = 60.0,
         retries: int = 3,
+        headers: Mapping[str, str] | None = None,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -40,11 +41,12 @@ class Client(Calls, Groups):
             token: the token; else that of the environment (LIVEMEM_TOKEN). With none (`""`) only health answers.
             timeout: seconds to wait for a connection, and for each part of an answer.
             retries: how often a request without an answer is sent again, if it can't be carried out twice.
+            headers: further headers of every request.
             transport: sends the requests; for tests and for httpx's own settings.
             sleep: waits for a number of seconds.
         """
         Calls.__init__(self, Policy(retries), sleep)
-        self._target = _exchange.target(url, token)
+        self._target = _exchange.target(url, token, headers)
         self._http = httpx.Client(**_over_httpx.options(self._target, timeout), transport=transport)
 
     @property

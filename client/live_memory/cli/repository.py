@@ -4,12 +4,15 @@ import hashlib
 import os
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from live_memory._redaction import identifier
 
+Ask = Callable[..., str]
+"""Asks git something in a folder, as `git` does."""
 LONGEST = 64
 """Characters of a space's id."""
 NAMELESS = "default"
@@ -62,18 +65,19 @@ class Repository:
         return tuple(place.as_posix() for place in (self.inner, *self.inner.parents))
 
 
-def of(folder: Path) -> Repository:
-    """The repository of a folder: by its remote, else by its place on this machine."""
+def of(folder: Path, ask: Ask | None = None) -> Repository:
+    """The repository of a folder: by its remote, else by its place on this machine. `ask` asks git."""
+    ask = ask or git
     folder = folder.resolve()
     top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
-    url = _remote(top) if top else ""
+    url = _remote(top, ask) if top else ""
     host, path = _parsed(url)
     if host:
         # The forges do not tell capitals apart, and neither do people who type an address.
         identity = unicodedata.normalize("NFC", "/".join([host, *path])).casefold()
         name, last = "-".join(path) or host, (path or [host])[-1]
     else:
-        place = _local(url, top) if url and top else _common_folder(top) if top else folder
+        place = _local(url, top) if url and top else _common_folder(top, ask) if top else folder
         name = last = _name(place)
         identity = _of_place(place)
     return Repository(
@@ -93,7 +97,7 @@ def without_remote(here: Repository) -> str:
 
 def main_folder(here: Repository) -> Path:
     """The folder of the repository that `here` is a work tree of."""
-    return _common_folder(here.top)
+    return _common_folder(here.top, git)
 
 
 def _of_place(place: Path) -> str:
@@ -125,12 +129,12 @@ def _parsed(url: str) -> tuple[str, list[str]]:
     return host, parts
 
 
-def _remote(top: Path) -> str:
+def _remote(top: Path, ask: Ask) -> str:
     """The URL of the remote `origin`, else of the only one."""
-    if url := git(top, "remote", "get-url", "origin"):
+    if url := ask(top, "remote", "get-url", "origin"):
         return url
-    names = git(top, "remote").split()
-    return git(top, "remote", "get-url", names[0]) if len(names) == 1 else ""
+    names = ask(top, "remote").split()
+    return ask(top, "remote", "get-url", names[0]) if len(names) == 1 else ""
 
 
 def _local(url: str, top: Path) -> Path:
@@ -139,9 +143,9 @@ def _local(url: str, top: Path) -> Path:
     return (top / path.replace("\\", "/").rstrip("/")).resolve()
 
 
-def _common_folder(top: Path) -> Path:
+def _common_folder(top: Path, ask: Ask) -> Path:
     """The folder of the repository that a work tree is of."""
-    common = git(top, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = ask(top, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if not common:
         return top
     place = Path(common).resolve()

@@ -148,7 +148,18 @@ def test_the_table_says_what_a_command_line_needs():
     note = OPERATIONS["append_note"]
     assert (note.method, note.path, note.tag, note.needs) == ("POST", "/spaces/{space_id}/notes", "notes", "write")
     assert (note.takes_key, note.markdown, note.paged) == (True, False, False)
-    assert list(note.fields) == ["space_id", "category", "content", "tags", "said_at", "author", "source", "items"]
+    told = ["repository", "branch", "commit"]
+    assert list(note.fields) == [
+        "space_id",
+        "category",
+        "content",
+        "tags",
+        "said_at",
+        "author",
+        *told,
+        "source",
+        "items",
+    ]
     assert (note.answer, note.many) == ("NoteView", "NoteList")
     category = note.body["category"]
     assert (category.type, category.required, category.choices[:2]) == ("string", True, ("observation", "decision"))

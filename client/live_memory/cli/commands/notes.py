@@ -1,10 +1,12 @@
 """Writing: a note or many, and single facts."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from live_memory.cli import reading, texts
+from live_memory.cli.code_version import WorkTree
 from live_memory.cli.exits import Refused
 from live_memory.cli.options import Json, Space
 from live_memory.cli.session import Session, opened
@@ -53,6 +55,7 @@ def note(
             tags=tag or None,
             source=_source(source) if source else None,
             idempotency_key=key,
+            **WorkTree(Path.cwd()).version(),
         )
         session.out.result(made, lambda: session.out.text(made["note_id"]))
         _tell_redacted(session, made)
@@ -79,7 +82,8 @@ def _batch(session: Session, text: str | None, category: str, tags: list[str], k
     lines = list(reading.json_lines(reading.stdin("The notes"), "The notes"))
     if not lines:
         raise Refused("The notes: stdin was empty.")
-    drafts = [_draft(number, fields, category, tags) for number, fields in lines]
+    code = WorkTree(Path.cwd()).version()
+    drafts = [_draft(number, fields, category, tags) | code for number, fields in lines]
     for begin in range(0, len(drafts), AT_ONCE):
         of_part = f"{key}/{begin}" if key else None
         try:

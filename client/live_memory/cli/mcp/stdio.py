@@ -21,6 +21,7 @@ from live_memory._redaction import redact
 from live_memory._version import __version__
 from live_memory.cli import gone_paths
 from live_memory.cli.agent_tokens import NAMELESS
+from live_memory.cli.code_version import WorkTree
 from live_memory.cli.config import LOOPBACK
 from live_memory.cli.mcp.kept_answers import METHODS, KeptAnswers
 from live_memory.cli.mcp.upstream import Upstream, Upstreams
@@ -64,6 +65,7 @@ class Passer:
         self._version: str | None = None
         self._agent = NAMELESS
         self._folder = folder
+        self._code = WorkTree(folder)
         self._marks: set[str] = set()
         self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
@@ -177,6 +179,7 @@ class Passer:
             "Content-Type": "application/json",
             "User-Agent": f"live-memory/{__version__}",
             **headers_of(asked, self._version),
+            **(self._code.headers() if asked.get("method") == "tools/call" else {}),
             # A message may name a trace of its own, and a header would count before that.
             **({} if _meta(asked).get("traceparent") else _exchange.trace()),
         }

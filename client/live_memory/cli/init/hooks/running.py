@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
 from live_memory.cli import config, gone_paths, local_service
+from live_memory.cli.code_version import WorkTree
 from live_memory.cli.config import Settings
 from live_memory.cli.init import project_space, record
 from live_memory.cli.init.hooks import answers, events, prompts
@@ -142,7 +143,8 @@ class Hook:
             cline_sessions.keep(event.transcript, files, self.log, before=entry.latest if entry else None)
             event, limit = replace(event, transcript=None), None
         memory = self.memory(event.client)
-        return Sender(memory, space_id, event, files, lambda: self.clock() < until, self.log, limit)
+        place = None if entry else self.place
+        return Sender(memory, space_id, event, files, lambda: self.clock() < until, self.log, limit, place)
 
     def _deal(self, event: Event, space_id: str, until: float) -> str:
         if event.kind == "load":
@@ -245,9 +247,10 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
             log(f"livemem hook: {line}")
         return found.space_id
 
-    hook = _hook(program, settings, log, later)
+    asks = folders[0] if event and event.kind in ("load", "recall") else None
+    hook = _hook(program, settings, log, later, asks)
     if event and event.kind == "recall":
-        hook = _hook(program, settings, log, later, seconds=prompts.REQUEST_SECONDS)
+        hook = _hook(program, settings, log, later, asks, seconds=prompts.REQUEST_SECONDS)
         hook = replace(hook, away=_of_prompts(hook.away) if hook.away and not hook.away.seconds_left() else hook.away)
     notice = " ".join(filter(None, (left_out, settings.notice)))
     hook = replace(hook, place=folders[0], own=own, notice=notice or None)
@@ -318,8 +321,15 @@ def _state(program: Program) -> Path:
 
 
 def _hook(
-    program: Program, settings: Settings, log: Log, later: list[str], *, seconds: float = REQUEST_SECONDS
+    program: Program,
+    settings: Settings,
+    log: Log,
+    later: list[str],
+    asks: Path | None = None,
+    *,
+    seconds: float = REQUEST_SECONDS,
 ) -> Hook:
+    """The hook of a client. `asks`: the folder whose version of the code goes along with what it asks."""
     url = settings.url or ""
     near = urlsplit(url).hostname in config.LOOPBACK or not (url or settings.token)
     starts = near and local_service.is_installed()
@@ -329,6 +339,8 @@ def _hook(
         if starts and not url:
             raise LiveMemoryError(NOT_RUNNING, "The service of this machine does not run.")
         service, token = settings.need_url(), settings.need_token()
+        if asks and (headers := WorkTree(asks).headers()):
+            options["headers"] = headers
         if settings.is_local_service:
             from live_memory.cli import agent_tokens  # noqa: PLC0415 - the token of a profile is the agent's own
 

@@ -7,9 +7,12 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 from live_memory._redaction import identifier
+from live_memory.cli.code_version import WorkTree
 from live_memory.cli.init.hooks import transcripts
 from live_memory.cli.init.hooks.copies import Copies
 from live_memory.cli.init.hooks.events import Event
@@ -53,6 +56,8 @@ class Sender:
     log: Callable[[str], None]
     limit: int | None = None
     """The place in the transcript to which it is sent, None: its end."""
+    place: Path | None = None
+    """The folder in which the session works now, None: it is another session's."""
 
     def send(self) -> bool:
         """Send the new messages of the transcript, and close the conversation if the event requires it. Returns whether
@@ -86,6 +91,10 @@ class Sender:
                 self._end(self.files.load())
                 return True
         return False
+
+    @cached_property
+    def _code(self) -> dict[str, str]:
+        return WorkTree(self.place).version() if self.place else {}
 
     @property
     def _copies(self) -> Copies:
@@ -138,7 +147,7 @@ class Sender:
         if not chunk.session:
             return self.store(chunk.lines)
         files = Files.of(self.files.folder, self.event.client, self.space_id, chunk.session)
-        other = replace(self, event=replace(self.event, session=chunk.session), files=files)
+        other = replace(self, event=replace(self.event, session=chunk.session), files=files, place=None)
         try:
             return other.store(chunk.lines)
         except Exception as problem:
@@ -148,6 +157,7 @@ class Sender:
 
     def store(self, lines: list[dict[str, Any]]) -> bool:
         """Store lines in the conversation of the session. Returns whether all are stored, or never will be."""
+        lines = [{**line, **self._code} for line in lines]
         return self._import(self.files.load().conversation_id or self._begin(), lines)
 
     def _end(self, session: Session) -> None:
