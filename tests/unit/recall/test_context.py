@@ -4,8 +4,6 @@ import threading
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from livemem.conversations import orders, removal
 from livemem.conversations.turn import Draft, ToolCall
@@ -13,7 +11,6 @@ from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailab
 from livemem.recall import context, fan_out, render_context
 from livemem.recall.context import TalkContextRequest
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.render_context import FoundSummary, FoundTurn
 from livemem.store.bucket import TURN
 from tests.support.bucket import error
 from tests.support.cases import each
@@ -385,23 +382,6 @@ def test_of_single_messages_a_hit_is_the_exchange_and_small_talk_finds_nothing()
         assert (one.relevance is None, answer.relevance) == (False, None)
     assert f"Where is crane {(first.turn.turn_index - 1) // 2} of the harbour?\n[Turn " in found.markdown
     assert none.sections.turns == none.sections.summaries == []
-
-
-@given(
-    st.lists(st.builds(FoundTurn, st.integers(1, 9), st.just(50)), max_size=9),
-    st.lists(st.builds(lambda n: FoundSummary(1, n, (n, n), None, 50), st.integers(1, 9)), max_size=9, unique=True),
-    st.sets(st.integers(1, 9), max_size=3),
-    st.integers(1, 6),
-)
-def test_no_more_is_shown_than_is_asked_for_and_no_turn_beside_its_summary(turns, summaries, raw, most):
-    shown, kept = render_context.chosen(turns, summaries, raw, raw, most)
-
-    indexes, covered = [one.index for one in shown], [one.covers[0] for one in kept]
-    assert len(shown) + len(kept) <= most
-    assert len({*indexes, *covered, *raw}) == len(indexes) + len(covered) + len(raw)
-    # Nothing is left out for want of room alone.
-    left = ({one.index for one in turns} | {one.number for one in summaries}) - raw - {*indexes, *covered}
-    assert len(shown) + len(kept) == most or not left
 
 
 def test_short_turns_come_without_a_backslash_and_a_label_that_one_of_them_wrote_with_one():

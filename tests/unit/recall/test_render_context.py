@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from livemem.conversations.summaries import Covers, Summary
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.recall import render_context
-from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
+from livemem.recall.render_context import FoundExchange, Sections, ShownSummary, ShownTurn
 
 NOW = "2026-02-20T14:00:00Z"
 HEADINGS = [render_context.RAW, render_context.TURNS, render_context.SUMMARIES, render_context.WAITING]
@@ -186,23 +186,16 @@ def test_a_turn_is_cut_in_its_middle_with_a_mark_that_names_what_is_left_out(use
         )
 
 
-FOUND = st.lists(
-    st.builds(FoundTurn, st.integers(1, 6), st.integers(0, 100)),
-    max_size=12,
-)
+def exchanges(*numbers):
+    return [FoundExchange([turn(number, "u")], 50) for number in numbers]
 
 
-@given(FOUND, st.sets(st.integers(1, 6)), st.integers(1, 5))
-def test_a_turn_that_was_found_is_shown_once_and_not_if_it_is_raw(found, raw, most):
-    kept = render_context.found_turns(found, raw, most)
-    indexes = [one.index for one in kept]
+@given(st.lists(st.integers(1, 6), unique=True), st.sets(st.integers(1, 6)), st.integers(1, 5))
+def test_a_turn_that_was_found_is_not_shown_if_it_is_raw(found, raw, most):
+    kept, none = render_context.chosen(exchanges(*found), [], raw, raw, most)
 
-    assert len(set(indexes)) == len(indexes) <= most
-    assert raw.isdisjoint(indexes)
-    assert set(indexes) <= {one.index for one in found}
-    # The best stay, in their order.
-    best = list(dict.fromkeys(one.index for one in found if one.index not in raw))
-    assert indexes == best[:most]
+    assert [one.turns[0].turn_index for one in kept] == [index for index in found if index not in raw][:most]
+    assert none == []
 
 
 def group(level, number):
@@ -213,7 +206,11 @@ def group(level, number):
         first, last = 3 * first - 2, 3 * last
         children = children or (first, last)
         del below
-    return FoundSummary(level, number, (first, last), children, 50)
+    return ShownSummary(summary(number, (first, last), level, children=children), 50)
+
+
+def name_of(one):
+    return one.summary.level, one.summary.number
 
 
 SUMMARIES = st.lists(
@@ -222,7 +219,7 @@ SUMMARIES = st.lists(
         st.builds(group, st.just(2), st.integers(1, 3)),
         st.builds(group, st.just(3), st.just(1)),
     ),
-    unique=True,
+    unique_by=name_of,
     max_size=13,
 )
 
@@ -232,27 +229,45 @@ def test_a_summary_is_shown_unless_all_that_it_covers_is(found, raw, most):
     kept = render_context.found_summaries(found, raw, most)
 
     def covered(one):
-        return set(range(one.covers[0], one.covers[1] + 1)) <= raw
+        first, last = one.summary.covers.turns
+        return set(range(first, last + 1))
 
+    names = [name_of(one) for one in kept]
     assert len(kept) <= most
-    assert [one for one in found if one in kept] == kept
-    assert not [one for one in kept if covered(one)]
+    assert [one for one in found if name_of(one) in names] == kept
+    assert not [one for one in kept if covered(one) <= raw]
     for one in kept:
-        if one.children:
-            children = {group(one.level - 1, number) for number in range(one.children[0], one.children[1] + 1)}
-            assert not children <= {*kept}
+        if one.summary.children:
+            first, last = one.summary.children
+            assert not {(one.summary.level - 1, number) for number in range(first, last + 1)} <= {*names}
     if most >= len(found):
         # Nothing is left out that is told by nothing else.
-        for one in set(found) - {*kept}:
-            told = {turn for other in kept for turn in range(other.covers[0], other.covers[1] + 1)} | raw
-            assert set(range(one.covers[0], one.covers[1] + 1)) <= told
+        told = raw.union(*map(covered, kept))
+        assert all(covered(one) <= told for one in found)
+
+
+@given(
+    st.lists(st.integers(1, 9), max_size=9, unique=True),
+    st.lists(st.integers(1, 9), max_size=9, unique=True),
+    st.sets(st.integers(1, 9), max_size=3),
+    st.integers(1, 6),
+)
+def test_no_more_is_shown_than_is_asked_for_and_no_turn_beside_its_summary(turns, summaries, raw, most):
+    shown, kept = render_context.chosen(exchanges(*turns), [group(1, n) for n in summaries], raw, raw, most)
+
+    indexes, covered = [one.turns[0].turn_index for one in shown], [one.summary.covers.turns[0] for one in kept]
+    assert len(shown) + len(kept) <= most
+    assert len({*indexes, *covered, *raw}) == len(indexes) + len(covered) + len(raw)
+    # Nothing is left out for want of room alone.
+    left = {*turns, *summaries} - raw - {*indexes, *covered}
+    assert len(shown) + len(kept) == most or not left
 
 
 @given(st.sets(st.integers(1, 9)), SUMMARIES)
 def test_what_waits_for_its_group_is_shown_unless_it_was_found_or_its_turns_are_raw(raw, found):
     kept = render_context.waiting([summary(number) for number in range(9, 0, -1)], raw, found)
 
-    hit = {one.number for one in found if one.level == 1}
+    hit = {one.summary.number for one in found if one.summary.level == 1}
     assert [one.summary.number for one in kept] == [n for n in range(9, 0, -1) if n not in raw and n not in hit]
 
 

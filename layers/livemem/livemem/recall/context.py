@@ -25,8 +25,7 @@ from livemem.recall.fan_out import FanOutTask
 from livemem.recall.message_context import Context
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import (
-    FoundSummary,
-    FoundTurn,
+    FoundExchange,
     KnownItem,
     Sections,
     ShownSummary,
@@ -192,12 +191,10 @@ class TalkContext:
 
 @dataclass(frozen=True)
 class _Found:
-    """The hits of a search, the best first, with their content: turns by number, summaries by level and number."""
+    """The hits of a search with their content, the best first."""
 
-    turns: list[FoundTurn] = field(default_factory=list)
-    summaries: list[FoundSummary] = field(default_factory=list)
-    said: Mapping[int, Turn] = field(default_factory=dict)
-    documents: Mapping[tuple[int, int], Summary] = field(default_factory=dict)
+    exchanges: list[FoundExchange] = field(default_factory=list)
+    summaries: list[ShownSummary] = field(default_factory=list)
     unread: int = 0
 
 
@@ -232,15 +229,10 @@ def of_conversation(
     indexes = {item.turn.turn_index for item in raw if not item.left_out}
     ids = {item.turn.turn_index for item in raw}
     hits: _Found = results.get(SEARCH, _Found())
-    turns, summaries = render_context.chosen(hits.turns, hits.summaries, ids, indexes, request.limit)
-    covered = indexes.union(*(turn.covered for turn in turns))
+    exchanges, summaries = render_context.chosen(hits.exchanges, hits.summaries, ids, indexes, request.limit)
+    covered = indexes.union(*(item.covered for item in exchanges))
     waiting = render_context.waiting(results.get(SUMMARIES, []), covered, summaries)[:WAITING]
-    sections = Sections(
-        raw,
-        [_exchange(hits.said, turn) for turn in turns],
-        [ShownSummary(hits.documents[summary.level, summary.number], summary.relevance) for summary in summaries],
-        waiting,
-    )
+    sections = Sections(raw, [item.shown() for item in exchanges], summaries, waiting)
     fitting, text = render_context.fitting(sections, request.max_chars, form)
     failed = {*failures, *([RECENT] if missing else [])}
     return TalkContext(fitting, text, tuple(name for name in SECONDS if name in failed), hits.unread)
@@ -286,45 +278,23 @@ def _found(
             raise NotFound("conversation", conversation_id)
         turns, summaries = (answer.hits for answer in answers)
         floor = floor.forgiving(text_of(hit.document) for hit in (*turns, *summaries))
-        documents = [
-            (_summary(hit), conversation_documents.summary_of(hit.document))
+        exchanges: list[FoundExchange] = []
+        said: set[int] = set()
+        for hit in turns:
+            if int(hit.document.source["turn_index"]) not in said and passes(view, floor, hit):
+                exchange = [turn for turn in exchange_of(view, hit) if turn.turn_index not in said]
+                if exchange:
+                    exchanges.append(FoundExchange(exchange, percent(hit)))
+                    said |= exchanges[-1].covered
+            # So many are enough for any number of raw turns.
+            if len(exchanges) == most:
+                break
+        shown = [
+            ShownSummary(conversation_documents.summary_of(hit.document), percent(hit))
             for hit in summaries
             if floor.admits_hit(hit)
         ]
-        result: dict[int, FoundTurn] = {}
-        said: dict[int, Turn] = {}
-        for hit in turns:
-            if int(hit.document.source["turn_index"]) not in said and passes(view, floor, hit):
-                exchange = {item.turn_index: item for item in exchange_of(view, hit) if item.turn_index not in said}
-                if exchange:
-                    first, *others = exchange
-                    result[first] = FoundTurn(first, percent(hit), tuple(others))
-                    said |= exchange
-            # So many are enough for any number of raw turns.
-            if len(result) == most:
-                break
-    return _Found(
-        list(result.values()),
-        [item for item, _ in documents],
-        said,
-        {(item.level, item.number): summary for item, summary in documents},
-        answers[0].unread,
-    )
-
-
-def _exchange(said: Mapping[int, Turn], found_turn: FoundTurn) -> ShownTurn:
-    """A turn that was found, with the answer of a single message that asks."""
-    most = render_context.TURN_CHARACTERS // (1 + len(found_turn.others))
-    rest = tuple(render_context.cut(said[index], most) for index in found_turn.others)
-    return replace(render_context.cut(said[found_turn.index], most, found_turn.relevance), others=rest)
-
-
-def _summary(hit: Hit) -> FoundSummary:
-    source = hit.document.source
-    covers = conversation_documents.ends(source, "covers")
-    assert covers
-    children = conversation_documents.ends(source, "children")
-    return FoundSummary(int(source["level"]), int(source["number"]), covers, children, percent(hit))
+    return _Found(exchanges, shown, answers[0].unread)
 
 
 def percent(hit: Hit) -> int:

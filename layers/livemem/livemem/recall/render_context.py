@@ -6,6 +6,7 @@ latest summaries.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -121,30 +122,22 @@ class TalkForm:
 
 
 @dataclass(frozen=True)
-class FoundTurn:
-    """A turn that was found, with its relevance in percent, and the turns behind it that belong to it."""
+class FoundExchange:
+    """A turn that was found, the turns behind it that belong to it, and its relevance in percent."""
 
-    index: int
+    turns: Sequence[Turn]
     relevance: int
-    others: tuple[int, ...] = ()
 
     @property
     def covered(self) -> set[int]:
         """The numbers of all its turns."""
-        return {self.index, *self.others}
+        return {turn.turn_index for turn in self.turns}
 
-
-@dataclass(frozen=True)
-class FoundSummary:
-    """A summary that was found. `covers` are the first and last turn, `children` from level 2 on the first and last
-    summary of the level below.
-    """
-
-    level: int
-    number: int
-    covers: tuple[int, int]
-    children: tuple[int, int] | None
-    relevance: int
+    def shown(self) -> ShownTurn:
+        """It as it is shown, at most TURN_CHARACTERS."""
+        most = TURN_CHARACTERS // len(self.turns)
+        first, *others = self.turns
+        return replace(cut(first, most, self.relevance), others=tuple(cut(turn, most) for turn in others))
 
 
 def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]:
@@ -185,64 +178,60 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def chosen(
-    turns: Sequence[FoundTurn],
-    summaries: Sequence[FoundSummary],
+    exchanges: Sequence[FoundExchange],
+    summaries: Sequence[ShownSummary],
     raw: Collection[int],
     numbers: Collection[int],
     most: int,
-) -> tuple[list[FoundTurn], list[FoundSummary]]:
-    """The found turns and summaries to show, `most` of both together. Turns take the larger half, and either takes the
-    places that the other leaves. No turn stands beside a summary of just that turn. `raw` are the turns that are shown
-    raw, `numbers` those of them that are not cut.
+) -> tuple[list[FoundExchange], list[ShownSummary]]:
+    """The found exchanges and summaries to show, the best first, `most` of both together. Exchanges take the larger
+    half, and either takes the places that the other leaves. No turn stands beside a summary of just that turn. `raw`
+    are the turns that are shown raw, and so in no exchange, `numbers` those of them that are not cut.
     """
-    batch = found_turns(turns, raw, most)
+    rest = [
+        replace(item, turns=[turn for turn in item.turns if turn.turn_index not in raw])
+        for item in exchanges
+        if item.turns[0].turn_index not in raw
+    ]
+    batch = rest[:most]
     first = batch[: most - most // 2]
     ids = set(numbers).union(*(item.covered for item in first))
     kept = found_summaries(summaries, ids, most - len(first)) if most > len(first) else []
-    alone = {item.covers[0] for item in kept if item.covers[0] == item.covers[1]}
+    alone = {turns[0] for turns in (item.summary.covers.turns for item in kept) if turns[0] == turns[1]}
     more = [item for item in batch[len(first) :] if not item.covered <= alone]
     return [*first, *more[: most - len(first) - len(kept)]], kept
 
 
-def found_turns(found_turns: Sequence[FoundTurn], raw: Collection[int], most: int) -> list[FoundTurn]:
-    """The found turns to show, the best first: each once, by either side or both, and none that is shown raw."""
-    best: dict[int, FoundTurn] = {}
-    for found_turn in found_turns:
-        if found_turn.index not in raw:
-            rest = tuple(index for index in found_turn.others if index not in raw)
-            best.setdefault(found_turn.index, replace(found_turn, others=rest))
-    return list(best.values())[:most]
-
-
-def found_summaries(found_summaries: Sequence[FoundSummary], raw: Collection[int], most: int) -> list[FoundSummary]:
+def found_summaries(summaries: Sequence[ShownSummary], raw: Collection[int], most: int) -> list[ShownSummary]:
     """The found summaries to show, the best first: none whose turns are all raw, and none of a higher level whose
     children are all shown.
     """
-    result: list[FoundSummary] = []
-    for count in range(1, len(found_summaries) + 1):
+    result: list[ShownSummary] = []
+    for count in range(1, len(summaries) + 1):
         # One that comes later may be the last child of one that came before.
-        result = _told_once(found_summaries[:count], raw)
+        result = _told_once(summaries[:count], raw)
         if len(result) >= most:
             break
     return result
 
 
-def _told_once(found_summaries: Sequence[FoundSummary], raw: Collection[int]) -> list[FoundSummary]:
-    told: dict[int, set[int]] = {0: set(), 1: set(), 2: set(), 3: set()}
-    kept = []
-    for summary in sorted(found_summaries, key=lambda one: one.level):
+def _told_once(summaries: Sequence[ShownSummary], raw: Collection[int]) -> list[ShownSummary]:
+    told = defaultdict[int, set[int]](set)
+    kept = set()
+    for item in sorted(summaries, key=lambda item: item.summary.level):
+        summary = item.summary
         known = summary.children is not None and _all_in(summary.children, told[summary.level - 1])
-        if not known and not _all_in(summary.covers, raw):
-            kept.append(summary)
+        if not known and not _all_in(summary.covers.turns, raw):
+            kept.add(id(item))
         told[summary.level].add(summary.number)
-    return [one for one in found_summaries if one in kept]
+    return [item for item in summaries if id(item) in kept]
 
 
 def waiting(
-    summaries: Sequence[Summary], raw: Collection[int], found_summaries: Collection[FoundSummary]
+    summaries: Sequence[Summary], raw: Collection[int], shown_summaries: Collection[ShownSummary]
 ) -> list[ShownSummary]:
     """The summaries of level 1 to show because no group has them yet: none whose turns are all raw, no found ones."""
-    ids = {item.number for item in found_summaries if item.level == 1}
+    ids = {item.summary.number for item in shown_summaries if item.summary.level == 1}
     return [
         ShownSummary(summary)
         for summary in summaries
