@@ -170,7 +170,7 @@ def measure_contexts(one: Bench, counts: Sequence[int]) -> None:
         words = Words(4)
         for place, draft in enumerate(todo[count:]):
             log.append(one.process, SPACE, conversation_id, "bench", draft)
-            asked = context.TalkContextRequest.of(words.query())
+            asked = context.TalkContextRequest(words.query())
             before = one.client.count
             took = one.timed(lambda: use(context.of_conversation(one.process, SPACE, conversation_id, asked)))  # noqa: B023
             if place >= 2:

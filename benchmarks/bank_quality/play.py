@@ -128,7 +128,7 @@ class Play:
 
     def starts(self, question: str | None, lang: Lang | None = None) -> dict[int, str]:
         """What an agent is given at its start, by the characters that it may have."""
-        wanted = (start.StartRequest.of(max_chars=size, q=question, lang=lang) for size in SIZES)
+        wanted = (start.StartRequest(max_chars=size, q=question, lang=lang) for size in SIZES)
         return {one.max_chars: start.start(self.world.process, SPACE, one).markdown for one in wanted}
 
     def needs(self, key: Key) -> list[Given]:

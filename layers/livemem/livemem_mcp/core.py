@@ -90,7 +90,7 @@ def start_session(
     space = session.enter("read", space_id)
     decision.check_user(session.principal.name, user, may_write=session.may("write"))
     name = session.principal.name if user is None else user
-    request = StartRequest.of(lang=session.language(lang), user=name, **wanted)
+    request = StartRequest(lang=session.language(lang), user=name, **wanted)
     view = StartView.of(start.start(session.process, space, request))
     text = view.markdown
     for part in view.parts:

@@ -60,7 +60,7 @@ def get(session: McpSession, name: str, arguments: Mapping[str, str]) -> types.G
         text = _PLAIN[name].format(space_id=space_id)
     else:
         found = start.start(
-            session.process, space_id, StartRequest.of(q=arguments.get("task"), user=session.principal.name)
+            session.process, space_id, StartRequest(q=arguments.get("task"), user=session.principal.name)
         )
         task = texts.TASK.format(task=arguments["task"]) if arguments.get("task") else ""
         text = texts.START.format(space_id=space_id, start=visible(found.markdown), task=task)

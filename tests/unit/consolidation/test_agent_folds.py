@@ -55,7 +55,7 @@ def _good(begun: Folding) -> str:
 
 
 def _start(world: World) -> str:
-    return start.start(world.process, SPACE, StartRequest.of()).markdown
+    return start.start(world.process, SPACE, StartRequest()).markdown
 
 
 def _live(world: World) -> int:

@@ -37,7 +37,7 @@ def swept(world: World) -> None:
 
 
 def started(world: World, user: str | None = "ann", max_chars: int = 8_000) -> Start:
-    return start.start(world.process, "demo", StartRequest.of(user=user, max_chars=max_chars))
+    return start.start(world.process, "demo", StartRequest(user=user, max_chars=max_chars))
 
 
 def given_to(world: World, user: str | None = "ann") -> list[str]:
@@ -149,7 +149,7 @@ def test_a_name_that_looks_like_the_users_is_another_user(name: str):
 @pytest.mark.parametrize("name", ["", "a\nb", "a\x00b", "x" * 201, "half \ud800"])
 def test_a_name_that_no_user_can_have_is_refused(name: str):
     with pytest.raises(InvalidRequest, match="user"):
-        StartRequest.of(user=name)
+        StartRequest(user=name)
 
 
 def test_it_costs_what_the_user_said_and_nothing_in_a_space_without_conversations():

@@ -32,7 +32,7 @@ def long_talk(turns=11, world=None, **parameters):
 
 
 def load(talked, q=None, process=None, **wanted):
-    return context.of_conversation(process or talked.process, "demo", talked.id, TalkContextRequest.of(q, **wanted))
+    return context.of_conversation(process or talked.process, "demo", talked.id, TalkContextRequest(q, **wanted))
 
 
 def told(found):
@@ -146,7 +146,7 @@ def test_requests_side_by_side_use_what_is_known_of_groups_one_at_a_time():
             locked.append(places._lock.locked())
             return super().__hash__()
 
-    context.of_conversation(talked.process, "demo", Name(talked.id), TalkContextRequest.of())
+    context.of_conversation(talked.process, "demo", Name(talked.id), TalkContextRequest())
 
     assert locked.count(True) >= 2
 
@@ -155,11 +155,11 @@ def test_a_conversation_or_a_space_that_is_not_there_is_told():
     talked = long_talk(2)
     for q in (None, "store"):
         with pytest.raises(NotFound):
-            context.of_conversation(talked.process, "demo", "01ARZ3NDEKTSV4RRFFQ69G5FAV", TalkContextRequest.of(q))
+            context.of_conversation(talked.process, "demo", "01ARZ3NDEKTSV4RRFFQ69G5FAV", TalkContextRequest(q))
     with pytest.raises(NotFound):
-        context.of_conversation(talked.process, "nowhere", talked.id, TalkContextRequest.of())
+        context.of_conversation(talked.process, "nowhere", talked.id, TalkContextRequest())
     with pytest.raises(InvalidName):
-        context.of_conversation(talked.process, "demo", "x", TalkContextRequest.of())
+        context.of_conversation(talked.process, "demo", "x", TalkContextRequest())
     load(talked, "store")
     removal.delete(talked.process, "demo", talked.id)
     with pytest.raises(NotFound):
@@ -187,7 +187,7 @@ def test_bounds_are_named():
         ("limit", 51),
     ):
         with pytest.raises(InvalidRequest) as caught:
-            TalkContextRequest.of("store", **{field: value})
+            TalkContextRequest("store", **{field: value})
         assert [one.field for one in caught.value.fields] == [field]
         assert "must be from" in caught.value.fields[0].message
 

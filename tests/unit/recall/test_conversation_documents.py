@@ -539,7 +539,7 @@ def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
     turn_import.take_in(talked.process, "demo", talked.id, "importer", items.drafts(said))
 
     hits = sorted(searched(talked, "boat", limit=9).hits, key=lambda hit: hit.document.id)
-    shown = context.of_conversation(talked.process, "demo", talked.id, context.TalkContextRequest.of("boat"))
+    shown = context.of_conversation(talked.process, "demo", talked.id, context.TalkContextRequest("boat"))
 
     assert [(hit.document.author, hit.document.time) for hit in hits] == [
         ("Caroline", "2023-05-08T13:56:00Z"),
@@ -569,7 +569,7 @@ def test_two_people_in_whole_turns_are_two_people_and_the_answer_is_the_others()
 
     hits = {hit.document.author: hit.document for hit in searched(talked, "boat", limit=9).hits}
     assert {name: one.role for name, one in hits.items()} == {"Caroline": "user", "Melanie": "user"}
-    shown = context.of_conversation(talked.process, "demo", talked.id, context.TalkContextRequest.of("boat")).markdown
+    shown = context.of_conversation(talked.process, "demo", talked.id, context.TalkContextRequest("boat")).markdown
     who = "said by importer for Caroline, Melanie"
     assert f"2023-05-08 13:56 UTC, {who}\nUser: Did you paint the boat?\nAssistant: My boat is blue" in shown
     page = TurnPage.of(reading.turns(talked.process, "demo", talked.id, limit=9), None)

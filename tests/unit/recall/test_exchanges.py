@@ -38,7 +38,7 @@ def shown(talked: Talk, message: str) -> list[str]:
 
 def shown_beside(talked: Talk, message: str) -> list[list[int]]:
     """The numbers of the turns that the context of the conversation has found."""
-    wanted = TalkContextRequest.of(message, max_turns=1)
+    wanted = TalkContextRequest(message, max_turns=1)
     found = context.of_conversation(talked.process, "demo", talked.id, wanted).sections.turns
     return [[one.turn.turn_index, *(other.turn.turn_index for other in one.others)] for one in found]
 

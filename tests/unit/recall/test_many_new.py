@@ -207,7 +207,7 @@ def test_a_start_and_the_context_of_rooms_say_how_many_are_left_and_nothing_when
         posting.post(world.process, "demo", "harbour", MessageDraft("Zoé", f"The parser {number} is fine."))
     process = world.with_parts(embed=None)
 
-    started = [start.start(process, "demo", StartRequest.of(q="parser")) for _ in range(4)]
+    started = [start.start(process, "demo", StartRequest(q="parser")) for _ in range(4)]
     rooms = [context.context(process, "demo", ContextRequest("parser 4", room="harbour")) for _ in range(4)]
 
     assert [one.unread for one in started] == [3, 1, 0, 0]

@@ -49,7 +49,7 @@ def test_a_warm_search_takes_one_round_trip_and_two_where_something_is_new_or_th
         "search of everything": lambda: find(process, "parser"),
         "context": lambda: message_context.context(process, "demo", "What does the parser read?"),
         # Its first two are those of the summary, and memories and search lie beside them.
-        "start": lambda: start.start(process, "demo", StartRequest.of(q="parser")),
+        "start": lambda: start.start(process, "demo", StartRequest(q="parser")),
     }
     for ask in asks.values():
         ask()

@@ -950,7 +950,7 @@ def test_one_scope_is_searched_where_none_is_named_and_it_is_everything():
     assert SearchRequest.of("crane").kinds == SearchRequest.of("crane").kinds is None
     assert {hit.document.kind for hit in find(world.process, "crane").hits} == {"note", "turn", "memory"}
     # A start with a question finds them too, and each can be read.
-    began = start.start(world.process, "demo", StartRequest.of(q="Does the crane need oil?"))
+    began = start.start(world.process, "demo", StartRequest(q="Does the crane need oil?"))
     said = [part for part in began.parts if part.kind == "turn"]
     assert {(part.why, part.source) for part in said} == {("question", f"conversations/{talked.id}/turns/1")}
     assert "user] Does the crane need oil?" in began.markdown

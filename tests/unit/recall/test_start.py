@@ -376,7 +376,7 @@ def test_it_speaks_the_language_that_is_asked_for_else_that_of_the_space():
     assert "## Ce qui vaut maintenant" in start.render(french, 8_000, "fr").markdown
     assert "## What holds now" in start.render(french, 8_000, "en").markdown
     assert start.start(world.process, "demo", StartRequest()).markdown.startswith("# Mémoire de `demo`")
-    assert start.start(world.process, "demo", StartRequest.of(lang="en")).markdown.startswith("# Memory of `demo`")
+    assert start.start(world.process, "demo", StartRequest(lang="en")).markdown.startswith("# Memory of `demo`")
 
 
 def test_without_a_language_of_its_own_a_space_has_that_of_its_rules():
@@ -389,7 +389,7 @@ def test_without_a_language_of_its_own_a_space_has_that_of_its_rules():
 @pytest.mark.parametrize("wrong", [{"max_chars": 1_999}, {"max_chars": 100_001}, {"max_chars": -1}, {"lang": "xx"}])
 def test_a_budget_out_of_bounds_and_an_unknown_language_are_refused(wrong):
     with pytest.raises(InvalidRequest):
-        StartRequest.of(**wrong)
+        StartRequest(**wrong)
 
 
 def test_an_unknown_space_has_no_start():
@@ -482,11 +482,11 @@ def test_with_a_question_comes_what_answers_it_whatever_signs_are_in_it():
     storing.store(world.process, "demo", "ann", MemoryDraft(content="The oven is hot.", kind="fact"))
 
     for q in ("how hot is the oven", '"oven -hot*', "oven " + "word " * 5_000, "oven \ud800"):
-        found = start.start(world.process, "demo", StartRequest.of(q=q))
+        found = start.start(world.process, "demo", StartRequest(q=q))
         assert "The oven is hot." in found.markdown, q
         assert found.degraded == ()
     for q in ("", " ", "?!", "-"):
-        assert not shown(start.start(world.process, "demo", StartRequest.of(q=q)), "question")
+        assert not shown(start.start(world.process, "demo", StartRequest(q=q)), "question")
 
 
 def test_a_section_that_answers_the_question_is_given_whole_behind_the_notes_that_do():
@@ -496,7 +496,7 @@ def test_a_section_that_answers_the_question_is_given_whole_behind_the_notes_tha
     world.note("The ferry was late.")
     world.clock.move(60)
 
-    found = start.start(world.process, "demo", StartRequest.of(q="When does the ferry leave?"))
+    found = start.start(world.process, "demo", StartRequest(q="When does the ferry leave?"))
 
     assert shown(found, "question")[-1] == "bank/ferry.md#Ferry > When"
     assert [part.kind for part in found.parts if part.why == "question"] == ["note", "section"]
@@ -512,7 +512,7 @@ def test_a_search_or_memories_that_fail_are_named_and_the_rest_comes(monkeypatch
 
     monkeypatch.setattr(start_material, "_found", fail)
     monkeypatch.setattr(start_material, "_memories", fail)
-    found = start.start(world.process, "demo", StartRequest.of(q="note"))
+    found = start.start(world.process, "demo", StartRequest(q="note"))
 
     assert found.degraded == ("memories", "search")
     assert "a live one" in found.markdown
@@ -520,7 +520,7 @@ def test_a_search_or_memories_that_fail_are_named_and_the_rest_comes(monkeypatch
 
 def test_many_threads_and_one_give_the_same():
     told = [
-        start.start(in_use(threads=threads).process, "demo", StartRequest.of(q="note", max_chars=2_000))
+        start.start(in_use(threads=threads).process, "demo", StartRequest(q="note", max_chars=2_000))
         for threads in (1, 8)
     ]
 

@@ -15,7 +15,7 @@ from tests.support.world import World
 
 
 def told(world: World, **wanted) -> Start:
-    return start.start(world.process, "demo", StartRequest.of(**wanted))
+    return start.start(world.process, "demo", StartRequest(**wanted))
 
 
 def body(found: Start) -> str:

@@ -90,7 +90,7 @@ def test_in_a_space_a_flood_of_notes_hides_no_other_author_s(monkeypatch: pytest
         appending.append(world.process, "demo", "mallory", NoteDraft("decision", f"Order {number}."))
 
     for most in (2_000, 8_000, 100_000):
-        found = start.start(world.process, "demo", StartRequest.of(max_chars=most))
+        found = start.start(world.process, "demo", StartRequest(max_chars=most))
 
         assert "The ferry leaves at nine." in found.markdown
         assert len(found.markdown) <= most

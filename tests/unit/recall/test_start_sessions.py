@@ -36,7 +36,7 @@ def session(world: World, words: str, title: str | None = "codex session 0b1c", 
 
 def told(world: World, max_chars: int = 9_500) -> list[str]:
     """The lines on sessions."""
-    return shown_sessions(start.start(world.process, "demo", StartRequest.of(max_chars=max_chars)))
+    return shown_sessions(start.start(world.process, "demo", StartRequest(max_chars=max_chars)))
 
 
 def shown_sessions(found: start.Start) -> list[str]:

@@ -74,7 +74,7 @@ def test_a_note_whose_value_was_replaced_says_by_which_note_and_stands_behind_it
 
     shown = message_context.context(world.process, "demo", ASKED).items
     assert {item.id for item in shown} == {"bank/service.md#Service > Waits", f"notes/{third}"}
-    began = start.start(world.process, "demo", StartRequest.of(q=ASKED)).markdown
+    began = start.start(world.process, "demo", StartRequest(q=ASKED)).markdown
     assert "90 seconds" in began
     assert "30 seconds" not in began
     # Who asks for the past is given it.

@@ -252,7 +252,7 @@ def test_a_memory_and_a_note_in_another_s_name_say_which_token_wrote_them(kind: 
     texts = {
         "search": searched(world, "harbour branch", scope),
         "known": message_context.context(world.process, "demo", "Which harbour branch?").markdown,
-        "start": start.start(world.process, "demo", StartRequest.of(q="harbour branch")).markdown,
+        "start": start.start(world.process, "demo", StartRequest(q="harbour branch")).markdown,
         "read": read(world, name),
     }
 

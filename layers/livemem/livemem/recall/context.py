@@ -32,8 +32,7 @@ from livemem.recall.render_context import (
     ShownTurn,
     TalkForm,
 )
-from livemem.recall.search_request import OF_CONVERSATION, RESULTS_DEFAULT, RESULTS_MOST, SearchRequest, message_text
-from livemem.search import words
+from livemem.recall.search_request import OF_CONVERSATION, RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -101,8 +100,9 @@ def context(
     if request.conversation_id is not None:
         values = request.values("conversation_id", "limit", "max_chars", "max_turns", "raw_chars")
         conversation_id = values.pop("conversation_id")
-        checked = TalkContextRequest.of(request.q, **values)
-        of_talk = of_conversation(process, space_id, conversation_id, checked, talk_form)
+        of_talk = of_conversation(
+            process, space_id, conversation_id, TalkContextRequest(request.q, **values), talk_form
+        )
         items = _items_of_conversation(conversation_id, of_talk.sections)
         return Context(items, of_talk.markdown, None, of_talk.unread, of_talk.degraded)
     if request.room is not None:
@@ -146,36 +146,26 @@ def _share(percent: int | None) -> float | None:
 
 @dataclass(frozen=True)
 class TalkContextRequest:
-    """The checked values of a request about a conversation. Without a word to look for, nothing is searched."""
+    """The values of a request about a conversation, checked. `q` is text, never syntax. Without a word to look for,
+    nothing is searched.
+    """
 
-    question: SearchRequest | None
-    max_chars: int
-    max_turns: int
-    raw_chars: int
-    limit: int
+    q: str | None = None
+    max_chars: int = CHARS_DEFAULT
+    max_turns: int = TURNS_DEFAULT
+    raw_chars: int = RAW_DEFAULT
+    limit: int = RESULTS_DEFAULT
 
-    @classmethod
-    def of(
-        cls,
-        q: str | None = None,
-        *,
-        max_chars: int = CHARS_DEFAULT,
-        max_turns: int = TURNS_DEFAULT,
-        raw_chars: int = RAW_DEFAULT,
-        limit: int = RESULTS_DEFAULT,
-    ) -> "TalkContextRequest":
-        """The request's values. `q` is text, never syntax. Raises InvalidRequest, naming the field and its bounds."""
-        for name, value, least, most in (
-            ("max_chars", max_chars, CHARS_LEAST, CHARS_MOST),
-            ("max_turns", max_turns, 1, TURNS_MOST),
-            ("raw_chars", raw_chars, RAW_LEAST, RAW_MOST),
-            ("limit", limit, 1, RESULTS_MOST),
+    def __post_init__(self) -> None:
+        """Raise InvalidRequest, naming the field and its bounds."""
+        for name, least, most in (
+            ("max_chars", CHARS_LEAST, CHARS_MOST),
+            ("max_turns", 1, TURNS_MOST),
+            ("raw_chars", RAW_LEAST, RAW_MOST),
+            ("limit", 1, RESULTS_MOST),
         ):
-            if not least <= value <= most:
+            if not least <= getattr(self, name) <= most:
                 raise InvalidRequest.of(name, f"must be from {least} to {most}")
-        text = message_text(q or "")
-        question = SearchRequest.of(text, scope=OF_CONVERSATION) if words.parse(text).words else None
-        return cls(question, max_chars, max_turns, raw_chars, limit)
 
 
 @dataclass(frozen=True)
@@ -217,7 +207,7 @@ def of_conversation(
         RECENT: FanOutTask(lambda: _recent(process, looks, request, missing), SECONDS[RECENT]),
         SUMMARIES: FanOutTask(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
     }
-    question = request.question
+    question = SearchRequest.of_message(request.q or "", scope=OF_CONVERSATION)
     if question:
         tasks[SEARCH] = FanOutTask(
             lambda: _found(process, meta, conversation_id, question, request, looks), SECONDS[SEARCH]

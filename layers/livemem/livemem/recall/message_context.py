@@ -28,7 +28,6 @@ from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import KnownItem, line, room_markdown, shown_fact, shown_message
 from livemem.recall.search_request import ALL, OF_ROOMS, SearchRequest, message_text
 from livemem.rooms import reading as rooms
-from livemem.search import words
 from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, MESSAGE, SUMMARY, TURN
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
@@ -96,9 +95,8 @@ def context_of_room(
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     meta = heads.load_recent(process, space_id).meta
-    text = message_text(query or "")
-    request = SearchRequest.of(text, room=room, limit=limit) if words.parse(text).words else None
-    floor = RelevanceFloor.of(text)
+    request = SearchRequest.of_message(query or "", room=room, limit=limit)
+    floor = RelevanceFloor.of(request.text if request else "")
     if request and floor.small_talk:
         return Context([], "")
     tasks = {
@@ -379,14 +377,14 @@ def context_of_question(process: Process, space_id: str, question: str, *, room:
     The requests of one `search.search`. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    text = message_text(question)
-    floor = RelevanceFloor.of(text)
-    if floor.small_talk or not words.parse(text).words:
+    whole = SearchRequest.of_message(question, limit=HITS)
+    floor = RelevanceFloor.of(whole.text if whole else "")
+    if not whole or floor.small_talk:
         return QuestionContext([], {}, 0)
-    request = replace(SearchRequest.of(text, limit=HITS).of_kinds(OTHERS), present=True)
+    request = replace(whole.of_kinds(OTHERS), present=True)
     # The reader judges the other hits. Rooms are chatter, so each message has to pass.
     in_rooms = replace(
-        SearchRequest.of(text, scope=OF_ROOMS, room=room, limit=ROOM_HITS),
+        SearchRequest.of(whole.text, scope=OF_ROOMS, room=room, limit=ROOM_HITS),
         floor=None,
         least=process.settings.room_min_relevance,
     )

@@ -188,6 +188,14 @@ class SearchRequest:
             return replace(request, filter=replace(request.filter, kinds=None, groups=groups))
         return request.within(None if conversation_id is None else (conversation_id,)) if in_conversations else request
 
+    @classmethod
+    def of_message(cls, message: str, **filters: Any) -> "SearchRequest | None":
+        """The request for a message, which is searched as text, never as syntax. None if no word of it can be looked
+        for.
+        """
+        text = message_text(message)
+        return cls.of(text, **filters) if words.parse(text).words else None
+
     def from_rank(self, skip: int | None) -> "SearchRequest":
         """The same for a later page of the answer; None for the first one. Raises InvalidRequest."""
         if skip is None:

@@ -99,7 +99,7 @@ class Start:
 
 @dataclass(frozen=True)
 class StartRequest:
-    """The checked values of a request. `lang` None is the language of the space. `user`: the person whom the agent
+    """The values of a request, checked. `lang` None is the language of the space. `user`: the person whom the agent
     works with; None for nobody. `at`: an earlier moment (time_travel.then).
     """
 
@@ -109,26 +109,16 @@ class StartRequest:
     user: str | None = None
     at: str | None = None
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        max_chars: int = CHARS_DEFAULT,
-        q: str | None = None,
-        lang: Lang | None = None,
-        user: str | None = None,
-        at: str | None = None,
-    ) -> "StartRequest":
-        """The request's values. Raises InvalidRequest, naming the field and its bounds."""
-        if not CHARS_LEAST <= max_chars <= CHARS_MOST:
+    def __post_init__(self) -> None:
+        """Raise InvalidRequest, naming the field and its bounds."""
+        if not CHARS_LEAST <= self.max_chars <= CHARS_MOST:
             raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
-        if lang is not None and lang not in LANGUAGES:
+        if self.lang is not None and self.lang not in LANGUAGES:
             raise InvalidRequest.of("lang", f"must be one of {', '.join(LANGUAGES)}")
-        if user is not None and len(user.encode(errors="replace")) > SPEAKER_BYTES:
-            raise InvalidRequest.of("user", f"must have at most {SPEAKER_BYTES} bytes")
-        # Users are stored without what looks like a secret.
-        name = None if user is None else identifier(check_speaker("user", user))
-        return cls(max_chars, q if q and q.strip() else None, lang, name, at)
+        if self.user is not None:
+            if len(self.user.encode(errors="replace")) > SPEAKER_BYTES:
+                raise InvalidRequest.of("user", f"must have at most {SPEAKER_BYTES} bytes")
+            check_speaker("user", self.user)
 
 
 def start(process: Process, space_id: str, request: StartRequest) -> Start:
@@ -136,7 +126,13 @@ def start(process: Process, space_id: str, request: StartRequest) -> Start:
     for an earlier moment InvalidRequest, Conflict.
     """
     material = start_material.load(
-        process, space_id, characters=request.max_chars, question=request.q, user=request.user, at=request.at
+        process,
+        space_id,
+        characters=request.max_chars,
+        question=request.q if request.q and request.q.strip() else None,
+        # Users are stored without what looks like a secret.
+        user=None if request.user is None else identifier(request.user),
+        at=request.at,
     )
     return render(material, request.max_chars, request.lang or language_of(material.language))
 

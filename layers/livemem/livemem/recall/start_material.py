@@ -323,14 +323,12 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
     """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
     from livemem.recall import document_sources, search  # noqa: PLC0415
-    from livemem.recall.search_request import SearchRequest, message_text  # noqa: PLC0415
-    from livemem.search import words  # noqa: PLC0415
+    from livemem.recall.search_request import SearchRequest  # noqa: PLC0415
 
-    text = message_text(question)
-    if not words.parse(text).words:
+    request = SearchRequest.of_message(question, scope=scope, limit=HITS)
+    if not request:
         return [], 0
-    request = replace(SearchRequest.of(text, scope=scope, limit=HITS), present=scope == SCOPE)
-    answer = search.search(process, space_id, request)
+    answer = search.search(process, space_id, replace(request, present=scope == SCOPE))
     hits = []
     for hit in answer.hits:
         document = hit.document

@@ -275,7 +275,7 @@ def get_start(
     """
     caller = api.principal()
     decision.check_user(caller.name, user, may_write="write" in caller.permissions)
-    wanted = StartRequest.of(
+    wanted = StartRequest(
         max_chars=max_chars, q=q, lang=lang or api.language(), user=caller.name if user is None else user, at=at
     )
     return StartView.of(start.start(process(), space_id, wanted))
