@@ -123,7 +123,12 @@ class Play:
             made = records.names(world.process, SPACE, since=number)
             number += len(made)
             yield Fold(
-                chapter, len(rows), code, failed, world.bank(SPACE), records.read_many(world.process, SPACE, made)
+                chapter,
+                len(rows),
+                code,
+                failed,
+                world.bank(SPACE),
+                [records.read(world.process, SPACE, name) for name in made],
             )
 
     def starts(self, question: str | None, lang: Lang | None = None) -> dict[int, str]:

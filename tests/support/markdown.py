@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import strategies as st
 
-from livemem.markdown.blocks import SectionError
+from livemem.markdown.blocks import SectionError, split_lines
 from livemem.markdown.edits import Edit, apply_edits
-from livemem.markdown.sections import list_sections
+from livemem.markdown.sections import Section, list_sections
 
 DOC = """\
 Preamble.
@@ -27,6 +27,17 @@ Deep.
 
 Text.
 """
+
+
+def preamble(text: str) -> str:
+    """The text before the first heading; all of it if there is none."""
+    sections = list_sections(text)
+    return "".join(split_lines(text)[: sections[0].start]) if sections else text
+
+
+def own_text(text: str, section: Section) -> str:
+    """The text between the section's heading and its first child section."""
+    return "".join(split_lines(text)[section.body : section.own_end])
 
 
 def edited(text, op, heading, content="", after=None):

@@ -366,7 +366,8 @@ def test_what_is_left_of_a_part_of_another_job_is_not_queued_and_that_one_goes_o
 
         assert work(world.process, world, toy, nested=True).result == "unfinished"
         assert not world.queued
-        assert bool(lease.standing(world.process, LeasePlace(LEASE))) == keeps_place
+        held = lease.look(world.process, LeasePlace(LEASE))
+        assert bool(held and held.live()) == keeps_place
         assert work(world.process, world, toy, nested=True).outcome == "done"
         assert_is_whole(world, toy)
 

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from livemem.markdown import edits as edits_module
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.markdown.edits import Edit, apply_edits
-from livemem.markdown.sections import addressed, list_sections, own_text, preamble
+from livemem.markdown.sections import addressed, list_sections
 from tests.support.cases import each
 from tests.support.markdown import (
     DOC,
@@ -20,6 +20,8 @@ from tests.support.markdown import (
     blank,
     documents,
     edited,
+    own_text,
+    preamble,
     refusal,
     tame_documents,
     wild_content,

@@ -13,9 +13,9 @@ from markdown_it.rules_block import StateBlock
 from livemem import limits
 from livemem.markdown.blocks import PARSE_EFFORT, SectionError, split_lines
 from livemem.markdown.edits import Edit
-from livemem.markdown.sections import list_sections, own_text, preamble, section_text
+from livemem.markdown.sections import list_sections, section_text
 from tests.support.cases import each
-from tests.support.markdown import DOC, any_text, attempted, documents, headings, refusal
+from tests.support.markdown import DOC, any_text, attempted, documents, headings, own_text, preamble, refusal
 
 
 def test_a_section_reaches_to_the_next_heading_of_the_same_or_a_higher_level():

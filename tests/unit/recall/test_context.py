@@ -10,7 +10,6 @@ from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.recall import context, fan_out, render_context
 from livemem.recall.context import TalkContextRequest
-from livemem.recall.fan_out import FanOutTask
 from livemem.store.bucket import TURN
 from tests.support.bucket import error
 from tests.support.cases import each
@@ -272,8 +271,8 @@ def test_a_source_that_is_late_is_left_out():
         world.clock.move(5)
         return "late"
 
-    tasks = {"a": FanOutTask(lambda: "a", 4), "b": FanOutTask(slow, 4), "c": FanOutTask(slow, 6)}
-    results, failures = fan_out.done(world.process, tasks)
+    seconds = {"a": 4.0, "b": 4.0, "c": 6.0}
+    results, failures = fan_out.done(world.process, seconds, {"a": lambda: "a", "b": slow, "c": slow})
 
     assert results == {"a": "a", "c": "late"}
     assert [*failures] == ["b"]
@@ -285,8 +284,8 @@ def test_nobody_waits_for_a_source_that_is_late():
     process = world.with_parts(timer=time.monotonic)
     end = threading.Event()
     try:
-        tasks = {"a": FanOutTask(lambda: end.wait(60), 0.01), "b": FanOutTask(lambda: "b", 60)}
-        results, failures = fan_out.done(process, tasks)
+        tasks = {"a": lambda: end.wait(60), "b": lambda: "b"}
+        results, failures = fan_out.done(process, {"a": 0.01, "b": 60.0}, tasks)
     finally:
         end.set()
 
@@ -296,7 +295,7 @@ def test_nobody_waits_for_a_source_that_is_late():
 def test_a_defect_is_no_source_that_failed():
     world = World()
     with pytest.raises(ZeroDivisionError):
-        fan_out.done(world.process, {"a": FanOutTask(lambda: 1 / 0, 4)})
+        fan_out.done(world.process, {"a": 4.0}, {"a": lambda: 1 / 0})
 
 
 @pytest.mark.slow

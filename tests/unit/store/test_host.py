@@ -9,7 +9,6 @@ from botocore.exceptions import BotoCoreError
 
 from livemem.errors import OutOfTime
 from livemem.recall import fan_out
-from livemem.recall.fan_out import FanOutTask
 from livemem.settings import Settings
 from livemem.store.clients import HOST, Host, open_store, s3_client
 from livemem.store.objects import ThreadPool
@@ -64,8 +63,8 @@ def test_threads_beside_a_request_belong_to_it():
     world = World()
     object.__setattr__(world.process.store, "threads", 4)
     seen = ThreadPool(4).map(lambda _: OF_THE_REQUEST.get(), range(20))
-    tasks = {str(number): FanOutTask(OF_THE_REQUEST.get, 5.0) for number in range(4)}
-    results, failures = fan_out.done(world.process, tasks)
+    seconds = dict.fromkeys("0123", 5.0)
+    results, failures = fan_out.done(world.process, seconds, dict.fromkeys(seconds, OF_THE_REQUEST.get))
 
     assert set(seen) == {"this one"}
     assert (set(results.values()), failures) == ({"this one"}, {})

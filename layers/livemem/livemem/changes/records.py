@@ -237,11 +237,6 @@ def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
     return record
 
 
-def read_many(process: Process, space_id: str, record_names: Sequence[keys.RecordName]) -> list[Record]:
-    """Records in the order of their names, read in parallel. Raises as `read` does."""
-    return process.store.map(lambda name: read(process, space_id, name), record_names)
-
-
 def read_each(
     process: Process, space_id: str, record_names: Sequence[keys.RecordName]
 ) -> list[Record | ObjectUnreadable]:

@@ -126,18 +126,25 @@ class Sources(LazyModel):
         }
 
 
-def own_texts(content: str) -> dict[SectionPath, str]:
-    """Each section's own text. Sections of the same path are taken together. The text is parsed once."""
+def own_parts(content: str) -> list[tuple[SectionPath, str]]:
+    """The text before the first heading, and each section's own text, in their order. The text is parsed once."""
     try:
         headings = sections.list_sections(content)
     except SectionError:
         # Nested deeper than the parser follows: the file counts as one piece of text.
-        return {PREAMBLE: content}
+        return [(PREAMBLE, content)]
     lines = split_lines(content)
-    paragraphs: dict[SectionPath, list[str]] = {PREAMBLE: list(lines[: headings[0].start] if headings else lines)}
-    for section in headings:
-        paragraphs.setdefault(section.path, []).extend(lines[section.body : section.own_end])
-    return {path: "".join(text) for path, text in paragraphs.items()}
+    parts = [(PREAMBLE, lines[: headings[0].start] if headings else lines)]
+    parts += [(section.path, lines[section.body : section.own_end]) for section in headings]
+    return [(path, "".join(part)) for path, part in parts]
+
+
+def own_texts(content: str) -> dict[SectionPath, str]:
+    """Each section's own text. Sections of the same path are taken together."""
+    texts: dict[SectionPath, str] = {}
+    for path, part in own_parts(content):
+        texts[path] = texts.get(path, "") + part
+    return texts
 
 
 def _fitting(oldest_first: list[str], links: Mapping[str, int]) -> list[str]:

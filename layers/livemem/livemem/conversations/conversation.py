@@ -24,7 +24,6 @@ from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction, identifier, named
 
 TITLE_BYTES = 500
-TRIES = 5
 PATH_BYTES = 4_096
 HOST_BYTES = 255
 TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]

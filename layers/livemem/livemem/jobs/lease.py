@@ -184,12 +184,6 @@ def _read(document: Object) -> Lease:
         return Lease(kind="unreadable")
 
 
-def standing(process: Process, place: LeasePlace) -> Lease | None:
-    """The lease, or None if there is none or it has run out: 1 GET."""
-    current = look(process, place)
-    return current.lease if current and current.live() else None
-
-
 def holds(process: Process, place: LeasePlace, current: SeenLease) -> bool:
     """Whether a holder whose work has not ended holds the lease, or it is kept for somebody. No request if the lease
     has run out, else 1 GET.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from livemem import clock
 from livemem.jobs import lease as leases
@@ -20,7 +20,6 @@ COUNTED_MOST = 900
 WaitReason = Literal[
     "review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "session_end", "threshold"
 ]
-WHYS: tuple[WaitReason, ...] = get_args(WaitReason)
 
 
 @dataclass(frozen=True)

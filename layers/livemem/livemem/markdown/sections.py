@@ -93,20 +93,9 @@ def addressed(text: str, address: str) -> list[Section]:
     return matching(read(text).sections, address)
 
 
-def preamble(text: str) -> str:
-    """Return the text in front of the first heading; all of it when there is none. Raises like list_sections."""
-    document = read(text)
-    return "".join(document.lines[: document.sections[0].start]) if document.sections else text
-
-
 def section_text(text: str, section: Section) -> str:
     """Return the section with its heading and its child sections, byte for byte."""
     return "".join(read(text).lines[section.start : section.end])
-
-
-def own_text(text: str, section: Section) -> str:
-    """Return the text between the section's heading and its first child section, byte for byte."""
-    return "".join(read(text).lines[section.body : section.own_end])
 
 
 def nest(headings: Sequence[Heading], line_count: int) -> list[Section]:

@@ -49,7 +49,6 @@ ANSWER_TOKENS = 500
 """Tokens of the model's window reserved for the answer. Some models think first."""
 PAIR_TOKENS = 20
 """Tokens of the answer for each pair. Some models list all of them."""
-TRIES = 3
 MOST_KNOWN = 50_000
 LATER = "Memories that may say the same are kept apart."
 

@@ -21,7 +21,7 @@ from livemem.process import Process
 from livemem.recall import conversation_documents, fan_out, message_context, render_context, search
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.exchanges import exchange_of, passes
-from livemem.recall.fan_out import FanOutTask
+from livemem.recall.fan_out import Tasks
 from livemem.recall.message_context import Context
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import (
@@ -203,16 +203,14 @@ def of_conversation(
     missing: list[str] = []
     # Some of those that wait may be of turns that are shown raw.
     most = WAITING + request.max_turns
-    tasks = {
-        RECENT: FanOutTask(lambda: _recent(process, looks, request, missing), SECONDS[RECENT]),
-        SUMMARIES: FanOutTask(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
+    tasks: Tasks = {
+        RECENT: lambda: _recent(process, looks, request, missing),
+        SUMMARIES: lambda: _waiting(process, space_id, conversation_id, looks, most),
     }
     question = SearchRequest.of_message(request.q or "", scope=OF_CONVERSATION)
     if question:
-        tasks[SEARCH] = FanOutTask(
-            lambda: _found(process, meta, conversation_id, question, request, looks), SECONDS[SEARCH]
-        )
-    results, failures = fan_out.done(process, tasks)
+        tasks[SEARCH] = lambda: _found(process, meta, conversation_id, question, request, looks)
+    results, failures = fan_out.done(process, SECONDS, tasks)
     if not results:
         raise failures[RECENT]
     raw: list[ShownTurn] = results.get(RECENT, [])

@@ -17,7 +17,7 @@ from livemem.errors import ConversationBroken
 from livemem.process import Process
 from livemem.search import view as views
 from livemem.search.documents import QUESTIONS, SUMMARY, TOOLS, TURN, WORDLESS, Document, Reading, storable
-from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
+from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail, held
 from livemem.store import bucket, keys
 from livemem.store.bucket import IN_CONVERSATION, IN_VERSION, SUMMARIES_FOLDER, SUMMARY_VERSIONS, SummaryKey
 from livemem.store.objects import Entry, Object
@@ -60,7 +60,6 @@ def all_of(process: Process, space_id: str) -> DocumentSource:
         prefix,
         lambda entries: _chosen(process, entries),
         _read,
-        lambda: list(process.store.scan(prefix)),
         newest_first=True,
     )
 
@@ -115,7 +114,6 @@ class Once(Generic[T]):
 
 
 def of_one(
-    process: Process,
     space_id: str,
     conversation_id: str,
     version: int,
@@ -132,9 +130,8 @@ def of_one(
         result.append(
             DocumentSource(
                 turns,
-                lambda entries: [entry for entry in entries if bucket.TURN.parse(entry.key)],
+                held(bucket.TURN.parse),
                 _read,
-                lambda: list(process.store.scan(turns)),
                 newest_first=True,
                 grows=True,
                 newest=looks.newest if looks else None,
@@ -147,7 +144,6 @@ def of_one(
                 IN_VERSION.prefix(space_id, conversation_id),
                 _current,
                 _read,
-                lambda: list(process.store.scan(summaries)),
                 below=summaries,
                 tails=lambda known: _tails(summaries, known),
             )
@@ -196,7 +192,7 @@ def follow(
     guessed = {conversation_id: _known_version(view, space_id, conversation_id) for conversation_id in conversation_ids}
     results, _ = process.store.concurrently(
         lambda: process.store.map(standing_of, conversation_ids),
-        lambda: look([part for item in guessed.items() for part in of_one(process, space_id, *item, levels, looks)]),
+        lambda: look([part for item in guessed.items() for part in of_one(space_id, *item, levels, looks)]),
     )
     standing = dict(zip(conversation_ids, results, strict=True))
     for conversation, number in standing.items():
@@ -209,7 +205,7 @@ def follow(
                 view.forget(folder)
     rest = [(item, number) for item, number in standing.items() if number is not None and number != guessed[item]]
     if rest and any(levels):
-        look([part for item in rest for part in of_one(process, space_id, *item, keys.LEVELS)])
+        look([part for item in rest for part in of_one(space_id, *item, keys.LEVELS)])
     return [item for item, number in standing.items() if number is not None]
 
 

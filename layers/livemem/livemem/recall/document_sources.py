@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from livemem import clock
 from livemem.changes.records import NoteSource, Record
+from livemem.changes.section_sources import own_parts
 from livemem.errors import InvalidName, MemoriesBroken
 from livemem.markdown import sections
-from livemem.markdown.blocks import SectionError, split_lines
 from livemem.markdown.sections import split_address
 from livemem.memories import operation as operations
 from livemem.memories.memory import Memory
@@ -63,7 +63,7 @@ def sources(
     if has(MEMORY):
         result.append(memory_source(process, space_id, whole=whole))
     if has(MESSAGE):
-        result.append(room_source(process, space_id))
+        result.append(room_source(space_id))
     return result
 
 
@@ -84,22 +84,20 @@ def _of_notes(process: Process, space_id: str) -> list[DocumentSource]:
     return [
         DocumentSource(
             NOTE.prefix(space_id),
-            held(lambda key: NOTE.parse(key) is not None),
+            held(NOTE.parse),
             lambda item: _note(space_id, item),
             lambda: contents.all_live_notes(process, space_id),
         ),
         DocumentSource(
             BANK_FILE.prefix(space_id),
-            held(lambda key: BANK_FILE.parse(key) is not None),
+            held(BANK_FILE.parse),
             _bank_file,
-            lambda: list(process.store.scan(BANK_FILE.prefix(space_id))),
             mark=_when_written,
         ),
         DocumentSource(
             RECORD.prefix(space_id),
-            held(lambda key: RECORD.last(key) is not None),
+            held(RECORD.last),
             lambda item: _record(space_id, item),
-            lambda: list(process.store.scan(RECORD.prefix(space_id))),
             heir=True,
         ),
     ]
@@ -223,11 +221,8 @@ def _bank_file(item: Object) -> Reading:
     assert parsed
     path, text = parsed[1], storable(item.body.decode(errors="replace"))
     time = clock.iso(item.last_modified)
-    try:
-        own_texts = _sections(text)
-    except SectionError:
-        # Deeply nested lists: the ends of its sections can't be determined.
-        own_texts = [((), text)]
+    # Sections without own text are left out: their headings are in their children's.
+    own_texts = [(titles, own.strip("\r\n")) for titles, own in own_parts(text) if own.strip()]
     # A file of headings alone is kept, since the view tells by its documents what it knows.
     parts = own_texts or [((), text)]
     counter: Counter[tuple[str, ...]] = Counter()
@@ -252,17 +247,6 @@ def _bank_file(item: Object) -> Reading:
     return Reading(item.key, _when_written(item), tuple(result))
 
 
-def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
-    """Each section's headings from the outermost one to its own, and the text right below it. The text before the first
-    section is included. Sections without own text are left out: their headings are in their children's.
-    """
-    headings = sections.list_sections(text)
-    lines = split_lines(text)
-    parts: list[tuple[tuple[str, ...], str]] = [((), sections.preamble(text))]
-    parts += [(section.path, "".join(lines[section.body : section.own_end])) for section in headings]
-    return [(titles, own.strip("\r\n")) for titles, own in parts if own.strip()]
-
-
 VERIFIED_AT = "verified_at"
 """In `more` of a memory: its last confirmation, where that is not its time."""
 
@@ -277,9 +261,8 @@ def memory_source(process: Process, space_id: str, *, whole: bool = False) -> Do
     prefix = IN_MEMORIES.prefix(space_id)
     return DocumentSource(
         prefix,
-        held(lambda key: OPERATION.parse(key) is not None),
+        held(OPERATION.parse),
         lambda item: _operation(process, item),
-        lambda: list(process.store.scan(prefix)),
         takes_away=True,
         tails=None if whole else lambda known: _memory_tails(space_id, known),
     )
@@ -351,7 +334,7 @@ def room_group(room: str) -> str:
     return f"rooms/{room}"
 
 
-def room_source(process: Process, space_id: str, room: str | None = None) -> DocumentSource:
+def room_source(space_id: str, room: str | None = None) -> DocumentSource:
     """The source of the messages of one room, or of all of a space: 1 LIST per 1,000, and 1 GET for each new one.
 
     They are listed whole each time, so that messages that a digest removed are not found any more.
@@ -359,9 +342,8 @@ def room_source(process: Process, space_id: str, room: str | None = None) -> Doc
     prefix = ROOM_MESSAGE.prefix(space_id) if room is None else ROOM_MESSAGE.prefix(space_id, room)
     return DocumentSource(
         prefix,
-        held(lambda key: message_name(key) is not None),
+        held(message_name),
         _message,
-        lambda: list(process.store.scan(prefix)),
     )
 
 

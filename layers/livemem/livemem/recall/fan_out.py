@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
 
 from livemem.background import in_context
@@ -17,17 +16,13 @@ FAILURES = (LiveMemoryError, ValueError)
 """Expected errors of a source, damaged objects among them. Any other error is a defect."""
 
 
-@dataclass(frozen=True)
-class FanOutTask:
-    """A task and the seconds that it may take."""
-
-    do: Callable[[], Any]
-    seconds: float
+Tasks = dict[str, Callable[[], Any]]
+"""Tasks by the names of their sources."""
 
 
-def done(process: Process, tasks: Mapping[str, FanOutTask]) -> tuple[dict[str, Any], dict[str, Exception]]:
-    """The result of each task by its name, and the errors of the tasks that gave none. Raises NotFound if one of them
-    does.
+def done(process: Process, seconds: Mapping[str, float], tasks: Tasks) -> tuple[dict[str, Any], dict[str, Exception]]:
+    """The result of each task by its name, and the errors of the tasks that gave none within their `seconds`. Raises
+    NotFound if one of them does.
 
     The caller does not wait for a late task, which ends by the limits of its own requests. A store with one thread runs
     them in their order.
@@ -35,13 +30,13 @@ def done(process: Process, tasks: Mapping[str, FanOutTask]) -> tuple[dict[str, A
     results: dict[str, Any] = {}
     failures: dict[str, Exception] = {}
     began = process.timer()
-    started = {} if process.store.threads == 1 else {name: _started(name, task) for name, task in tasks.items()}
-    for name, task in tasks.items():
+    started = {} if process.store.threads == 1 else {name: _started(name, do) for name, do in tasks.items()}
+    for name, do in tasks.items():
         try:
             if name in started:
-                results[name] = started[name].result(max(0.0, began + task.seconds - process.timer()))
+                results[name] = started[name].result(max(0.0, began + seconds[name] - process.timer()))
             else:
-                results[name] = _in_time(process, task)
+                results[name] = _in_time(process, do, seconds[name])
         except NotFound:
             raise
         except (*FAILURES, TimeoutError) as error:
@@ -50,20 +45,20 @@ def done(process: Process, tasks: Mapping[str, FanOutTask]) -> tuple[dict[str, A
     return results, failures
 
 
-def _in_time(process: Process, task: FanOutTask) -> Any:
+def _in_time(process: Process, do: Callable[[], Any], seconds: float) -> Any:
     began = process.timer()
-    result = task.do()
-    if process.timer() - began > task.seconds:
+    result = do()
+    if process.timer() - began > seconds:
         raise TimeoutError
     return result
 
 
-def _started(name: str, task: FanOutTask) -> Future[Any]:
+def _started(name: str, do: Callable[[], Any]) -> Future[Any]:
     future: Future[Any] = Future()
 
     def work() -> None:
         try:
-            future.set_result(task.do())
+            future.set_result(do())
         except BaseException as error:  # noqa: BLE001 - it is raised by who waits
             future.set_exception(error)
 

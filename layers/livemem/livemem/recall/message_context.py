@@ -23,7 +23,6 @@ from livemem.process import Process
 from livemem.recall import bank_sections, conversation_documents, fan_out, search
 from livemem.recall.document_sources import reading_id
 from livemem.recall.exchanges import exchange_of, passes
-from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor, text_of
 from livemem.recall.render_context import KnownItem, line, room_markdown, shown_fact, shown_message
 from livemem.recall.search_request import ALL, OF_ROOMS, SearchRequest, message_text
@@ -100,10 +99,10 @@ def context_of_room(
     if request and floor.small_talk:
         return Context([], "")
     tasks = {
-        MESSAGES: FanOutTask(lambda: _messages(process, meta, request, floor, room, limit), ROOM_SECONDS[MESSAGES]),
-        FACTS: FanOutTask(lambda: _facts(process, space_id, request, floor, limit), ROOM_SECONDS[FACTS]),
+        MESSAGES: lambda: _messages(process, meta, request, floor, room, limit),
+        FACTS: lambda: _facts(process, space_id, request, floor, limit),
     }
-    results, failures = fan_out.done(process, tasks)
+    results, failures = fan_out.done(process, ROOM_SECONDS, tasks)
     if not results:
         raise _room_failure(failures[MESSAGES])
     messages, unread = results.get(MESSAGES, ([], 0))

@@ -449,7 +449,7 @@ def _follow(
     if request.conversations is None:
         some = sources(process, space_id, request.kinds)
         if request.room is not None:
-            some = [document_sources.room_source(process, space_id, request.room)]
+            some = [document_sources.room_source(space_id, request.room)]
         view.follow(process.store, some, in_time, most=views.READ_MOST)
         return None
     return conversation_documents.follow(process, view, space_id, request.conversations, request.levels, in_time, looks)

@@ -24,7 +24,7 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import fan_out
 from livemem.recall.bank_sections import StartSection, rest_on, sections_of
-from livemem.recall.fan_out import FanOutTask
+from livemem.recall.fan_out import Tasks
 from livemem.search.documents import BANK, CONVERSATION_KINDS, LIVE, MEMORY, SUMMARY, TURN
 from livemem.spaces import contents
 from livemem.spaces.contents import Newest
@@ -145,13 +145,13 @@ def load(
     bank is short. A source that fails is left out. At an earlier moment as `summary.summary` and `summary.live_at`.
     Raises NotFound, StoreUnavailable, InvalidRequest, Conflict.
     """
-    tasks = {SPACE: FanOutTask(lambda: _space(process, space_id, characters, at), SECONDS[SPACE])}
+    tasks: Tasks = {SPACE: lambda: _space(process, space_id, characters, at)}
     if at is None:
-        tasks[MEMORIES] = FanOutTask(lambda: _memories(process, space_id), SECONDS[MEMORIES])
+        tasks[MEMORIES] = lambda: _memories(process, space_id)
     if question is not None:
         scope = SCOPE if at is None else SCOPE_OF_PAST
-        tasks[SEARCH] = FanOutTask(lambda: _found(process, space_id, question, scope), SECONDS[SEARCH])
-    results, failures = fan_out.done(process, tasks)
+        tasks[SEARCH] = lambda: _found(process, space_id, question, scope)
+    results, failures = fan_out.done(process, SECONDS, tasks)
     if SPACE in failures:
         failed = failures[SPACE]
         raise (
@@ -163,13 +163,13 @@ def load(
     assert whole_space.live
     # After the head, which shows that there is something to look for. On a machine of one's own a look costs nothing.
     told = whole_space.meta.has_conversations or process.settings.session_folds
-    later = {}
+    later: Tasks = {}
     if told and at is None and user is not None:
-        later[USER] = FanOutTask(lambda: user_signals.heard(process, space_id, user), SECONDS[USER])
+        later[USER] = lambda: user_signals.heard(process, space_id, user)
     if told and at is None and sum(file.size for file in whole_space.bank) < characters // SHORT_BANK:
-        later[SESSIONS] = FanOutTask(lambda: _sessions(process, space_id), SECONDS[SESSIONS])
+        later[SESSIONS] = lambda: _sessions(process, space_id)
     if later:
-        more, more_failures = fan_out.done(process, later)
+        more, more_failures = fan_out.done(process, SECONDS, later)
         results, failures = results | more, failures | more_failures
     ids = {note.note_id for note in whole_space.live.notes}
     newest_first = whole_space.live.notes[::-1]

@@ -3,12 +3,9 @@
 FTS5 must be the same everywhere. Python's own SQLite differs from build to build, so `apsw` brings one.
 """
 
-import logging
 from pathlib import Path
 
 import apsw
-
-logger = logging.getLogger(__name__)
 
 SCHEMA = 18
 """Grows with every change of the tables, of the indexed terms of a text, or of the documents made from objects."""

@@ -68,19 +68,27 @@ Tail = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class _Listed:
+    """The listed objects of a source. Not `whole` if further known objects exist."""
+
+    entries: list[Entry]
+    whole: bool = True
+
+
+@dataclass(frozen=True)
 class DocumentSource:
     """Objects of a space that documents are made of, all those below `prefix`.
 
-    `everything` lists them where none of them is known. `heir`: the content of objects of other sources moves into
-    these, and those objects are removed afterwards. Sources may lie within each other: they share the objects that were
-    read.
+    `everything` lists them where none of them is known; None: as they are listed otherwise. `heir`: the content of
+    objects of other sources moves into these, and those objects are removed afterwards. Sources may lie within each
+    other: they share the objects that were read.
     """
 
     prefix: str
     chosen: Callable[[list[Entry]], list[Entry]]
     """Those that documents are made of, of all that are listed."""
     read: Callable[[Object], Reading]
-    everything: Callable[[], list[Entry]]
+    everything: Callable[[], list[Entry]] | None = None
     mark: Callable[[Entry | Object], str] = _etag
     """The mark by which a listing shows that an object is another version than the one that was read."""
     heir: bool = False
@@ -104,18 +112,14 @@ class DocumentSource:
         """The prefix of the keys that are listed."""
         return self.below or self.prefix
 
+    def all_of(self, store: Store) -> _Listed:
+        """All its objects."""
+        return _Listed(self.everything() if self.everything else list(store.scan(self.listed)))
 
-def held(holds: Callable[[str], bool]) -> Callable[[list[Entry]], list[Entry]]:
-    """Keeps the entries whose key `holds` accepts."""
+
+def held(holds: Callable[[str], object]) -> Callable[[list[Entry]], list[Entry]]:
+    """Keeps the entries of whose key `holds` gives something."""
     return lambda entries: [entry for entry in entries if holds(entry.key)]
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """The listed objects of a source. Not `whole` if further known objects exist."""
-
-    entries: list[Entry]
-    whole: bool = True
 
 
 _Listing = tuple[DocumentSource, Entry]
@@ -270,7 +274,7 @@ class SearchView:
         """The listings of a source that are done side by side."""
         known = self._known(source)
         if not known:
-            return [lambda: _Listed(source.everything())]
+            return [lambda: source.all_of(store)]
         if source.grows and not any(folder.startswith(source.prefix) for folder in self.unread):
             return [partial(self._newest, store, source, known)]
         listed_at = self.listed_at.get(source.listed)
@@ -286,7 +290,7 @@ class SearchView:
         existing = next((entry for entry in page if entry.key == newest), None)
         if existing and source.mark(existing) == known[newest]:
             return _Listed([entry for entry in page if entry.key <= newest], whole=False)
-        return _Listed(source.everything())
+        return source.all_of(store)
 
     def _gone(self, source: DocumentSource, item: Mapping[str, _Listed]) -> set[str]:
         existing = item[source.prefix]

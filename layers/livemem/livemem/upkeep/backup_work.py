@@ -1,6 +1,5 @@
 """What an asynchronous invocation of the backup function does: one piece of long work, and the rest of it later."""
 
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -10,8 +9,6 @@ from livemem.erasure import erasure
 from livemem.jobs import worker
 from livemem.jobs.worker import Kind, Worked
 from livemem.process import Process
-
-logger = logging.getLogger(__name__)
 
 KINDS: Mapping[str, Kind[Any]] = {
     export.KIND.name: export.KIND,

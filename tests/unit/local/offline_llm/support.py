@@ -16,6 +16,7 @@ from livemem.store.keys import CATEGORIES
 from local.offline_llm import fold as folding
 from local.offline_llm.entries import Note
 from local.offline_llm.prompt import read_prompts
+from tests.support.markdown import own_text
 
 STANDARD = template("standard")
 JOURNAL = template("journal")
@@ -125,7 +126,7 @@ def section(text: str, address: str) -> str:
     """The text below the one heading that has this line, or this path."""
     parts = tuple(address.split(" > "))
     (found,) = [other for other in sections.list_sections(text) if other.path[-len(parts) :] == parts]
-    return sections.own_text(text, found).strip("\n")
+    return own_text(text, found).strip("\n")
 
 
 def visible_text(markdown: str) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from livemem.markdown import sections
 from tests.support.cases import each
+from tests.support.markdown import own_text
 from tests.unit.local.offline_llm.support import fold_into, make_note
 
 RULES = Path(__file__).parent / "rules"
@@ -46,7 +47,7 @@ def place(bank: dict[str, str], text: str) -> str:
         (name, part.path[-1].lstrip("# "), part.level)
         for name, content in bank.items()
         for part in sections.list_sections(content)
-        if text in sections.own_text(content, part)
+        if text in own_text(content, part)
     ]
     return f"{found[0]}#{found[1]}" if found[2] > 1 else found[0]
 
