@@ -69,11 +69,11 @@ class Passages(NamedTuple):
     words they have, their vectors' names.
     """
 
-    numbers: Sequence[int]
-    documents: Sequence[int]
-    beginnings: Sequence[int]
-    lengths: Sequence[int]
-    hashes: Sequence[bytes]
+    numbers: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    beginnings: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    hashes: NDArray[np.object_]
 
 
 class Index:
@@ -285,7 +285,11 @@ class Index:
         apart = "SELECT n FROM documents WHERE aside <> ''"
         those = f"IN ({apart} AND aside = ?)" if aside else f"NOT IN ({apart} AND ? = '')"
         result = self._some(f"SELECT p, n, first, length, hash FROM passages WHERE n {those}", numbers, aside)  # noqa: S608
-        return Passages(*zip(*result, strict=True)) if result else Passages((), (), (), (), ())
+        *columns, hashes = zip(*result, strict=True) if result else [()] * len(Passages._fields)
+        names = np.empty(len(hashes), dtype=np.object_)
+        names[:] = hashes
+        own, documents, beginnings, lengths = (np.array(column, dtype=np.int64) for column in columns)
+        return Passages(own, documents, beginnings, lengths, names)
 
     def _some(self, statement: str, numbers: Sequence[int] | None, aside: str, order: str = "") -> list[Any]:
         if numbers is None:

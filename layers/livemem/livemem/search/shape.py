@@ -1,8 +1,8 @@
 """The shape of all documents of a view, independent of the question. It is made once, and then updated with changes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,19 +35,50 @@ FEW = 2_000
 
 
 @dataclass(frozen=True)
-class IndexShape:
-    """All documents and passages in the order of ranking; `documents` and `passages` are their numbers in the index.
-
-    That order is by group, then position, then number.
+class DocumentTable:
+    """Documents in the order of ranking, which is by group, then position, then number: a value of each property for
+    every one.
     """
 
+    order: Sequence[tuple[str, str, int]]
+    """Group, position and number."""
     documents: Numbers
+    """The numbers in the index."""
     authors: Sequence[str]
     author: Numbers
-    """Of every document its author's place in `authors`."""
+    """The author's place in `authors`."""
     kinds: Sequence[str]
     kind: Numbers
-    """Of every document its kind's place in `kinds`."""
+    """The kind's place in `kinds`."""
+    groups: dict[str, int]
+    """Numbers of the groups, in no order."""
+    group: Numbers
+    """The number of the group."""
+    spoken: NDArray[np.bool_]
+    """Whether somebody said it, to a model or to others, in a conversation or a room."""
+    quoted: NDArray[np.bool_]
+    """Whether it is a note of what a person said."""
+    roles: NDArray[np.int8]
+    """Its own role; `corpus` has those that count (`_heard`)."""
+    times: NDArray[np.float64]
+    asks: NDArray[np.bool_]
+    tells: NDArray[np.bool_]
+    """Its own traits; `corpus` has those that count, of what was said."""
+    holds: NDArray[np.int8]
+
+    def of_groups(self, groups: Collection[str]) -> NDArray[np.bool_]:
+        """Whether each document is of one of these groups."""
+        return np.isin(self.group, [self.groups[group] for group in groups if group in self.groups])
+
+    def of_kinds(self, kinds: Collection[str]) -> NDArray[np.bool_]:
+        """Whether each document is of one of these kinds."""
+        return np.isin(self.kind, [place for place, name in enumerate(self.kinds) if name in kinds])
+
+
+@dataclass(frozen=True)
+class IndexShape(DocumentTable):
+    """All documents and passages; `passages` are the passages' numbers in the index."""
+
     passages: Numbers
     hashes: NDArray[np.object_]
     owner: Numbers
@@ -55,21 +86,6 @@ class IndexShape:
     before: Numbers | None
     """Of every passage its place in the shape that this one was made of, -1 if it is new. None if it was made of none.
     """
-    order: Sequence[tuple[str, str, int]]
-    """Group, position and number of every document."""
-    groups: dict[str, int]
-    """Numbers of the groups, in no order."""
-    group: Numbers
-    """Of every document the number of its group."""
-    spoken: NDArray[np.bool_]
-    """Of every document whether somebody said it, to a model or to others, in a conversation or a room."""
-    quoted: NDArray[np.bool_]
-    """Of every document whether it is a note of what a person said."""
-    asks: NDArray[np.bool_]
-    tells: NDArray[np.bool_]
-    """Of every document its own traits; `corpus` has those that count, of what was said."""
-    roles: NDArray[np.int8]
-    """Of every document its own role; `corpus` has those that count (`_heard`)."""
     beginnings: Numbers
     lengths: Numbers
     document_at: Numbers
@@ -84,48 +100,15 @@ class IndexShape:
         places = _looked_up(self.document_at, np.asarray(numbers, dtype=np.int64))
         return places[places >= 0]
 
-    def of_groups(self, groups: Collection[str]) -> NDArray[np.bool_]:
-        """Whether each document is of one of these groups."""
-        return np.isin(self.group, [self.groups[group] for group in groups if group in self.groups])
-
-    def of_kinds(self, kinds: Collection[str]) -> NDArray[np.bool_]:
-        """Whether each document is of one of these kinds."""
-        return _of_kinds(self.kinds, self.kind, kinds)
-
     def passages_at(self, numbers: Numbers) -> Numbers:
         """The places of passages by their numbers; -1 for those that are not in the shape."""
         return _looked_up(self.passage_at, numbers)
 
 
-def _of_kinds(kinds: Sequence[str], kind: Numbers, kind_names: Collection[str]) -> NDArray[np.bool_]:
-    return np.isin(kind, [place for place, name in enumerate(kinds) if name in kind_names])
-
-
-@dataclass(frozen=True)
-class _Documents:
-    """Some documents, a value of each property for every one."""
-
-    order: list[tuple[str, str, int]]
-    numbers: Numbers
-    authors: list[str]
-    author: Numbers
-    kinds: list[str]
-    kind: Numbers
-    groups: dict[str, int]
-    group: Numbers
-    spoken: NDArray[np.bool_]
-    quoted: NDArray[np.bool_]
-    roles: NDArray[np.int8]
-    times: NDArray[np.float64]
-    asks: NDArray[np.bool_]
-    tells: NDArray[np.bool_]
-    holds: NDArray[np.int8]
-
-
 def shape(index: Index, aside: str = "") -> IndexShape:
     """The shape of all that is in the index, without what is aside; or of that alone which is `aside` under a name."""
     documents = _documents(index.columns(aside=aside), [], [], {})
-    return _made(documents, *_passages(index.passages(aside=aside)), before=None)
+    return _made(documents, index.passages(aside=aside), before=None)
 
 
 def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexShape:
@@ -136,42 +119,24 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
     fresh = _documents(index.columns(numbers), list(old.authors), list(old.kinds), dict(old.groups))
     gone = np.zeros(len(old.documents), dtype=np.bool_)
     gone[old.documents_at(numbers)] = True
-    documents = _merged(old, ~gone, fresh)
-    result = _passages(index.passages(numbers))
+    new = index.passages(numbers)
     stays = np.flatnonzero(~gone[old.owner])
-    owners = np.concatenate([old.documents[old.owner[stays]], result[1]])
-    before = np.concatenate([stays, np.full(len(result[0]), -1, dtype=np.int64)])
-    parts = zip((old.passages, old.beginnings, old.lengths, old.hashes), (result[0], *result[2:]), strict=True)
-    passages, beginnings, lengths, hashes = (np.concatenate([part[stays], new]) for part, new in parts)
-    return _made(documents, passages, owners, beginnings, lengths, hashes, before=before)
+    kept = [array[stays] for array in (old.passages, old.documents[old.owner], old.beginnings, old.lengths, old.hashes)]
+    before = np.concatenate([stays, np.full(len(new.numbers), -1, dtype=np.int64)])
+    parts: Iterator[Any] = map(np.concatenate, zip(kept, new, strict=True))
+    return _made(_merged(old, ~gone, fresh), Passages(*parts), before=before)
 
 
-def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Documents:
+def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: DocumentTable) -> DocumentTable:
     """The documents that stay, with the new ones among them."""
     order = [item for item, kept in zip(old.order, stays.tolist(), strict=True) if kept]
     at = np.array([_place(order, item) for item in fresh.order], dtype=np.int64)
-    corpus = old.corpus
-
-    def merged(array: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-        return np.insert(array[stays], at, new)
-
-    return _Documents(
-        sorted([*order, *fresh.order]),
-        merged(old.documents, fresh.numbers),
-        fresh.authors,
-        merged(old.author, fresh.author),
-        fresh.kinds,
-        merged(old.kind, fresh.kind),
-        fresh.groups,
-        merged(old.group, fresh.group),
-        merged(old.spoken, fresh.spoken),
-        merged(old.quoted, fresh.quoted),
-        merged(old.roles, fresh.roles),
-        merged(corpus.times, fresh.times),
-        merged(old.asks, fresh.asks),
-        merged(old.tells, fresh.tells),
-        merged(corpus.holds, fresh.holds),
-    )
+    columns: dict[str, Any] = {
+        name: np.insert(getattr(old, name)[stays], at, values)
+        for name, values in vars(fresh).items()
+        if isinstance(values, np.ndarray)
+    }
+    return replace(fresh, order=sorted([*order, *fresh.order]), **columns)
 
 
 def _place(order: Sequence[tuple[str, str, int]], position: tuple[str, str, int]) -> int:
@@ -182,7 +147,7 @@ def _place(order: Sequence[tuple[str, str, int]], position: tuple[str, str, int]
     return low
 
 
-def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict[str, int]) -> _Documents:
+def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict[str, int]) -> DocumentTable:
     """The rows of the index as documents, in their order. `authors`, `kinds` and `groups` are those that are known
     already.
     """
@@ -196,7 +161,7 @@ def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict
         by_kind.setdefault(kind, len(by_kind))
     said = zip(rows.kinds, rows.roles, strict=True)
     spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
-    return _Documents(
+    return DocumentTable(
         list(zip(rows.parts, rows.positions, rows.numbers, strict=True)),
         np.array(rows.numbers, dtype=np.int64),
         list(by_name),
@@ -215,37 +180,17 @@ def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict
     )
 
 
-def _passages(passages: Passages) -> tuple[Numbers, Numbers, Numbers, Numbers, NDArray[np.object_]]:
-    """Numbers, documents' numbers, beginnings, lengths and names."""
-    numbers, documents, beginnings, lengths = (
-        np.array(column, dtype=np.int64)
-        for column in (passages.numbers, passages.documents, passages.beginnings, passages.lengths)
-    )
-    hashes = np.empty(len(numbers), dtype=np.object_)
-    hashes[:] = passages.hashes
-    return numbers, documents, beginnings, lengths, hashes
-
-
-def _made(
-    documents: _Documents,
-    numbers: Numbers,
-    owners: Numbers,
-    beginnings: Numbers,
-    lengths: Numbers,
-    hashes: NDArray[np.object_],
-    *,
-    before: Numbers | None,
-) -> IndexShape:
-    """The shape of documents in their order, and of passages in any order, given the numbers of their documents."""
-    document_at = _places(documents.numbers)
-    owner = document_at[owners]
-    order = np.lexsort((beginnings, owner))
-    owner, numbers = owner[order], numbers[order]
+def _made(documents: DocumentTable, passages: Passages, *, before: Numbers | None) -> IndexShape:
+    """The shape of documents in their order, and of passages in any order."""
+    document_at = _places(documents.documents)
+    owner = document_at[passages.documents]
+    order = np.lexsort((passages.beginnings, owner))
+    owner, numbers, lengths = owner[order], passages.numbers[order], passages.lengths[order]
     talks = _talks(documents)
     told = _answered(documents) | talks
     corpus = ranking.corpus(
         owner.astype(np.int32),
-        lengths[order].astype(np.int32),
+        lengths.astype(np.int32),
         np.cumsum(_begins(documents, documents.spoken | talks), dtype=np.int32),
         _heard(documents),
         documents.times,
@@ -254,44 +199,32 @@ def _made(
         documents.tells & told,
         documents.holds,
         told,
-        _of_kinds(documents.kinds, documents.kind, DERIVED),
-        _of_kinds(documents.kinds, documents.kind, LISTS),
+        documents.of_kinds(DERIVED),
+        documents.of_kinds(LISTS),
     )
     return IndexShape(
-        documents.numbers,
-        documents.authors,
-        documents.author,
-        documents.kinds,
-        documents.kind,
-        numbers,
-        hashes[order],
-        owner,
-        corpus,
-        None if before is None else before[order],
-        documents.order,
-        documents.groups,
-        documents.group,
-        documents.spoken,
-        documents.quoted,
-        documents.asks,
-        documents.tells,
-        documents.roles,
-        beginnings[order],
-        lengths[order],
-        document_at,
-        _places(numbers),
+        **vars(documents),
+        passages=numbers,
+        hashes=passages.hashes[order],
+        owner=owner,
+        corpus=corpus,
+        before=None if before is None else before[order],
+        beginnings=passages.beginnings[order],
+        lengths=lengths,
+        document_at=document_at,
+        passage_at=_places(numbers),
     )
 
 
-def _begins(documents: _Documents, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _begins(documents: DocumentTable, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Of every document whether another group, or another session of what was said, begins with it."""
-    new = np.zeros(len(documents.numbers), dtype=np.bool_)
+    new = np.zeros(len(documents.documents), dtype=np.bool_)
     pause = mask[1:] & (np.diff(documents.times) > SESSION_SECONDS)
     new[1:] = (documents.group[1:] != documents.group[:-1]) | pause
     return new
 
 
-def _talks(documents: _Documents) -> NDArray[np.bool_]:
+def _talks(documents: DocumentTable) -> NDArray[np.bool_]:
     """Of every document whether it is a note of a talk: of what several people said, one soon after the other."""
     quoted = documents.quoted
     if not quoted.any():
@@ -304,7 +237,7 @@ def _talks(documents: _Documents) -> NDArray[np.bool_]:
     return mask
 
 
-def _answered(documents: _Documents) -> NDArray[np.bool_]:
+def _answered(documents: DocumentTable) -> NDArray[np.bool_]:
     """Of every document whether it was said where more than one speaks: several people, or one and an assistant."""
     spoken = documents.spoken
     if not spoken.any():
@@ -315,7 +248,7 @@ def _answered(documents: _Documents) -> NDArray[np.bool_]:
     return mask
 
 
-def _heard(documents: _Documents) -> NDArray[np.int8]:
+def _heard(documents: DocumentTable) -> NDArray[np.int8]:
     """The roles that count: none in a conversation in which several people speak and no assistant. They speak to each
     other, so a question is no statement about the one who asks, and the answer to it comes from another person.
     """
