@@ -354,6 +354,7 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
         (ASSISTANT, turn.role_of(ASSISTANT), turn.assistant_message, ""),
         (TOOL, TOOL, "\n".join(_call(call) for call in turn.tool_calls), tools),
     ]
+    more = turn.model_dump(include=SHOWN_OF_TURN, exclude_none=True)
     return [
         Document(
             id=f"{conversation_id}/{index}/{side}",
@@ -367,24 +368,20 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
             title=title,
             aside=TOOLS if side == TOOL else QUESTIONS if turn.asked else "",
             source={"conversation_id": conversation_id, "turn_index": str(index)},
-            more={"timestamp": turn.timestamp, "author": turn.author}
-            | ({"client_timestamp": turn.client_timestamp} if turn.client_timestamp else {})
-            | ({"user": turn.user} if turn.user else {})
-            | ({"written_by": turn.written_by} if turn.written_by else {})
-            | ({"role": turn.role} if turn.role else {})
-            | ({"erased_on": turn.erased_on} if turn.erased_on else {}),
+            more=more,
         )
         for place, (side, role, item, title) in enumerate(sides)
         if item.strip()
     ]
 
 
+SHOWN_OF_TURN = {"timestamp", "client_timestamp", "author", "user", "written_by", "role", "erased_on"}
 SHOWN = {
     *("level", "number", "covers", "children", "range_start", "range_end", "created_at", "generated_at", "summary"),
     *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),
     *("erased", "overlaps", "since", "written_for", "verbatim"),
 }
-"""Fields of a summary that are needed to show it, and to detect erased content in it."""
+"""Fields of a turn and of a summary that are needed to show them, and to detect erased content in them."""
 
 
 def _call(call: ToolCall) -> str:
@@ -435,14 +432,9 @@ def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
         user_message=user,
         assistant_message=assistant,
         tool_calls=[ToolCall(name=name) for name in names],
-        timestamp=side.more["timestamp"],
         char_count=len(user) + len(assistant),
-        client_timestamp=side.more.get("client_timestamp"),
-        author=side.more["author"],
-        user=side.more.get("user"),
-        written_by=side.more.get("written_by"),
         open=not assistant,
-        role=side.more.get("role"),
+        **side.more,
     )
 
 
