@@ -135,7 +135,7 @@ def test_waiting_summaries_are_those_that_no_group_has_whatever_this_process_kne
 def test_requests_side_by_side_use_what_is_known_of_groups_one_at_a_time():
     talked = long_talk()
     load(talked)
-    places = talked.process.cache(context._Places)
+    places = talked.process.cache(context._PLACES)
     locked = []
 
     class Name(str):

@@ -89,8 +89,8 @@ class _Cache:
     """Grants that were read in the last 30 s, and digests that are unknown."""
 
     def __init__(self, timer: Timer) -> None:
-        self.grants = TimedCache[str, Grant](MOST_CACHED, CACHED_SECONDS, timer)
-        self.unknown = TimedCache[str, None](MOST_CACHED, CACHED_SECONDS, timer)
+        self.grants = TimedCache[str, Grant](MOST_CACHED, timer, seconds=CACHED_SECONDS)
+        self.unknown = TimedCache[str, None](MOST_CACHED, timer, seconds=CACHED_SECONDS)
         self.looks = LookRate(timer)
 
 

@@ -7,16 +7,15 @@ tokens use it.
 """
 
 import logging
-import threading
 from collections.abc import Mapping
 from datetime import datetime
-
-from cachetools import TTLCache
+from functools import partial
 
 from livemem import clock
 from livemem.errors import LiveMemoryError
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.store.bucket import LAST_USED
+from livemem.store.cache import TimedCache
 
 logger = logging.getLogger(__name__)
 
@@ -24,19 +23,8 @@ NOTED_SECONDS = 600
 MOST_NOTED = 10_000
 
 
-class _Noted:
-    """The keys under which this process noted a use in the last ten minutes."""
-
-    def __init__(self, timer: Timer) -> None:
-        self._keys = TTLCache[str, None](MOST_NOTED, NOTED_SECONDS, timer)
-        self._lock = threading.Lock()
-
-    def is_new(self, key: str) -> bool:
-        with self._lock:
-            if key in self._keys:
-                return False
-            self._keys[key] = None
-            return True
+_NOTED = partial(TimedCache[str, None], MOST_NOTED, seconds=NOTED_SECONDS)
+"""The keys under which this process noted a use in the last ten minutes."""
 
 
 def note(process: Process, token_hash: str) -> None:
@@ -46,7 +34,7 @@ def note(process: Process, token_hash: str) -> None:
 
 def note_under(process: Process, key: str) -> None:
     """The same under any key. The object keeps the time alone."""
-    if not process.cache(_Noted).is_new(key):
+    if not process.cache(_NOTED).notes(key, None):
         return
     moment = f"{clock.iso(process.clock())}\n".encode()
 

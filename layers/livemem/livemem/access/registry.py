@@ -101,7 +101,7 @@ class _Cache:
         self._last: _Read | None = None
         self._lock = threading.Lock()
         self._lines: dict[bytes, Token] = {}
-        self.unknown = TimedCache[str, None](MOST_UNKNOWN, CACHED_SECONDS, timer)
+        self.unknown = TimedCache[str, None](MOST_UNKNOWN, timer, seconds=CACHED_SECONDS)
         self.looks = LookRate(timer)
 
     def last(self) -> "_Read | None":

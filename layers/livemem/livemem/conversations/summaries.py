@@ -2,13 +2,12 @@
 are missing.
 """
 
-import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, ClassVar, Literal, TypeVar
 
-from cachetools import LRUCache
 from pydantic import Field
 
 from livemem.conversations import names
@@ -17,9 +16,10 @@ from livemem.conversations.conversation import TurnIndex, parsed
 from livemem.conversations.summary_versions import At
 from livemem.errors import LiveMemoryError
 from livemem.llm.usage import Usage
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.store import keys, listing
 from livemem.store.bucket import BOUNDARY, IN_VERSION, SUMMARY, BoundaryKey, SummaryKey
+from livemem.store.cache import TimedCache
 from livemem.store.objects import Entry
 from livemem.store.stored_documents import Count, Line, Moment, NoteId, Number, StoredDocument
 from livemem.text.speakers import all_said_by
@@ -134,26 +134,14 @@ class Layers:
             existing.append(name)
 
 
-class _Bounds:
-    """Every thousandth key below a prefix, as this process last saw them. It is a guess: no result depends on it."""
-
-    def __init__(self, _: Timer) -> None:
-        self._known = LRUCache[str, list[str]](KNOWN_PREFIXES)
-        self._lock = threading.Lock()
-
-    def get(self, prefix: str) -> list[str]:
-        with self._lock:
-            return self._known.get(prefix, [])
-
-    def put(self, prefix: str, keys: list[str]) -> None:
-        with self._lock:
-            self._known[prefix] = keys
+_BOUNDS = partial(TimedCache[str, list[str]], KNOWN_PREFIXES)
+"""Every thousandth key below a prefix, as this process last saw them. It is a guess: no result depends on it."""
 
 
 def _listed(process: Process, prefix: str) -> list[Entry]:
     """All objects below a prefix: 1 LIST per 1,000, in parallel where this process has listed them before."""
-    bounds = process.cache(_Bounds)
-    parts = listing.between(bounds.get(prefix))
+    bounds = process.cache(_BOUNDS)
+    parts = listing.between(bounds.get(prefix) or [])
     pages = process.store.map(lambda part: listing.entries(process.store, prefix, part), parts)
     entries = [entry for page in pages for entry in page]
     bounds.put(prefix, listing.bounds([entry.key for entry in entries]))

@@ -3,23 +3,22 @@
 An operation is written under the number after the newest one, if that is free. So its writer knew all before it.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
-
-from cachetools import LRUCache
 
 from livemem.errors import Busy, MemoriesBroken
 from livemem.memories import operation as operations
 from livemem.memories import state as states
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot, State
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.spaces.unreadable import MEND
 from livemem.store import stored
 from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION, OperationKey
+from livemem.store.cache import TimedCache
 from livemem.store.keys import MemoryKind
 
 W = TypeVar("W", bound=Operation | None)
@@ -32,24 +31,8 @@ TRIES = 500
 """Numbers that a writer tries. There are never as many writers at once."""
 
 
-class _KnownStates:
-    """The states that this process has used last."""
-
-    def __init__(self, _: Timer) -> None:
-        self._states = LRUCache[tuple[str, MemoryKind], State](
-            MOST_KNOWN, getsizeof=lambda state: 1 + len(state.memories)
-        )
-        self._lock = threading.Lock()
-
-    def get(self, space_id: str, kind: MemoryKind) -> State | None:
-        with self._lock:
-            return self._states.get((space_id, kind))
-
-    def put(self, space_id: str, kind: MemoryKind, state: State) -> State:
-        with self._lock:
-            if 1 + len(state.memories) <= self._states.maxsize:
-                self._states[space_id, kind] = state
-        return state
+_STATES = partial(TimedCache[tuple[str, MemoryKind], State], MOST_KNOWN, size=lambda state: 1 + len(state.memories))
+"""The states that this process has used last."""
 
 
 def load(
@@ -61,7 +44,7 @@ def load(
     list for `missing`: then missing ones are skipped too, and the keys of all skipped ones are added to it. `complete`:
     for a caller that must know every operation. Raises MemoriesBroken.
     """
-    state = process.cache(_KnownStates).get(space_id, kind)
+    state = process.cache(_STATES).get((space_id, kind))
     if state:
         later = _later(process, space_id, kind, state, missing, complete=complete)
         if later is not None:
@@ -75,7 +58,7 @@ def load(
 
 def _keep(process: Process, space_id: str, kind: MemoryKind, state: State) -> State:
     """Cache the state, unless it has gaps: then the operations from the first gap on are read again each time."""
-    return state if state.has_gaps else process.cache(_KnownStates).put(space_id, kind, state)
+    return state if state.has_gaps else process.cache(_STATES).put((space_id, kind), state)
 
 
 def _starts(process: Process, space_id: str, kind: MemoryKind) -> Iterator[State]:
@@ -216,4 +199,4 @@ def operation_at(process: Process, space_id: str, kind: MemoryKind, number: int)
 
 def known_snapshot(process: Process, space_id: str, kind: MemoryKind, state: State) -> None:
     """Note in the cache that there is a snapshot of this state."""
-    process.cache(_KnownStates).put(space_id, kind, replace(state, snapshot=state.number))
+    process.cache(_STATES).put((space_id, kind), replace(state, snapshot=state.number))

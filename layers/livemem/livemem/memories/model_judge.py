@@ -5,7 +5,6 @@ Where somebody waits, an answer may take some seconds at most. Nothing depends o
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,8 +12,6 @@ from functools import lru_cache, partial
 from itertools import zip_longest
 from string import Template
 from typing import Any
-
-from cachetools import LRUCache
 
 from livemem import clock
 from livemem.errors import PreconditionLost, StoreUnavailable
@@ -27,9 +24,10 @@ from livemem.memories import log, memory_vectors, nearest
 from livemem.memories.memory import Memory
 from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.store import stored
 from livemem.store.bucket import VERDICT
+from livemem.store.cache import TimedCache
 from livemem.store.keys import MEMORY_KINDS, MemoryKind
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
@@ -77,20 +75,8 @@ class _Kept(Revised):
     at: Moment | None = None
 
 
-class _KnownVerdicts:
-    """The verdicts that this process has seen, by space and pair."""
-
-    def __init__(self, _: Timer) -> None:
-        self._verdicts = LRUCache[tuple[str, str], Verdict](MOST_KNOWN)
-        self._lock = threading.Lock()
-
-    def get(self, space_id: str, digest: str) -> Verdict | None:
-        with self._lock:
-            return self._verdicts.get((space_id, digest))
-
-    def put(self, space_id: str, verdicts: Mapping[str, Verdict]) -> None:
-        with self._lock:
-            self._verdicts.update({(space_id, digest): verdict for digest, verdict in verdicts.items()})
+_VERDICTS = partial(TimedCache[tuple[str, str], Verdict], MOST_KNOWN)
+"""The verdicts that this process has seen, by space and pair."""
 
 
 def judge(
@@ -107,14 +93,15 @@ def judge(
     if not process.settings.llmaas_api_url:
         return {}
     digests = {pair: _digest(process, *pair) for pair in list(dict.fromkeys(pairs))[:PAIRS]}
-    cache = process.cache(_KnownVerdicts)
-    verdicts = {digest: verdict for digest in digests.values() if (verdict := cache.get(space_id, digest))}
+    cache = process.cache(_VERDICTS)
+    verdicts = {digest: verdict for digest in digests.values() if (verdict := cache.get((space_id, digest)))}
     _take_in(process, space_id, verdicts, {pair[0] for pair, digest in digests.items() if digest not in verdicts})
     unknown = [pair for pair, digest in digests.items() if digest not in verdicts]
     if unknown:
         answers = _asked(process, space_id, unknown, until, waits=waits)
         verdicts |= _keep_all(process, space_id, {pair: (digests[pair], verdict) for pair, verdict in answers.items()})
-    cache.put(space_id, {digest: verdict for digest, verdict in verdicts.items() if digest in set(digests.values())})
+    for digest in verdicts.keys() & set(digests.values()):
+        cache.put((space_id, digest), verdicts[digest])
     return {pair: verdicts[digest] for pair, digest in digests.items() if digest in verdicts}
 
 

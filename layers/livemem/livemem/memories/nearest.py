@@ -6,9 +6,9 @@ Vectors and letters choose the memories about which the LLM is asked. They decid
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from cachetools import LRUCache
 
 from livemem.llm.embeddings import is_same_model
 from livemem.memories.memory import Memory
@@ -16,6 +16,7 @@ from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import By
 from livemem.process import Process, Timer
+from livemem.store.cache import TimedCache
 from livemem.store.keys import MemoryKind
 from livemem.text import similarity, text_tokens, wording
 from livemem.text.similarity import Grams
@@ -89,27 +90,15 @@ class _Bags:
         return [bags.get(text) or wording.bag(text) for text in texts]
 
 
-class _Prepared:
-    """The n-grams of recently compared texts."""
-
-    def __init__(self, _: Timer) -> None:
-        self._grams = LRUCache[str, Grams](MOST_PREPARED)
-        self._lock = threading.Lock()
-
-    def get(self, text: str) -> Grams:
-        with self._lock:
-            grams = self._grams.get(text)
-        if grams is None:
-            grams = similarity.prepare(text)
-            with self._lock:
-                self._grams[text] = grams
-        return grams
+_PREPARED = partial(TimedCache[str, Grams], MOST_PREPARED)
+"""The n-grams of recently compared texts."""
 
 
 def by_letters(process: Process, memories: Sequence[Memory], text: str) -> list[float]:
     """The similarity of each memory with a text by their n-grams, 0 to 1."""
-    prepared, grams = process.cache(_Prepared), similarity.prepare(text)
-    return [similarity.like(grams, prepared.get(memory.content)) for memory in memories]
+    cache, grams = process.cache(_PREPARED), similarity.prepare(text)
+    texts = [memory.content for memory in memories]
+    return [similarity.like(grams, cache.get(text) or cache.put(text, similarity.prepare(text))) for text in texts]
 
 
 def by_meaning(memories: Sequence[Memory], vector: Floats, rows: Rows) -> Floats:

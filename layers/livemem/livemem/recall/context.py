@@ -3,13 +3,11 @@ earlier turns and summaries about the same subject, and its latest summaries; of
 """
 
 import math
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
-
-from cachetools import LRUCache
 
 from livemem import clock
 from livemem.conversations import reading, summary_versions
@@ -39,6 +37,7 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.store import keys, stored
 from livemem.store.bucket import BOUNDARY, SUMMARY, TURN, BoundaryKey, SummaryKey
+from livemem.store.cache import TimedCache
 from livemem.store.objects import Entry
 from livemem.text.language import Lang
 
@@ -304,28 +303,16 @@ class _Place:
     behind: int = 0
 
 
-class _Places:
-    """Where to begin to list the summaries that are in no group yet."""
-
-    def __init__(self, _: object = None) -> None:
-        self._known = LRUCache[tuple[str, str], _Place](1_000)
-        self._lock = threading.Lock()
-
-    def get(self, space_id: str, conversation_id: str) -> _Place:
-        with self._lock:
-            return self._known.get((space_id, conversation_id), _Place())
-
-    def put(self, space_id: str, conversation_id: str, place: _Place) -> None:
-        with self._lock:
-            self._known[space_id, conversation_id] = place
+_PLACES = partial(TimedCache[tuple[str, str], _Place], 1_000)
+"""Where to begin to list the summaries that are in no group yet."""
 
 
 def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks, most: int) -> list[Summary]:
     """The newest summaries of level 1 that are in no group. 2 GETs and 2 LISTs from the last known group, all side by
     side; 1 GET for each summary that this process has not read before, and for a new group. Raises NotFound.
     """
-    places = process.cache(_Places)
-    place = places.get(space_id, conversation_id)
+    places, name = process.cache(_PLACES), (space_id, conversation_id)
+    place = places.get(name) or _Place()
     conversation, versions, groups, blocks = process.store.concurrently(
         looks.conversation,
         looks.version,
@@ -348,7 +335,7 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
         place = replace(place, group=newest, behind=last_grouped(process, Layers(at, {2: newest}, {}, etags), 2))
     if blocks is None or not place.group:
         blocks = _blocks(process, space_id, conversation_id, place)
-    places.put(space_id, conversation_id, place)
+    places.put(name, place)
     names: dict[int, list[str]] = {}
     for entry in blocks:
         if (parsed := SUMMARY.parse_as(SummaryKey, entry.key)) and parsed.number > place.behind:

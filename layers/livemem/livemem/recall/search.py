@@ -1,15 +1,14 @@
 """One search for everything that one or several spaces hold."""
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
 from typing import Literal
 
 import numpy as np
-from cachetools import TTLCache
 from numpy.typing import NDArray
 
 from livemem import clock as clocks
@@ -27,7 +26,7 @@ from livemem.errors import (
 )
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.recall import bank_sections, conversation_documents, document_sources
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
@@ -46,6 +45,7 @@ from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from livemem.store.cache import TimedCache
 from livemem.store.vector_file import BadVectors
 
 logger = logging.getLogger(__name__)
@@ -126,20 +126,8 @@ class HitsOfSpaces:
     more: str | None = None
 
 
-class _AskedFor:
-    """The spaces that this process has asked the indexer for, a short time ago."""
-
-    def __init__(self, timer: Timer) -> None:
-        self._spaces = TTLCache[str, bool](10_000, REINDEX_SECONDS, timer)
-        self._lock = threading.Lock()
-
-    def takes(self, space_id: str) -> bool:
-        """Whether the space is new; from now on it is one of them. Several spaces are searched side by side."""
-        with self._lock:
-            if space_id in self._spaces:
-                return False
-            self._spaces[space_id] = True
-        return True
+_ASKED = partial(TimedCache[str, None], 10_000, seconds=REINDEX_SECONDS)
+"""The spaces that this process has asked the indexer for, a short time ago."""
 
 
 @dataclass(frozen=True)
@@ -150,29 +138,10 @@ class Vector:
     failure: str | None = None
 
 
-class _Resting:
-    """Why this process does not wait for the embedding model at the moment: for questions (QUESTIONS), and for the
-    texts of a space, by its uid.
-    """
-
-    def __init__(self, timer: Timer) -> None:
-        self._codes = TTLCache[str, str](10_000, RESTS_SECONDS, timer)
-        self._lock = threading.Lock()
-
-    def why(self, name: str) -> str | None:
-        """The code of the failure. None: the model is asked."""
-        with self._lock:
-            return self._codes.get(name)
-
-    def begin(self, name: str, code: str) -> None:
-        """Rest after a failure."""
-        with self._lock:
-            self._codes[name] = code
-
-    def end(self, name: str) -> None:
-        """Rest no longer."""
-        with self._lock:
-            self._codes.pop(name, None)
+_RESTING = partial(TimedCache[str, str], 10_000, seconds=RESTS_SECONDS)
+"""The codes of the failures for which this process does not wait for the embedding model at the moment: for questions
+(QUESTIONS), and for the texts of a space, by its uid.
+"""
 
 
 def search(process: Process, space_id: str, request: SearchRequest, until: datetime | None = None) -> SpaceHits:
@@ -480,7 +449,7 @@ def viewing(process: Process, meta: Meta) -> AbstractContextManager[SearchView]:
 
 def ask_for_indexer(process: Process, space_id: str) -> None:
     """Ask for the indexer, once a minute at the most, without waiting for it. Never fails."""
-    if not process.cache(_AskedFor).takes(space_id):
+    if not process.cache(_ASKED).notes(space_id, None):
         return
 
     def ask() -> None:
@@ -495,8 +464,8 @@ def vector_of(process: Process, text: str) -> Vector:
     """The vector of a question. Never fails."""
     if process.embed is None:
         return Vector()
-    resting = process.cache(_Resting)
-    failure = resting.why(QUESTIONS)
+    resting = process.cache(_RESTING)
+    failure = resting.get(QUESTIONS)
     if failure and failure != LATE:
         return Vector(failure=failure)
     try:
@@ -504,10 +473,10 @@ def vector_of(process: Process, text: str) -> Vector:
     except EmbeddingError as error:
         logger.warning("question was not embedded", extra={"error_code": error.code, "detail": error.detail})
         if error.code != failure:
-            resting.begin(QUESTIONS, error.code)
+            resting.put(QUESTIONS, error.code)
         return Vector(failure=error.code)
     if failure:
-        resting.end(QUESTIONS)
+        resting.pop(QUESTIONS)
     return Vector(np.asarray(vectors[0], dtype=np.float32))
 
 
@@ -549,8 +518,8 @@ def _close_gaps(
     """
     assert view.segments
     assert vector.values is not None
-    resting = process.cache(_Resting)
-    failure = resting.why(view.uid)
+    resting = process.cache(_RESTING)
+    failure = resting.get(view.uid)
     if failure:
         return Vector(vector.values, failure), _pool(view, vector)
     try:
@@ -558,7 +527,7 @@ def _close_gaps(
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
         # Its indexer is likely to be at it.
-        resting.begin(view.uid, error.code)
+        resting.put(view.uid, error.code)
         # The question has its vector, which still finds texts that were embedded before.
         vector = Vector(vector.values, error.code)
     except BadVectors:

@@ -7,14 +7,12 @@ If there is nothing to do, nothing is written and no LLM is asked. The work is t
 
 import logging
 import math
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
-
-from cachetools import LRUCache
 
 from livemem import clock
 from livemem.errors import Conflict, LiveMemoryError, NotFound, OutOfTime, PreconditionLost, RunError, StoreUnavailable
@@ -25,7 +23,7 @@ from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.usage import Usage
 from livemem.memories import similar
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.rooms import chunks, current_digest, digest_input, digest_progress, digest_reading, digest_times, digested
 from livemem.rooms.chunks import DigestTask
 from livemem.rooms.current_digest import CurrentDigest
@@ -47,6 +45,7 @@ from livemem.store.bucket import (
     IN_SPACE,
     STORED_FACTS,
 )
+from livemem.store.cache import TimedCache
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
@@ -291,20 +290,8 @@ def _waits(process: Process, space_id: str) -> float:
         return 0.0
 
 
-class _CaughtUp:
-    """The last slot of each space that this process has checked."""
-
-    def __init__(self, _: Timer) -> None:
-        self._slots = LRUCache[str, str](MOST_KNOWN)
-        self._lock = threading.Lock()
-
-    def is_new(self, space_id: str, slot: str) -> bool:
-        """Whether this is the first check of the slot. The slot then counts as checked."""
-        with self._lock:
-            if self._slots.get(space_id) == slot:
-                return False
-            self._slots[space_id] = slot
-            return True
+_CAUGHT_UP = partial(TimedCache[str, str], MOST_KNOWN)
+"""The last slot of each space that this process has checked."""
 
 
 def next_at(process: Process, space_id: str) -> datetime:
@@ -319,7 +306,7 @@ def catch_up(process: Process, space_id: str) -> None:
     """
     try:
         slot = digest_times.latest_slot(process, heads.load_recent(process, space_id).meta)
-        if process.cache(_CaughtUp).is_new(space_id, slot) and not digest_progress.is_done(process, space_id, slot):
+        if process.cache(_CAUGHT_UP).notes(space_id, slot) and not digest_progress.is_done(process, space_id, slot):
             process.enqueue("digest", DigestOrder(slot).payload(space_id))
     except LiveMemoryError as error:
         # The next scheduled invocation finds it.

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import ClassVar
 
 from cachetools import LRUCache
@@ -24,6 +25,7 @@ from livemem.spaces import caps, due_index
 from livemem.spaces import head as heads
 from livemem.store import keys, stored, timing
 from livemem.store.bucket import ROOM_ID, ROOM_MESSAGE, message_name
+from livemem.store.cache import TimedCache
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
@@ -257,7 +259,6 @@ class _Counts:
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
         self._rooms = LRUCache[tuple[str, str], _Count](MOST_KNOWN)
-        self._forced = LRUCache[str, float](MOST_KNOWN)
         self._lock = threading.Lock()
 
     def figure(self, space_id: str, room: str) -> int | None:
@@ -276,14 +277,9 @@ class _Counts:
             if known_count:
                 known_count.added += count
 
-    def may_force(self, space_id: str) -> bool:
-        """Whether this process asked for no digest in the last minute. If so, this call counts as asking."""
-        with self._lock:
-            last, now = self._forced.get(space_id), self._timer()
-            if last is not None and now - last < FORCED_EVERY:
-                return False
-            self._forced[space_id] = now
-            return True
+
+_FORCED = partial(TimedCache[str, None], MOST_KNOWN, seconds=FORCED_EVERY)
+"""The spaces for which this process asked for a digest in the last minute."""
 
 
 def _check_fullness(process: Process, space_id: str, room: str, coming: int) -> None:
@@ -300,7 +296,7 @@ def _check_fullness(process: Process, space_id: str, room: str, coming: int) -> 
         if not figure:
             caps.begin_room(process, space_id, room)
         counts.set(space_id, room, figure)
-    if figure + coming > FULL and counts.may_force(space_id):
+    if figure + coming > FULL and process.cache(_FORCED).notes(space_id, None):
         try:
             process.enqueue("digest", {"space_id": space_id, "forced": True})
         except LiveMemoryError as error:

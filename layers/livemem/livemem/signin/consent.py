@@ -104,8 +104,8 @@ class _Cache:
     """Clients of the last ten minutes, and why the last documents were refused."""
 
     def __init__(self, timer: Timer) -> None:
-        self.clients = TimedCache[str, Client](MOST_CACHED, IN_PROCESS, timer)
-        self.refused = TimedCache[str, Refused](MOST_CACHED, REFUSED, timer)
+        self.clients = TimedCache[str, Client](MOST_CACHED, timer, seconds=IN_PROCESS)
+        self.refused = TimedCache[str, Refused](MOST_CACHED, timer, seconds=REFUSED)
         self.fetches = LookRate(timer)
 
 

@@ -97,8 +97,8 @@ class _Cache:
     """The provider and its keys."""
 
     def __init__(self, timer: Timer) -> None:
-        self.providers = TimedCache[str, Provider](1, KEPT_SECONDS, timer)
-        self.keys = TimedCache[str, Sequence[Mapping[str, Any]]](1, KEPT_SECONDS, timer)
+        self.providers = TimedCache[str, Provider](1, timer, seconds=KEPT_SECONDS)
+        self.keys = TimedCache[str, Sequence[Mapping[str, Any]]](1, timer, seconds=KEPT_SECONDS)
         self.looks = LookRate(timer)
 
 

@@ -1,17 +1,16 @@
 """The contents of a space: its live notes and its bank files, as listings show them."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby, islice
 
-from cachetools import LRUCache
-
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.spaces.head import Meta
 from livemem.store import keys, timeline
 from livemem.store.bucket import BANK_FILE, NOTE
+from livemem.store.cache import TimedCache
 from livemem.store.keys import NoteName
 from livemem.store.objects import Entry
 from livemem.store.timeline import Timeline
@@ -23,25 +22,8 @@ KNOWN_SPACES = 1_000
 LAST_SECOND = datetime.max.replace(microsecond=0, tzinfo=UTC)
 
 
-class _Newest:
-    """The time from which a space's newest notes begin, as this process has seen it. It is a guess: no answer depends
-    on it.
-    """
-
-    def __init__(self, _: Timer) -> None:
-        self._since = LRUCache[str, int](KNOWN_SPACES)
-        self._lock = threading.Lock()
-
-    def get(self, space_id: str) -> int | None:
-        with self._lock:
-            return self._since.get(space_id)
-
-    def put(self, space_id: str, since: int | None) -> None:
-        with self._lock:
-            if since is None:
-                self._since.pop(space_id, None)
-            else:
-                self._since[space_id] = since
+_NEWEST = partial(TimedCache[str, int | None], KNOWN_SPACES)
+"""The time from which a space's newest notes begin, as this process has seen it. It is a guess: no answer needs it."""
 
 
 def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> list[Entry]:
@@ -120,7 +102,7 @@ def notes_in_order(
     if oldest_first:
         batches = _by_second(process.store.scan(line.prefix, start_after=line.key(first), stop=line.key(end)))
     else:
-        now, near = timeline.seconds(process.clock()), process.cache(_Newest).get(space_id)
+        now, near = timeline.seconds(process.clock()), process.cache(_NEWEST).get(space_id)
         batches = timeline.newest_first(process.store, line, now=now, since=first, before=end, near=near)
         if first is None and end is None:
             batches = _noting(process, space_id, batches)
@@ -131,7 +113,7 @@ def notes_in_order(
 
 def _noting(process: Process, space_id: str, batches: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
     """The same batches. It keeps for the next page where the newest notes begin."""
-    cache, count = process.cache(_Newest), 0
+    cache, count = process.cache(_NEWEST), 0
     for batch in batches:
         if batch and count <= NEAR:
             count += len(batch)

@@ -22,18 +22,17 @@ costs three bytes of a key. It does not spread the writes of one moment over tim
 entry at most once in ten minutes, and S3 takes 3,500 writes a second below one prefix.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal, TypeVar
 
-from cachetools import LRUCache
-
 from livemem.errors import LiveMemoryError
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.store import due_keys, keys, objects, stored_documents, timing
+from livemem.store.cache import TimedCache
 from livemem.store.due_keys import DueEntry, DueKind
 
 FromNow = Literal["space", "room"]
@@ -79,26 +78,8 @@ class Due:
         return self.written[:-1]
 
 
-class _Written:
-    """When this process has written entries, by the wall clock. Other clocks stand still while a machine sleeps."""
-
-    def __init__(self, _: Timer) -> None:
-        self._moments = LRUCache[str, datetime](MOST_KNOWN)
-        self._lock = threading.Lock()
-
-    def has(self, key: str, now: datetime) -> bool:
-        with self._lock:
-            written = self._moments.get(key)
-        return written is not None and timedelta() <= now - written < RELIED_ON
-
-    def add(self, key: str, now: datetime) -> None:
-        with self._lock:
-            self._moments[key] = now
-
-    def drop(self, keys_gone: Iterable[str]) -> None:
-        with self._lock:
-            for key in keys_gone:
-                self._moments.pop(key, None)
+_WRITTEN = partial(TimedCache[str, datetime], MOST_KNOWN)
+"""When this process has written entries, by the wall clock. Other clocks stand still while a machine sleeps."""
 
 
 def leave(process: Process, space_id: str) -> None:
@@ -139,10 +120,11 @@ def leave_waiting(process: Process, space_id: str, oldest: datetime) -> None:
 
 
 def _write(process: Process, key: str) -> None:
-    written, now = process.cache(_Written), process.clock()
-    if not written.has(key, now):
+    cache, now = process.cache(_WRITTEN), process.clock()
+    written = cache.get(key)
+    if written is None or not timedelta() <= now - written < RELIED_ON:
         process.store.put(key, b"", content_type=stored_documents.JSON)
-        written.add(key, now)
+        cache.put(key, now)
 
 
 def due_now(process: Process) -> Mapping[DueKind, list[Due]]:
@@ -203,6 +185,8 @@ def settle(process: Process, done: Iterable[Due], still: Iterable[Due] = ()) -> 
 
 def remove(process: Process, doomed: list[str]) -> None:
     """Remove entries: 1 DeleteObjects per 1,000, none where there are none. Never fails: the next look does it."""
-    process.cache(_Written).drop(doomed)
+    cache = process.cache(_WRITTEN)
+    for key in doomed:
+        cache.pop(key)
     with suppress(LiveMemoryError):
         process.store.delete_many(doomed)

@@ -2,26 +2,26 @@
 
 import logging
 import re
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import EllipsisType
 from typing import Literal, Self
 from zoneinfo import ZoneInfo
 
-from cachetools import TTLCache
 from pydantic import NonNegativeInt
 
 from livemem import clock, limits
 from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import unreadable
 from livemem.spaces.head_fields import Decision, Erasing, LateWriteRepair, Mode, ProvisioningState, Review, Tidied
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
 from livemem.store.bucket import HEAD
+from livemem.store.cache import TimedCache
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
@@ -197,25 +197,8 @@ class Head(Stored[Meta]):
         return cls(saved.key, saved.value, saved.etag, saved.age, saved.seen_at)
 
 
-class _KnownHeads:
-    """The heads that this process has read in the last 30 s."""
-
-    def __init__(self, timer: Timer) -> None:
-        self._heads = TTLCache[str, Head](KNOWN_SPACES, KNOWN_SECONDS, timer)
-        self._lock = threading.Lock()
-
-    def get(self, space_id: str) -> Head | None:
-        with self._lock:
-            return self._heads.get(space_id)
-
-    def put(self, head: Head) -> Head:
-        with self._lock:
-            self._heads[head.meta.space_id] = head
-        return head
-
-    def drop(self, space_id: str) -> None:
-        with self._lock:
-            self._heads.pop(space_id, None)
+_HEADS = partial(TimedCache[str, Head], KNOWN_SPACES, seconds=KNOWN_SECONDS)
+"""The heads that this process has read in the last 30 s."""
 
 
 def zone_of(process: Process, meta: Meta) -> ZoneInfo:
@@ -281,7 +264,7 @@ def load(process: Process, space_id: str) -> Head:
 
 def load_recent(process: Process, space_id: str) -> Head:
     """The space's head, at most 30 s old in this process: for paths that only need to know that it exists."""
-    return process.cache(_KnownHeads).get(space_id) or refresh(process, space_id)
+    return process.cache(_HEADS).get(space_id) or refresh(process, space_id)
 
 
 def refresh(process: Process, space_id: str) -> Head:
@@ -291,12 +274,12 @@ def refresh(process: Process, space_id: str) -> Head:
 
 def remember(process: Process, head: Head) -> Head:
     """Let `load_recent` know the head of a living space that was just read."""
-    return process.cache(_KnownHeads).put(head)
+    return process.cache(_HEADS).put(head.meta.space_id, head)
 
 
 def forget(process: Process, space_id: str) -> None:
     """Let `load_recent` read the head again. For callers that have written the head as a part of another document."""
-    process.cache(_KnownHeads).drop(space_id)
+    process.cache(_HEADS).pop(space_id)
 
 
 def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:

@@ -8,6 +8,8 @@ listing, in the same request). So an erased, replaced or deleted object is never
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from math import inf
 from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache, TTLCache
@@ -50,10 +52,19 @@ class ReadCache:
 
 
 class TimedCache(Generic[K, T]):
-    """Values for some seconds each. It drops the oldest ones first. Safe for threads."""
+    """Values for some seconds each, or until there is no room. It drops the least recently used ones first. Safe for
+    threads. `size` is that of a value, of which `most` fit together; None: each counts one.
+    """
 
-    def __init__(self, most: int, seconds: float, timer: Callable[[], float]) -> None:
-        self._entries = TTLCache[K, T](most, seconds, timer)
+    def __init__(
+        self,
+        most: float,
+        timer: Callable[[], float],
+        *,
+        seconds: float = inf,
+        size: Callable[[T], float] | None = None,
+    ) -> None:
+        self._entries = TTLCache[K, T](most, seconds, timer, size)
         self._lock = threading.Lock()
 
     def __contains__(self, key: K) -> bool:
@@ -69,10 +80,24 @@ class TimedCache(Generic[K, T]):
         with self._lock:
             return self._entries.get(key)
 
-    def put(self, key: K, value: T) -> None:
-        """Keep a value."""
-        with self._lock:
+    def put(self, key: K, value: T) -> T:
+        """Keep a value, unless it alone is too large."""
+        with self._lock, suppress(ValueError):
             self._entries[key] = value
+        return value
+
+    def notes(self, key: K, value: T) -> bool:
+        """Whether another value is kept, or none. From now on it is this one."""
+        with self._lock:
+            if key in self._entries and self._entries[key] == value:
+                return False
+            self._entries[key] = value
+        return True
+
+    def pop(self, key: K) -> None:
+        """Forget the value of a key."""
+        with self._lock:
+            self._entries.pop(key, None)
 
     def clear(self) -> None:
         """Forget all."""
