@@ -232,6 +232,10 @@ class Baseline:
         array: NDArray[np.float32] = np.clip(over, 0, NEAREST).astype(np.float32)
         return array
 
+    def near_one(self, cosine: float | None) -> float:
+        """The same of one cosine, nothing where there is none."""
+        return 0.0 if cosine is None else float(self.near(np.array([cosine], np.float32))[0])
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -279,7 +283,7 @@ def _is_misspelled(term: str, other: str) -> bool:
 def evidence(question: QuestionTerms, baseline: Baseline, statement: Statement) -> Evidence:
     """The evidence that a statement answers a question."""
     holding = baseline.held(question, statement.terms)
-    near = 0.0 if statement.cosine is None else float(baseline.near(np.array([statement.cosine], np.float32))[0])
+    near = baseline.near_one(statement.cosine)
     named = holding & (question.names | statement.subjects)
     score = near + sum(map(baseline.weight, holding)) + NAME * len(named)
     cosine = statement.cosine
@@ -340,7 +344,7 @@ def _clear(question: QuestionTerms, baseline: Baseline, statement: Statement) ->
     if baseline.few:
         # Which words are rare is not known: so many must be shared that it is no chance.
         return rare if len(holding) >= max(2, len(question.terms) / 2) else 0.0
-    near = 0.0 if statement.cosine is None else float(baseline.near(np.array([statement.cosine], np.float32))[0])
+    near = baseline.near_one(statement.cosine)
     if statement.cosine is not None and baseline.deviation and not near:
         # The same words are used for many things.
         return 0.0

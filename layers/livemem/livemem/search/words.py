@@ -11,7 +11,7 @@ characters, an emoji gives itself.
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -355,6 +355,10 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
+_Parts = Iterator[tuple[str, int, int]]
+"""Terms, each with the characters that it stands for: start and end."""
+
+
 def _terms_of(chunk: str) -> tuple[str, ...]:
     return _short_terms(chunk) if len(chunk) <= LONGEST else tuple(term for term, _, _ in _chunk(chunk))
 
@@ -365,57 +369,58 @@ def _short_terms(chunk: str) -> tuple[str, ...]:
     return tuple(term for term, _, _ in _chunk(chunk))
 
 
-def _chunk(chunk: str) -> Iterator[tuple[str, int, int]]:
+def _chunk(chunk: str) -> _Parts:
     start = 0
     while elision := _ELISION.match(chunk, start):
         yield from _word(chunk[start : elision.end() - 1], start)
         start = elision.end()
     components = list(_COMPONENT.finditer(chunk, start))
     for component in components:
-        at = component.start()
-        known = _short_component(component[0]) if len(component[0]) <= LONGEST else _component(component[0], 0)
-        yield from ((term, at + first, at + last) for term, first, last in known)
+        yield from _part(_component, component)
     if len(components) > 1:
         yield from _whole(chunk[start:], start)
 
 
-@lru_cache(maxsize=16_384)
-def _short_component(text: str) -> tuple[tuple[str, int, int], ...]:
-    """The terms of a part of a chunk: long paths have many parts, and few different ones."""
-    return tuple(_component(text, 0))
+def _part(parts: Callable[[str], _Parts], match: re.Match[str]) -> _Parts:
+    """The terms of a part of a chunk."""
+    text, at = match[0], match.start()
+    known = _short_parts(parts, text) if len(text) <= LONGEST else parts(text)
+    return ((term, at + first, at + last) for term, first, last in known)
 
 
-def _component(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+@lru_cache(maxsize=32_768)
+def _short_parts(parts: Callable[[str], _Parts], text: str) -> tuple[tuple[str, int, int], ...]:
+    """The terms of a short part: long paths have many parts, and few different ones."""
+    return tuple(parts(text))
+
+
+def _component(text: str) -> _Parts:
     pieces = list(_PIECE.finditer(text))
     if not pieces:
-        yield from _word(text, start)  # an emoji
+        yield from _word(text, 0)  # an emoji
     for piece in pieces:
-        at = start + piece.start()
-        known = _short_piece(piece[0]) if len(piece[0]) <= LONGEST else _piece(piece[0], 0)
-        yield from ((term, at + first, at + last) for term, first, last in known)
+        yield from _part(_piece, piece)
     if len(pieces) > 1:
-        yield from _whole(text, start)
+        yield from _whole(text, 0)
 
 
-@lru_cache(maxsize=16_384)
-def _short_piece(text: str) -> tuple[tuple[str, int, int], ...]:
-    """The terms of a part of a name, likewise."""
-    return tuple(_piece(text, 0))
-
-
-def _piece(text: str, start: int) -> Iterator[tuple[str, int, int]]:
-    contraction = _CONTRACTION.search(text)
-    word = text[: contraction.start()] if contraction else text
+def _piece(text: str) -> _Parts:
+    word = _uncontracted(text)
     humps = _CAMEL.split(word)
     if len(humps) > 1:
-        at = start
+        at = 0
         for hump in humps:
             yield from _word(hump, at)
             at += len(hump)
-    yield from _word(word, start)
+    yield from _word(word, 0)
 
 
-def _word(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+def _uncontracted(text: str) -> str:
+    contraction = _CONTRACTION.search(text)
+    return text[: contraction.start()] if contraction else text
+
+
+def _word(text: str, start: int) -> _Parts:
     end = start + len(text)
     for match in _RUN.finditer(folded(text, accents=True)):
         run = match[0]
@@ -430,10 +435,8 @@ def _word(text: str, start: int) -> Iterator[tuple[str, int, int]]:
                 yield run[index : index + 2], start, end
 
 
-def _whole(text: str, start: int) -> Iterator[tuple[str, int, int]]:
-    contraction = _CONTRACTION.search(text)
-    word = text[: contraction.start()] if contraction else text
-    joined = _JOINTS.sub("", _BETWEEN.sub(_BETWEEN_DIGITS, word))
+def _whole(text: str, start: int) -> _Parts:
+    joined = _JOINTS.sub("", _BETWEEN.sub(_BETWEEN_DIGITS, _uncontracted(text)))
     term = _stem(folded(joined, accents=True))
     if term:
         yield term, start, start + len(text)
