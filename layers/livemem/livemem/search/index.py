@@ -25,6 +25,11 @@ from livemem.text.items import folded
 _PLACES = 1 << 20
 """More than a passage has words."""
 
+_FIELDS = ("id", "kind", "position", "title", "time", "author", "role", "category", "expires")
+"""The columns that are a document's values as they stand."""
+_WORDS = ("text", "title", "time", "author", "more")
+"""The values of a document without whose change its words and passages stay."""
+
 __all__ = ["Columns", "DocumentFilter", "Index", "Passages", "Unusable"]
 
 
@@ -186,42 +191,24 @@ class Index:
         return str(key)
 
     def _put(self, document: Document, reading: Reading, number: int | None) -> None:
-        found = traits(document.text)
-        more = json.dumps(dict(document.more), ensure_ascii=False) if document.more else ""
-        values = {
-            "id": document.id,
+        values = {name: getattr(document, name) for name in _FIELDS} | {
             "object": reading.key,
-            "kind": document.kind,
             "part": document.group,
-            "position": document.position,
-            "title": document.title,
-            "time": document.time,
-            "author": document.author,
-            "role": document.role,
-            "category": document.category,
             "source": json.dumps(dict(document.source), ensure_ascii=False),
-            "expires": document.expires,
             "aside": document.aside or ("" if _can_be_sought(document) else WORDLESS),
-            "asks": found.asks,
-            "tells": found.tells,
-            "holds": found.holds,
+            **vars(traits(document.text)),
         }
-        same = (
-            number is not None
-            and self._db.execute(
-                "SELECT 1 FROM documents JOIN texts USING(n) WHERE n = ? AND text = ? AND title = ? AND time = ? "
-                "AND author = ? AND more = ?",
-                (number, document.text, document.title, document.time, document.author, more),
-            ).get
-        )
-        if number is not None and not same:
-            self._remove(number)
-            number = None
+        if number is not None:
+            former = self.document(number)
+            if any(getattr(former, name) != getattr(document, name) for name in _WORDS):
+                self._remove(number)
+                number = None
         if number is None:
             names = ", ".join(values)
             marks = ", ".join("?" * len(values))
             self._db.execute(f"INSERT INTO documents({names}) VALUES({marks})", tuple(values.values()))
             number = self._db.last_insert_rowid()
+            more = json.dumps(dict(document.more), ensure_ascii=False) if document.more else ""
             self._db.execute("INSERT INTO texts VALUES(?, ?, ?)", (number, document.text, more))
             self._add_words(number, document)
         else:
@@ -376,16 +363,21 @@ class Index:
 
     def document(self, number: int) -> Document:
         """A document whole."""
-        row = self._all(
-            "SELECT id, kind, text, part, position, title, time, author, role, category, expires, aside, source, more "
+        *values, group, aside, source, text, more = self._all(
+            f"SELECT {', '.join(_FIELDS)}, part, aside, source, text, more "  # noqa: S608
             "FROM documents JOIN texts USING(n) WHERE n = ?",
             (number,),
         )[0]
         tags = [tag for (tag,) in self._all("SELECT tag FROM tags WHERE n = ? ORDER BY tag", (number,))]
-        names = "id kind text group position title time author role category expires aside".split()
-        told: dict[str, Any] = dict(zip(names, row[:12], strict=True))
-        more = json.loads(row[13]) if row[13] else {}
-        return Document(**told, tags=tuple(tags), source=json.loads(row[12]), more=more)
+        return Document(
+            **dict(zip(_FIELDS, values, strict=True)),
+            text=text,
+            group=group,
+            aside=aside,
+            tags=tuple(tags),
+            source=json.loads(source),
+            more=json.loads(more) if more else {},
+        )
 
     def named(self, name: str) -> Document | None:
         """The document of this id, or None."""
