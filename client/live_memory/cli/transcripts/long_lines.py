@@ -19,6 +19,8 @@ CUT = "\0"
 _ENCODED = re.compile(rb"[A-Za-z0-9+/=_:;,.-]*")
 _PLAIN = re.compile(rb'[^"\\]+')
 _ESCAPE = re.compile(rb"\\u[0-9a-fA-F]{4}|\\[^u]", re.DOTALL)
+_DROPPED = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+"""The rest of a string that was cut, as far as it is there."""
 _HALF = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?")
 
 
@@ -73,10 +75,14 @@ class _Cut:
         self._is_cut = False
 
     def feed(self, piece: bytes) -> None:
+        if len(self._line) > MOST_LINE:
+            return
         text = self._rest + piece
         at, self._rest = 0, b""
         while at < len(text):
-            if found := _PLAIN.match(text, at):
+            if self._is_cut and (found := _DROPPED.match(text, at)) and found.end() > at:
+                at = found.end()
+            elif found := _PLAIN.match(text, at):
                 self._add(found[0])
                 at = found.end()
             elif text[at : at + 1] == b'"':
