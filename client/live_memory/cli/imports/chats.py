@@ -38,6 +38,8 @@ class Message:
     text: str
     timestamp: str | None = None
     tool: str | None = None
+    key: str = ""
+    """Its name in the ids of hooks."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Turn:
     assistant: str = ""
     timestamp: str | None = None
     calls: Sequence[Mapping[str, Any]] = ()
+    key: str = ""
+    """The key of its first message."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Chat:
     updated_at: str | None
     turns: Sequence[Turn]
     left_out: Counter[str] = field(default_factory=Counter, hash=False)
+    folders: Sequence[str] = ()
+    """The folders that its agent worked in."""
 
     @property
     def folder(self) -> str:
@@ -91,7 +97,7 @@ def turns(messages: Iterable[Message], left_out: Counter[str] | None = None) -> 
         if len(seen) > MESSAGES:
             raise BadPart(f"has more than {MESSAGES} messages")
         if message.role == "user" or not made:
-            made.append(_with(Turn("", timestamp=message.timestamp), message))
+            made.append(_with(Turn("", timestamp=message.timestamp, key=message.key), message))
             ids = [message.message_id]
         else:
             lost[f"calls of tools beyond {CALLS} of a turn"] += bool(message.tool and len(made[-1].calls) >= CALLS)

@@ -66,11 +66,12 @@ def chats_of(path: str, content: Iterable[bytes], seen: set[str], owners: Owners
     `seen` has the ids of messages of earlier files. `owners` tells which messages are copies of those of other files.
     """
     reader = Messages(SERVICE)
-    title = ""
+    title, folders = "", dict[str, None]()
     for line in lines(content):
         if line.text is None or line.text.strip():
             entry = reader.take(line)
             title = chats.title_of(entry.get("summary")) if entry.get("type") == "summary" else title
+            folders |= {folder: None} if (folder := string(entry.get("cwd"))) else {}
     left_out = reader.left_out
     own = chats.id_of(_name(path), "a session")
     found = reader.all()
@@ -84,21 +85,23 @@ def chats_of(path: str, content: Iterable[bytes], seen: set[str], owners: Owners
             continue
         seen.add(name)
         session = said.session if names_own and _is_id(said.session) else own
-        message = Message(name, said.role, said.content, chats.moment(said.timestamp))  # type: ignore[arg-type]
+        message = Message(name, said.role, said.content, chats.moment(said.timestamp), key=said.key)  # type: ignore[arg-type]
         messages.setdefault(session, []).append(message)
     if reader.redacted:
         left_out[SECRETS] = reader.redacted
     if not reader.session:
         raise BadPart("is no session of Claude Code")
-    first, *others = (_chat(session, taken) for session, taken in messages.items())
+    made = (chat_of(SERVICE, session, taken) for session, taken in messages.items())
+    first, *others = (replace(chat, folders=tuple(folders)) for chat in made)
     title = chats.title_of(reader.shown(reader.clean(title))) or first.title
     return [replace(first, title=title, left_out=+left_out), *others]
 
 
-def _chat(session: str, messages: list[Message]) -> Chat:
+def chat_of(service: str, session: str, messages: list[Message]) -> Chat:
+    """The conversation that messages make, with the first words of the user as its title; raises BadPart."""
     first = next((one.text for one in messages if one.role == "user"), "")
     newest = max((one.timestamp or "" for one in messages), default="") or None
-    return Chat(SERVICE, session, chats.title_of(first[:TITLE_CHARACTERS]), newest, chats.turns(messages))
+    return Chat(service, session, chats.title_of(first[:TITLE_CHARACTERS]), newest, chats.turns(messages))
 
 
 def _name(path: str) -> str:

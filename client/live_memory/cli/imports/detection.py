@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from live_memory.cli.imports import basic_memory, files, mem0, own_memories, rules_texts
-from live_memory.cli.imports.unfit import BadSource
+from live_memory.cli.imports.unfit import BadSource, shown
 
 Kind = Literal["export", "bucket", "chats", "markdown", "mem0", "basic-memory", "rules", "own-memory", "git"]
 OF_ITEMS = ("mem0", "basic-memory", "rules", "own-memory", "git")
@@ -19,17 +19,19 @@ GIT = "git"
 META = "_meta.json"
 MANIFEST = "_manifest.json"
 CHATS_BYTES = 512 << 20
-"""Bytes of all files of conversations together. Exports of years of daily use have about 200 MiB."""
+"""Bytes of all files of conversations but sessions. Exports of years of daily use have about 200 MiB."""
 EXPORT_BYTES = 1 << 30
 """Bytes of an export of this service as a file: the service's own limit."""
 NOTHING = (
     "Nothing in it can be imported. A source can be an export of this service (.tar.gz) or a folder of Markdown files. "
     "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or sessions of "
-    "Claude Code (~/.claude/projects). What Claude Code or Codex remembers by itself (~/.claude/projects/*/memory, "
-    "~/.codex/memories), and the word git in a repository are sources. Memories of mem0 (JSON), notes of basic-memory, "
-    "a CLAUDE.md or AGENTS.md, and a copy of a bucket of chrlesur/live-memory can be imported too."
+    "Claude Code (~/.claude/projects) or Codex (~/.codex/sessions). What Claude Code or Codex remembers by itself "
+    "(~/.claude/projects/*/memory, ~/.codex/memories), and the word git in a repository are sources. Memories of mem0 "
+    "(JSON), notes of basic-memory, a CLAUDE.md or AGENTS.md, and a copy of a bucket of chrlesur/live-memory can be "
+    "imported too."
 )
-SESSION = ".jsonl"
+SESSION, COMPRESSED = ".jsonl", ".jsonl.zst"
+UNPACK = "{} is compressed. Unpack it first: `zstd -d`."
 _LOOKED_AT = 20
 """Markdown files of a folder that are looked at for the marks of basic-memory."""
 
@@ -106,7 +108,10 @@ def look(path: Path) -> Source:
         raise BadSource(NOTHING)
     found = Source(path, kind, sizes, unfit)
     if kind == "chats":
-        _check_chats(sum(sizes[name] for name in (*found.chats(), *found.beside_chats())))
+        found.unfit.extend(UNPACK.format(shown(name)) for name in sizes if name.endswith(COMPRESSED))
+        # Sessions are read line by line.
+        whole = (name for name in (*found.chats(), *found.beside_chats()) if not name.endswith(SESSION))
+        _check_chats(sum(sizes[name] for name in whole))
     if kind == "export":
         _check_export(path)
     return found
@@ -119,7 +124,7 @@ def _kind(sizes: Mapping[str, int]) -> Kind | None:
         return "export"
     if any(is_head(path) for path in sizes):
         return "bucket"
-    if any(path.endswith(SESSION) for path in sizes):
+    if any(path.endswith((SESSION, COMPRESSED)) for path in sizes):
         return "chats"
     if any(path.endswith(".md") for path in sizes):
         return "markdown"
@@ -129,11 +134,13 @@ def _kind(sizes: Mapping[str, int]) -> Kind | None:
 def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:
     if path.name in rules_texts.NAMES:
         return Source(path, "rules", sizes)
+    if path.name.endswith(COMPRESSED):
+        raise BadSource(UNPACK.format(shown(path.name)))
     if path.suffix not in (".json", SESSION):
         raise BadSource(NOTHING)
     if path.suffix == ".json" and sum(sizes.values()) <= mem0.MOST_BYTES and mem0.rows(path.read_bytes()) is not None:
         return Source(path, "mem0", sizes)
-    _check_chats(sum(sizes.values()))
+    _check_chats(sum(sizes.values()) if path.suffix == ".json" else 0)
     return Source(path, "chats", sizes)
 
 

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from live_memory import LiveMemoryError
-from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, files, untaken
+from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, codex_sessions, files, untaken
 from live_memory.cli.imports.chats import Chat
 from live_memory.cli.imports.claude_sessions import Owners
+from live_memory.cli.imports.codex_sessions import Former
 from live_memory.cli.imports.detection import SESSION, Source
 from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
 from live_memory.cli.imports.members import File
+from live_memory.cli.imports.recorded import Recorded
 from live_memory.cli.imports.reports import TalkReport
 from live_memory.cli.imports.sending import Service
 from live_memory.cli.imports.unfit import BadPart, BadSource, shown
@@ -28,7 +30,7 @@ BODY_ITEMS = 500
 """Turns of one request: the service takes more, but its time for a request is limited."""
 TOO_LARGE = 413
 UNFIT_STATUS = (400, 413, 422)
-NO_CHAT = "The source has no conversation of Claude, ChatGPT or Claude Code."
+NO_CHAT = "The source has no conversation of Claude, ChatGPT, Claude Code or Codex."
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,12 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
     wanted = set(source.chats())
     seen: set[str] = set()
     said: set[str] = set()
-    owners = _owners(source)
+    owners, former = _owners(source), Former()
     for file in files.files(source.path, []):
         if file.path not in wanted:
             continue
         if file.path.endswith(SESSION):
-            yield from _sessions(file, seen, said, owners)
+            yield from _sessions(file, seen, said, owners, former)
             continue
         try:
             for number, element in enumerate(elements(file.content), 1):
@@ -71,7 +73,7 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
 def _owners(source: Source) -> Owners:
     """Which of several sessions a message belongs to."""
     owners = Owners()
-    sessions = {path for path in source.chats() if path.endswith(SESSION)}
+    sessions = {path for path in source.chats() if path.endswith(SESSION) and not codex_sessions.is_one(path)}
     for file in files.files(source.path, []) if len(sessions) > 1 else ():
         if file.path in sessions:
             with suppress(BadSource):
@@ -79,9 +81,12 @@ def _owners(source: Source) -> Owners:
     return owners
 
 
-def _sessions(file: File, seen: set[str], said: set[str], owners: Owners) -> list[Chat] | list[Unfit]:
+def _sessions(file: File, seen: set[str], said: set[str], owners: Owners, former: Former) -> list[Chat] | list[Unfit]:
     try:
-        chats = claude_sessions.chats_of(file.path, file.content, said, owners)
+        if codex_sessions.is_one(file.path):
+            chats = [codex_sessions.chat_in(file.path, file.content, former)]
+        else:
+            chats = claude_sessions.chats_of(file.path, file.content, said, owners)
         if chats[0].folder in seen:
             raise BadPart("has the name of an earlier one")
         seen.add(chats[0].folder)
@@ -160,12 +165,12 @@ def carry_out(
     """
     report = planned
     report.dry_run = False
-    done = 0
+    done, recorded = 0, Recorded(service, wanted.space_id)
     for chat in read(source):
         if isinstance(chat, Unfit) or not _fit(wanted, chat):
             continue
         try:
-            _bring(service, wanted, chat, report)
+            _bring(service, wanted, chat, recorded, report)
         except LiveMemoryError as error:
             if error.status not in UNFIT_STATUS:
                 raise
@@ -175,8 +180,14 @@ def carry_out(
     return report
 
 
-def _bring(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> None:
-    at = {"space_id": wanted.space_id, "conversation_id": _conversation(service, wanted, chat, report)}
+def _bring(service: Service, wanted: Wanted, chat: Chat, recorded: Recorded, report: TalkReport) -> None:
+    if conversation := recorded.find(chat):
+        new = recorded.without(conversation, chat)
+        report.repeated += len(chat.turns) - len(new.turns)
+        if not new.turns:
+            return
+        chat = new
+    at = {"space_id": wanted.space_id, "conversation_id": conversation or _conversation(service, wanted, chat, report)}
     for items in _bodies(chat):
         _send(service, at, items, report)
     # All has come: the last turns are summarised, too.

@@ -1,4 +1,7 @@
-"""Entries of Codex's transcripts (rollouts), as 0.171.0 writes them, and as users of 0.20 to 0.100 report them."""
+"""Entries of Codex's transcripts (rollouts), as 0.171.0 writes them, and as users of 0.20 to 0.100 report them.
+
+The oldest have items of the model's input as they are, without an entry around them.
+"""
 
 import json
 from collections.abc import Mapping
@@ -39,6 +42,8 @@ class Codex:
     def read(self, entry: Mapping[str, Any]) -> Words | None:
         """The words of an entry, None where it holds none."""
         kind, item = string(entry.get("type")), fields(entry.get("payload"))
+        if "payload" not in entry and (kind == "message" or kind in _ITEMS):
+            kind, item = "response_item", entry
         if kind == "event_msg" and item.get("type") == "user_message":
             # Events of older versions are of the client too, by their kind.
             text = text_of(item.get("message"), "user", typed=True) if item.get("kind", "plain") == "plain" else ""

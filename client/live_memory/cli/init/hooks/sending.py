@@ -19,6 +19,7 @@ from live_memory.cli.init.hooks.events import Event
 from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.init.hooks.state import Files, Session
 from live_memory.cli.init.hooks.transcripts import Part
+from live_memory.cli.transcripts import titles
 from live_memory.cli.transcripts.messages import Said
 
 LINES = 40
@@ -260,8 +261,7 @@ def _chunks(turns: list[Turn], end: int) -> Iterable[Chunk]:
 
 def _conversation(memory: Memory, space_id: str, event: Event) -> str:
     """The conversation of the session: the one with its name, else a new one."""
-    title = f"{event.client} session {event.session}".encode(errors="replace")[:350].decode(errors="replace")
-    title = identifier(title)
+    title = titles.of(event.client, event.session)
     where = {"host": host()}
     where |= {"cwd": identifier(event.folder)} if event.folder else {}
     listed = memory.call("list_conversations", {"space_id": space_id, "limit": LOOKED_AT, **where})

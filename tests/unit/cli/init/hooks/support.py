@@ -48,11 +48,19 @@ class FakeMemory:
             raise LiveMemoryError("invalid_request", "No.", status=422)
         assert len(turns) <= 2_000
         assert sum(len(json.dumps(line).encode()) + 1 for line in lines) <= 1_048_576
+        repeated = len(held.keys() & turns.keys())
         held.update(turns)
-        return {"left": 0}
+        return {"left": 0, "imported": len(turns) - repeated, "repeated": repeated}
+
+    def _list_turns(self, arguments: Mapping[str, Any]) -> Any:
+        names = list(self.messages[arguments["conversation_id"]])
+        at, limit = int(arguments.get("cursor", 0)), arguments["limit"]
+        rest = {"next_cursor": str(at + limit)} if at + limit < len(names) else {}
+        return {"items": [{"message_id": name} for name in names[at : at + limit]], **rest}
 
     def _list_conversations(self, arguments: Mapping[str, Any]) -> Any:
-        return {"items": list(self.conversations.values())}
+        found = self.conversations.values()
+        return {"items": [one for one in found if one["cwd"] == arguments.get("cwd", one["cwd"])]}
 
     def _create_conversation(self, arguments: Mapping[str, Any]) -> Any:
         name = f"C{len(self.conversations)}"
