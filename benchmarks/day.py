@@ -216,7 +216,7 @@ def by_http(days: Days, client: str, prompt: str) -> list[str]:
     if not question:
         return []
     asked = {"space_id": SPACE, "q": question, "max_chars": prompts.ASKED_CHARS, "clear": True}
-    return prompts.lines(days.client.call("load_context", asked)["items"])
+    return prompts.lines(prompts.new(days.client.call("load_context", asked)["items"]))
 
 
 def is_about(line: str, rows: Sequence[Row]) -> bool:

@@ -32,7 +32,8 @@ COPIED = {
     },
     "client/live_memory/_invisible.py": "text/invisible.py",
     "client/live_memory/_front_matter.py": "markdown/front_matter.py",
-    # The programs of the local runtime begin without service and client.
+    "client/live_memory/_similarity.py": "text/similarity.py",
+    "client/live_memory/_text_tokens.py": "text/text_tokens.py",
 }
 """The copies, and the modules of the service that they are made of."""
 TARGETS = (*TABLES, PAGE, ASYNC_METHODS, *COPIED)
@@ -78,7 +79,7 @@ def _modules() -> dict[str, str]:
 
 def _copy(module: str) -> str:
     text = (ROOT / _SERVICE / module).read_text("utf-8")
-    text = text.replace("from livemem.text.redaction", "from live_memory._redaction")
+    text = re.sub(r"from livemem\.text\.(redaction|text_tokens)", r"from live_memory._\1", text)
     return f"# Copied by scripts/generated.py from {module} of the service: do not edit.\n{text}"
 
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from live_memory import Client
+from live_memory.cli.init.hooks import command, prompts
 from live_memory.cli.main import app
 from live_memory.cli.program import Program
 from tests.support import front
@@ -136,3 +137,123 @@ def test_the_space_that_a_token_with_a_list_makes_is_seen_by_no_other_token_with
     assert [one["space_id"] for one in json.loads(person.run("spaces", "--json").stdout)["items"]] == ["ann", "ferry"]
     person.environ["LIVEMEM_TOKEN"] = tokens[1]["token"]
     assert [one["space_id"] for one in json.loads(person.run("spaces", "--json").stdout)["items"]] == ["ferry"]
+
+
+# What it adds to the project's
+
+
+PROMPT = "Which prefix does the commit message take?"
+
+
+def hook(person: Person, event: str, project: str = "ferry", **payload: Any) -> str:
+    """What a hook of the project gives the model."""
+    folder = str(person.home / project)
+    told = json.dumps({"session_id": "s1", "cwd": folder, "hook_event_name": event, **payload})
+    done = person.run("hook", "claude-code", event, "--space", project, stdin=told)
+    assert not done.stderr, done.stderr
+    answer = json.loads(done.stdout)
+    return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+@pytest.fixture
+def both(person: Person, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """A project and a personal space with notes of both."""
+    monkeypatch.setattr(command, "PROMPT_SECONDS", 20)
+    monkeypatch.setattr(prompts, "REQUEST_SECONDS", 10)
+    person.init("--personal", "ann")
+    person.init(project="harbour")
+    person.note("ferry", "The driver of the database is psycopg.")
+    person.note("ferry", "Deploys run from the pipeline only, never from a laptop.")
+    person.note("ann", "The commit message prefix is a verb in small letters.")
+    person.note("ann", "Deploys run from the pipeline only, never from a laptop.")
+    person.note("ann", "The driver of the database is sqlite.")
+    return person
+
+
+def test_a_start_gives_the_project_s_lines_and_below_them_what_the_personal_space_alone_says(both: Person) -> None:
+    for start in (hook(both, "SessionStart"), both.run("start").stdout):
+        project, heading, own = start.partition("# Personal space `ann` of your user")
+        assert heading
+        assert "psycopg" in project
+        assert "prefix is a verb" in own
+        # Nothing twice, and nothing against the project.
+        assert start.count("Deploys run from the pipeline") == 1
+        assert "sqlite" not in start
+
+
+def test_a_project_that_did_not_ask_for_it_and_a_named_space_see_nothing_of_it(
+    both: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = [hook(both, "SessionStart", project="harbour"), both.run("search", "prefix", "-s", "harbour", ends=7).output]
+    monkeypatch.chdir(both.home / "harbour")
+    seen += [
+        both.run("start").output,
+        both.run("search", "prefix", ends=7).output,
+        both.run("context", "prefix").output,
+    ]
+    assert not any("ann" in text or "verb" in text for text in seen)
+
+
+def fill(person: Person, space: str, count: int) -> None:
+    """Notes on many things, each with a paragraph."""
+    for number in range(count):
+        letter = chr(65 + number % 26)
+        more = " ".join(
+            f"{letter}{space}{word}{number} is called so" for word in ("alpha", "beta", "gamma", "delta") * 4
+        )
+        person.note(space, f"Thing {number}: {more}.")
+
+
+def test_the_personal_space_has_a_fifth_of_a_start_at_most_and_only_whole_lines(both: Person) -> None:
+    fill(both, "ann", 20)
+    fill(both, "ferry", 30)
+    start = both.run("start").stdout
+    project, heading, own = start.partition("\n# Personal space")
+    assert len(start) <= 9_500
+    assert 1_000 < len(heading + own) <= 1_900
+    assert own.rstrip().endswith(".")
+    assert len(project) > 6_000
+
+
+def test_the_start_of_a_project_is_whole_if_the_personal_space_can_t_be_read(both: Person) -> None:
+    fill(both, "ferry", 30)
+    both.client.call("delete_space", {"space_id": "ann", "confirm": "ann"})
+    start = both.run("start").stdout
+    assert start.count("The personal space `ann` is left out") == 1
+    assert len(start) > 8_000
+
+
+def test_search_context_and_prompts_look_into_both_and_say_which(both: Person) -> None:
+    items = json.loads(both.run("search", "the prefix and the driver", "--json", "--everything").stdout)["items"]
+    assert [bool(item.get("personal")) for item in items[:2]] == [False, True]
+    assert both.run("search", "the prefix").stdout.startswith("personal  note")
+    assert "# Personal space `ann`" in both.run("context", PROMPT).stdout
+    told = hook(both, "UserPromptSubmit", prompt=PROMPT)
+    assert "space `ferry`; `personal`: the user's space `ann`" in told
+    assert " personal The commit message prefix is a verb" in told
+    assert not hook(both, "UserPromptSubmit", prompt=PROMPT)
+    told = hook(both, "UserPromptSubmit", prompt="Is psycopg the driver of the database?")
+    assert " The driver of the database is psycopg" in told
+    assert "`personal`" not in told
+
+
+def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(both: Person) -> None:
+    hook(both, "SessionStart")
+    transcript = both.home / "s1.jsonl"
+    said = (
+        ("user", "How do I name it?"),
+        ("assistant", "As you like it: **the commit message prefix is a verb, in small letters**! psycopg stays."),
+    )
+    lines = (
+        {"type": role, "uuid": role, "sessionId": "s1", "message": {"role": role, "content": text}}
+        for role, text in said
+    )
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    hook(both, "SessionEnd", transcript_path=str(transcript))
+
+    (conversation,) = both.client.call("list_conversations", {"space_id": "ferry"})["items"]
+    where = {"space_id": "ferry", "conversation_id": conversation["conversation_id"]}
+    (turn,) = both.client.call("list_turns", where)["items"]
+    assert turn["assistant_message"] == "As you like it: **[personal]**! psycopg stays."
+    assert not both.client.call("list_conversations", {"space_id": "ann"})["items"]

@@ -20,6 +20,7 @@ from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
     from live_memory import Client
+    from live_memory.cli.both_spaces import PersonalSpace
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,17 @@ class Session:
             raise Refused("This project has no personal space here: `livemem init CLIENT --personal NAME`.")
         settings = replace(self.settings, space=space, sources={**self.settings.sources, "space": "option"})
         return replace(self, settings=replace(settings, notice=None))
+
+    def beside(self) -> "PersonalSpace | None":
+        """The personal space of the folder, which is asked beside the command's."""
+        if not self.settings.personal or self.settings.personal == self.space:
+            return None
+        from live_memory.cli.both_spaces import PersonalSpace  # noqa: PLC0415 - only where there is one
+        from live_memory.cli.given_lines import GivenLines  # noqa: PLC0415
+        from live_memory.cli.init import record  # noqa: PLC0415
+
+        given = GivenLines.of(record.state_folder(self.program.environ) / "hooks", self.space)
+        return PersonalSpace(self.settings.personal, self.client.call, given)
 
     def _own_space(self) -> str:
         from live_memory.cli.mcp import repository_space  # noqa: PLC0415 - most commands need none of it

@@ -1,6 +1,6 @@
 """Reading the memory: `start`, `read`, `show`, `bank`, `search`, `context`, `ask`."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,9 @@ from live_memory.cli.exits import FAILED, Refused
 from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
+
+if TYPE_CHECKING:
+    from live_memory.cli.both_spaces import PersonalSpace
 
 Lang = Annotated[
     str | None, typer.Option("--lang", help="The language of the headings: en or fr. Default: that of the space.")
@@ -32,8 +35,23 @@ def start(
 ) -> None:
     """Show the context for an agent's start: the current sections, new notes, and the names of all other sections."""
     with opened(ctx, json=json, space=space) as session:
-        arguments = {"space_id": session.space, "q": q, "max_chars": max_chars, "lang": lang, "user": user, "at": at}
-        _markdown(session, "get_start", arguments)
+        wanted: dict[str, Any] = {"q": q, "lang": lang, "user": user}
+        beside = session.beside() if at is None else None
+        if not beside:
+            _markdown(session, "get_start", {"space_id": session.space, "max_chars": max_chars, "at": at, **wanted})
+            return
+
+        def ask(chars: int) -> dict[str, Any]:
+            answer: dict[str, Any] = session.here("get_start", max_chars=chars, **wanted)
+            return answer
+
+        answer, own = beside.start(ask, lambda answer: str(answer["markdown"]), max_chars, **wanted)
+        _both(session, answer, own)
+
+
+def _both(session: Session, answer: dict[str, Any], own: str) -> None:
+    """An answer with Markdown, and the text of the personal space behind it."""
+    session.out.result({**answer, "personal": own}, lambda: session.out.text(answer["markdown"] + own))
 
 
 def read(
@@ -168,7 +186,11 @@ def search(
         if cursor is not None:
             arguments["cursor"] = cursor
         operation = "search_spaces" if everywhere else "search_space"
-        found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
+        beside = None if everywhere or cursor or why_not else session.beside()
+        if beside:
+            found = _of_both(session, beside, arguments)
+        else:
+            found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
         session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
         if why := found.get("why_not"):
             session.out.say(_why_not(why))
@@ -179,6 +201,22 @@ def search(
         if more := found.get("next_cursor"):
             session.out.say(f"{found['total']} match. The next ones: --cursor {more}")
         session.end_if_nothing(found)
+
+
+def _of_both(session: Session, beside: "PersonalSpace", arguments: dict[str, Any]) -> dict[str, Any]:
+    """The hits of the project's page, and among them the first ones of the personal space, a third more at most."""
+    from live_memory.cli import both_spaces  # noqa: PLC0415 - only where there is one
+
+    fewer = {**arguments, "limit": max(1, (arguments["limit"] or 10) // 3)}
+    found, own, problem = both_spaces.at_once(
+        lambda: session.here("search_space", **arguments),
+        lambda: beside.ask("search_space", **fewer),
+        grace=both_spaces.GRACE_SECONDS,
+    )
+    if problem:
+        session.out.say(beside.unanswered(problem))
+    items = both_spaces.by_rank(found["items"], (own or {}).get("items") or ())
+    return {**found, "items": items, "nothing": found.get("nothing") and not items}
 
 
 def _why_not(why: dict[str, Any]) -> str:
@@ -194,7 +232,7 @@ def _why_not(why: dict[str, Any]) -> str:
 def _hits(session: Session, hits: list[dict[str, Any]], *, everywhere: bool) -> None:
     lines = []
     for hit in hits:
-        where = [hit.get("space_id")] if everywhere else []
+        where = [hit.get("space_id")] if everywhere else ["personal"] if hit.get("personal") else []
         head = [*where, hit["kind"], hit["id"], texts.moment(hit["time"]), hit.get("author"), hit.get("category")]
         lines += [("  ".join(texts.one_line(str(word)) for word in head if word), "bold")]
         lines += [(f"  {texts.one_line(hit['snippet'], 400)}", ""), ("", "")]
@@ -223,7 +261,13 @@ def context(
     """Show what an agent should know before it answers, of all kinds; or what a conversation or a room needs."""
     with opened(ctx, json=json, space=space) as session:
         part = {"kinds": kinds, "conversation_id": conversation, "room": room, "lang": lang, "limit": limit}
-        _markdown(session, "load_context", {"space_id": session.space, "q": q, **part, "max_chars": max_chars})
+        arguments = {"q": q, **part, "max_chars": max_chars}
+        beside = None if conversation or room or not q else session.beside()
+        if not beside:
+            _markdown(session, "load_context", {"space_id": session.space, **arguments})
+            return
+        answer, own = beside.context(lambda: session.here("load_context", **arguments), q=q, kinds=kinds)
+        _both(session, answer, own)
 
 
 def ask(

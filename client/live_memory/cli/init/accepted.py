@@ -73,7 +73,7 @@ class Accepted:
         if not any(self.folder.glob(f"{PERSONAL}-*.json")):
             return None
         here = of_folder(folder)
-        names = self.personal_names(here)[-1:] if self._is_in(here.top) else self.personal_names(here)
+        names = [] if self._is_in(here.top) else self.personal_names(here)
         nearest = next((name for name in names if (self.folder.parent / name).exists()), "")
         found = next(self._documents(Path(nearest).name), {}) if nearest else {}
         named = found.get("space")

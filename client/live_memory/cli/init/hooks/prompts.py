@@ -50,15 +50,20 @@ def question(prompt: str) -> str:
     return said.encode(errors="replace").decode() if is_asked(said) else ""
 
 
-def lines(found: Iterable[Mapping[str, Any]], told: frozenset[str] = frozenset()) -> list[str]:
-    """The lines to tell, of the items of a context, without what was told."""
-    new = [one for one in found if not _is_told(one["text"], told)][:LINES]
-    chars = CHARS // max(1, len(new)) - 1
-    return [_line(one, chars) for one in new]
+def new(items: Iterable[Mapping[str, Any]], told: frozenset[str] = frozenset()) -> list[Mapping[str, Any]]:
+    """The items of a context that are told: the first ones without what was told."""
+    return [one for one in items if not is_told(one["text"], told)][:LINES]
+
+
+def lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The lines to tell of some items."""
+    chars = CHARS // max(1, len(items)) - 1
+    return [_line(one, chars) for one in items]
 
 
 def _line(item: Mapping[str, Any], chars: int) -> str:
-    head, end = f"- {str(item['time'])[:10]} ", f" ({item.get('id') or item.get('message_id')})"
+    whose = "personal " if item.get("personal") else ""
+    head, end = f"- {str(item['time'])[:10]} {whose}", f" ({item.get('id') or item.get('message_id')})"
     text = " ".join(str(item["text"]).removeprefix("- ").split())
     room = max(0, chars - len(head) - len(end))
     return f"{head}{text if len(text) <= room else f'{text[: room - 1]}…'}{end}"[:chars]
@@ -71,7 +76,8 @@ def marks(text: str) -> frozenset[str]:
     return frozenset(f"{zlib.crc32(' '.join(words[at : at + _TOGETHER]).encode()):08x}" for at in starts)
 
 
-def _is_told(text: str, told: frozenset[str]) -> bool:
+def is_told(text: str, told: frozenset[str]) -> bool:
+    """Whether nearly all of a text stands in what has these marks."""
     own = marks(text)
     return not own or len(own & told) >= _TOLD * len(own)
 

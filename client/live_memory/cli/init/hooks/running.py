@@ -1,18 +1,19 @@
 """One event of a client, from its input on stdin to its answer on stdout. The client never gets an error."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
 from live_memory.cli import config, gone_paths, local_service
 from live_memory.cli.code_version import WorkTree
 from live_memory.cli.config import Settings
+from live_memory.cli.given_lines import GivenLines
 from live_memory.cli.init import project_space, record
 from live_memory.cli.init.hooks import answers, events, prompts
 from live_memory.cli.init.hooks.away import Away
@@ -25,6 +26,9 @@ from live_memory.cli.init.setup import checked_space
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.program import Program
 from live_memory.errors import LiveMemoryError
+
+if TYPE_CHECKING:
+    from live_memory.cli.both_spaces import PersonalSpace
 
 Log = Callable[[str], None]
 
@@ -69,6 +73,8 @@ class Hook:
     place: Path = field(default_factory=Path.cwd)
     """The folder in which the session works."""
     notice: str | None = None
+    personal: str | None = None
+    """The personal space of the folder."""
 
     def run(self, client: str, name: str, space_id: str | None, text: str) -> str:
         """Handle an event in a space, None: the repository's own. Returns the answer for the client in any case."""
@@ -151,14 +157,13 @@ class Hook:
             if event.once and not Files.of(self.folder, event.client, space_id, event.session).first_load():
                 return answers.nothing(event.client, event.name)
             self._check_away()
-            wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
-            start = self.memory(event.client).call("get_start", wanted)
-            context = answers.memory(space_id, gone_paths.marked(start["markdown"], self.place))
+            start, own = self._start(event, space_id, until)
+            context = answers.memory(space_id, gone_paths.marked(start["markdown"], self.place) + own)
             context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
             session = Files.of(self.folder, event.client, space_id, event.session)
             last = Files.of(self.folder, event.client, space_id).take_last(session)
             if "recall" in events.EVENTS[event.client].values():
-                Told.of(session).begin(start["markdown"])
+                Told.of(session).begin(start["markdown"] + own)
             line = answers.loaded(start, self.url, datetime.now(UTC), last)
             return answers.with_context(event.client, event.name, context, line)
         if event.kind == "recall":
@@ -175,6 +180,54 @@ class Hook:
                     return answers.kept(event.client, event.name, turns, self.url)
         return answers.nothing(event.client, event.name)
 
+    def _start(self, event: Event, space_id: str, until: float) -> tuple[Any, str]:
+        """The start, and the text of the personal space."""
+        memory = self.memory(event.client)
+
+        def ask(chars: int) -> Any:
+            return memory.call("get_start", {"space_id": space_id, "max_chars": chars})
+
+        beside = self._beside(event, space_id)
+        if not beside:
+            return ask(answers.START_CHARS), ""
+
+        def in_time() -> bool:
+            return self.clock() < until - REQUEST_SECONDS
+
+        return beside.start(ask, lambda start: str(start["markdown"]), answers.START_CHARS, in_time=in_time)
+
+    def _beside(self, event: Event, space_id: str) -> "PersonalSpace | None":
+        if not self.personal or self.personal == space_id:
+            return None
+        from live_memory.cli.both_spaces import PersonalSpace  # noqa: PLC0415 - only where there is one
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Any:
+            return self.memory(event.client).call(name, arguments)
+
+        return PersonalSpace(self.personal, call, GivenLines.of(self.folder, space_id))
+
+    def _items(self, event: Event, space_id: str, asked: Mapping[str, Any], told: frozenset[str]) -> Sequence[Any]:
+        """The items of the project and of the personal space that are told about a prompt."""
+        memory, beside = self.memory(event.client), self._beside(event, space_id)
+
+        def ask() -> Any:
+            return memory.call("load_context", {"space_id": space_id, **asked})["items"]
+
+        away = self.away and replace(self.away, file=self.away.file.with_suffix(".personal"))
+        if not beside or (away and away.seconds_left()):
+            return prompts.new(ask(), told)
+        from live_memory.cli import both_spaces  # noqa: PLC0415 - as in _beside
+
+        items, own, problem = both_spaces.at_once(
+            ask, lambda: beside.ask("load_context", **asked)["items"], total=prompts.REQUEST_SECONDS
+        )
+        if problem and away:
+            self.log(f"livemem hook: {beside.unanswered(problem)}")
+            away.learn(LiveMemoryError("no_answer", problem))
+        with suppress(OSError):
+            return beside.about(items, own or (), told)
+        return prompts.new(items, told)
+
     def _recall(self, event: Event, space_id: str) -> str:
         self._check_away()
         asked = {"q": prompts.question(event.said), "max_chars": prompts.ASKED_CHARS, "clear": True}
@@ -182,11 +235,12 @@ class Hook:
             return answers.nothing(event.client, event.name)
         told = Told.of(Files.of(self.folder, event.client, space_id, event.session))
         with self.away.during() if self.away else nullcontext():
-            found = self.memory(event.client).call("load_context", {"space_id": space_id, **asked})
-        lines = prompts.lines(found["items"], told.marks())
+            items = self._items(event, space_id, asked, told.marks())
+        lines = prompts.lines(items)
         if not lines:
             return answers.nothing(event.client, event.name)
-        context = gone_paths.marked(answers.about_prompt(space_id, lines), self.place)
+        personal = self.personal if any(item.get("personal") for item in items) else None
+        context = gone_paths.marked(answers.about_prompt(space_id, lines, personal), self.place)
         # A hook that is cut off before this has told nothing.
         told.add(lines)
         return answers.with_context(event.client, event.name, context)
@@ -253,7 +307,7 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
         hook = _hook(program, settings, log, later, asks, seconds=prompts.REQUEST_SECONDS)
         hook = replace(hook, away=_of_prompts(hook.away) if hook.away and not hook.away.seconds_left() else hook.away)
     notice = " ".join(filter(None, (left_out, settings.notice)))
-    hook = replace(hook, place=folders[0], own=own, notice=notice or None)
+    hook = replace(hook, place=folders[0], own=own, notice=notice or None, personal=settings.personal)
     space = checked_space(settings.space) if settings.space else None
     if event and event.kind == "recall":
         address = config.address_of(program.environ, settings.url, is_local=settings.is_local_service)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from live_memory._redaction import identifier
 from live_memory.cli.code_version import WorkTree
+from live_memory.cli.given_lines import GivenLines
 from live_memory.cli.init.hooks import transcripts
 from live_memory.cli.init.hooks.copies import Copies
 from live_memory.cli.init.hooks.events import Event
@@ -81,7 +82,7 @@ class Sender:
             recorded = Pauses(self.files.folder).without(self.event.client, self.event.folder, part.messages)
             if paused := len(part.messages) - len(recorded):
                 self.log(f"livemem hook: {paused} messages of a time without recording are not sent")
-            part = replace(part, messages=self._copies.without(recorded))
+            part = replace(part, messages=self._without_personal(self._copies.without(recorded)))
             if part.end == session.sent and not part.messages:
                 self._end(session)
                 return True
@@ -96,6 +97,10 @@ class Sender:
     @cached_property
     def _code(self) -> dict[str, str]:
         return WorkTree(self.place).version() if self.place else {}
+
+    def _without_personal(self, messages: list[tuple[Said, int]]) -> list[tuple[Said, int]]:
+        given = GivenLines.of(self.files.folder, self.space_id)
+        return [(replace(said, content=given.cut(said.content)), end) for said, end in messages]
 
     @property
     def _copies(self) -> Copies:
