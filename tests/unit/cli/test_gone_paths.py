@@ -104,6 +104,37 @@ def test_what_leads_through_a_link_is_not_looked_at(repository):
     assert marked(NOTE.format("lib/a.py"), repository) == NOTE.format("lib/a.py")
 
 
+def test_with_a_detached_head_its_own_history_counts(repository):
+    git(repository, "checkout", "-q", "--detach")
+    assert marked(NOTE.format("old.py"), repository) == NOTE.format("old.py (gone)")
+    git(repository, "checkout", "-q", "HEAD~1")
+    assert marked(NOTE.format("old.py"), repository) == NOTE.format("old.py")
+
+
+def test_in_a_submodule_its_own_paths_count(repository, tmp_path_factory):
+    above = tmp_path_factory.mktemp("above")
+    git(above, "init", "-q")
+    git(above, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "inner")
+    assert (above / "inner" / ".git").is_file()
+    assert marked(NOTE.format("old.py"), above / "inner" / "src") == NOTE.format("old.py (gone)")
+    assert marked(NOTE.format("old.py"), above) == NOTE.format("old.py")
+
+
+def test_among_100_000_files_only_the_named_ones_are_looked_at(repository, monkeypatch):
+    blob = subprocess.run(
+        ["git", "-C", str(repository), "rev-parse", "HEAD:src/app.py"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    entries = "".join(f"100644 {blob} 0\tmany/{number % 300}/{number}.py\n" for number in range(100_000))
+    command = ["git", "-C", str(repository), "update-index", "--index-info"]
+    subprocess.run(command, input=entries, check=True, text=True)
+    git(repository, "commit", "-qm", "many", day="2026-05-01")
+    looked = []
+    monkeypatch.setattr(gone_paths, "_is_missing", lambda top, path: looked.append(path) or path == "old.py")
+
+    assert marked(NOTE.format("old.py of src/app.py"), repository) == NOTE.format("old.py (gone) of src/app.py")
+    assert looked == ["old.py", "src/app.py"]
+
+
 @each("prepare", [lambda folder: None, lambda folder: git(folder, "init", "-q")], ids=["no repository", "no commits"])
 def test_a_folder_without_a_history_leaves_the_text_as_it_is(tmp_path, unhurried, prepare):
     prepare(tmp_path)

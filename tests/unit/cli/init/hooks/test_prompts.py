@@ -81,6 +81,7 @@ def test_what_the_start_gave_is_not_told_until_the_session_is_compacted(machine)
         "go on",
         "/review the last three commits",
         "word " * 801,
+        "Why does the import fail? " * 40_000,
         "<task-notification>it is done now</task-notification>",
     ],
 )
@@ -95,6 +96,18 @@ def test_at_most_400_characters_of_a_prompt_are_sent_without_secrets_and_private
     assert len(asked) <= 400
     assert "AKIA" not in asked
     assert "Heron" not in asked
+
+
+def test_a_prompt_in_two_languages_is_asked_about_as_it_is(machine):
+    prompt = "Warum ist the export leer, и где счёт? 👍"
+    assert told(machine, prompt)
+    assert machine.memory.asked == [prompt]
+
+
+def test_fifty_prompts_in_a_row_ask_once_each_and_are_told_a_line_once(machine):
+    said = [told(machine, f"{PROMPT} It is the question number {number}.") for number in range(50)]
+    assert [bool(one) for one in said] == [True] + 49 * [False]
+    assert machine.memory.calls == 50 * ["load_context"]
 
 
 def test_at_most_five_lines_and_1200_characters_are_told(tmp_path):
