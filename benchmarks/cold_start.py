@@ -142,7 +142,7 @@ def main() -> None:
                 "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",
                 "BACKUP_FUNCTION_NAME": "none",
             }
-            settings = Settings(**{name.lower(): value for name, value in variables.items() if name.startswith("S3_")})  # type: ignore[arg-type]
+            settings = Settings(**{name.lower(): value for name, value in variables.items() if name.startswith("S3_")})
             process = Process(
                 open_store(settings), settings, None, None, print, str  # type: ignore[arg-type]
             )  # fmt: skip

@@ -99,7 +99,7 @@ def find_problems(variables: Mapping[str, str]) -> list[str]:
 
     given = {name.lower(): value for name, value in variables.items() if name.lower() in Settings.model_fields}
     try:
-        settings = Settings(**given)  # type: ignore[arg-type]  # texts, as in the environment
+        settings = Settings(**given)  # texts, as in the environment
     except ValidationError as error:
         return [f"{problem}." for problem in problems(error)]
     is_given = given.get("admin_bootstrap_key") or given.get("admin_bootstrap_key_sha256")

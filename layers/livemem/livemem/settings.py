@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -9,14 +10,14 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     ValidationError,
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from livemem import clock, limits
 from livemem.errors import NotConfigured, plain_reason
@@ -31,6 +32,7 @@ LEFT_OUT_WHEN_EMPTY = ("llmaas_temperature", "llmaas_max_tokens", "llmaas_json_m
 JSON_MODES = {"true": "object", "false": "off", "": "off"}
 """Former values of the setting, from when it had two positions only. Deployed stacks keep their parameters."""
 
+FORMER = {"consolidation_timeout": "llm_timeout_seconds"}
 _BY_SERVICE = "belongs to the service"
 SENT_ALREADY = {
     "model": "is LLMAAS_MODEL",
@@ -150,10 +152,16 @@ def _upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings. Times in seconds, sizes in tokens where the name says so."""
 
-    model_config = SettingsConfigDict(frozen=True, hide_input_in_errors=True, validate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=True)
+
+    def __init__(self, **given: Any) -> None:
+        """What nobody gave is that of the environment, whose names may have letters of any case."""
+        # Sorted: where both names of the timeout are set, the present one counts.
+        names = {FORMER.get(key := name.lower(), key): os.environ[name] for name in sorted(os.environ)}
+        super().__init__(**({name: value for name, value in names.items() if name in type(self).model_fields} | given))
 
     s3_bucket_name: str = "live-memory"
     s3_endpoint_url: Annotated[str, AfterValidator(_http_url)] | None = None
@@ -169,7 +177,7 @@ class Settings(BaseSettings):
     llmaas_temperature: float | None = Field(default=0.3, ge=0, le=2, allow_inf_nan=False)
     llmaas_context_tokens: int = Field(default=100_000, ge=2_000)
     llmaas_json_mode: Annotated[Literal["object", "schema", "off"], BeforeValidator(_json_mode)] = "object"
-    llmaas_extra: Annotated[dict[str, Any], NoDecode, BeforeValidator(_extra)] = {}
+    llmaas_extra: Annotated[dict[str, Any], BeforeValidator(_extra)] = {}
     """Further parameters of each call: those of one provider, such as how a model reasons."""
 
     embeddings_api_url: Annotated[str, AfterValidator(_http_url)] | None = None
@@ -188,12 +196,7 @@ class Settings(BaseSettings):
     """Characters that the bank of a new space should have (docs/consolidation.md, "The length of a bank"). 0: any."""
     consolidation_cooldown_seconds: int = Field(default=10, ge=0, le=86_400)
     """Least time between two runs of a space that are started by hand. 0: none."""
-    llm_timeout_seconds: float = Field(
-        default=600,
-        gt=0,
-        allow_inf_nan=False,
-        validation_alias=AliasChoices("llm_timeout_seconds", "consolidation_timeout"),
-    )
+    llm_timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
     """Seconds that any one call of the LLM may take. Less where its invocation has less time."""
     llm_daily_token_budget: int = Field(default=0, ge=0)
     """Tokens of the LLM that all spaces together may use on a day (UTC). 0: any number."""

@@ -577,7 +577,7 @@ def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_d
 
 
 def budget_left(world: World) -> int:
-    found = budget.service_budget(world.process)
+    found = totals.service_budget(world.process)
     return (found.tokens_per_day or 0) - found.used_today
 
 

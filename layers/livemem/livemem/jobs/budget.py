@@ -45,26 +45,6 @@ OF_ALL = "all spaces together", "LLM_DAILY_TOKEN_BUDGET"
 OF_SPACE = "this space", "LLM_DAILY_TOKEN_BUDGET_PER_SPACE"
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What may be used on a day (UTC), None where there is no limit, and what was used of it today."""
-
-    tokens_per_day: int | None
-    used_today: int
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no further call is made today."""
-        return self.tokens_per_day is not None and self.used_today >= self.tokens_per_day
-
-
-def service_budget(process: Process) -> Budget:
-    """What of the service's budget is used today: 1 LIST, and at most 16 GETs."""
-    result = totals.of_day(process, process.clock().date())
-    used = totals.together(sums for item in result for sums in item.by_space().values())
-    return Budget(process.settings.llm_daily_token_budget or None, used.usage.tokens)
-
-
 @dataclass
 class Meter:
     """The calls of one piece of work. Each call is reserved before it is made. `used` counts the calls so far."""

@@ -267,3 +267,23 @@ def closed(totals: Totals, call_id: str) -> Totals | None:
 def together(parts: Iterable[Sums]) -> Sums:
     """The sum of some."""
     return reduce(Sums.plus, parts, Sums())
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be used on a day (UTC), None where there is no limit, and what was used of it today."""
+
+    tokens_per_day: int | None
+    used_today: int
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no further call is made today."""
+        return self.tokens_per_day is not None and self.used_today >= self.tokens_per_day
+
+
+def service_budget(process: Process) -> Budget:
+    """What of the service's budget is used today: 1 LIST, and at most 16 GETs."""
+    result = of_day(process, process.clock().date())
+    used = together(sums for item in result for sums in item.by_space().values())
+    return Budget(process.settings.llm_daily_token_budget or None, used.usage.tokens)

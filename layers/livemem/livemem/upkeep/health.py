@@ -9,7 +9,6 @@ from typing import Literal
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreFull, StoreUnavailable
-from livemem.jobs import budget
 from livemem.jobs.package import HealthProblem, Package, Space, look_at_space
 from livemem.llm import advice, embeddings, last_call
 from livemem.llm import client as llm
@@ -17,7 +16,7 @@ from livemem.llm import look as looks
 from livemem.llm.look import ApiState
 from livemem.process import Process
 from livemem.settings import Settings
-from livemem.spaces import directory, unreadable
+from livemem.spaces import directory, totals, unreadable
 from livemem.store.bucket import HEAD
 from livemem.store.capability_check import has_conditional_writes, is_full
 from livemem.upkeep import packages
@@ -169,7 +168,7 @@ def _look_at_budget(process: Process) -> Checks:
     if not process.settings.llm_daily_token_budget:
         return {}
     try:
-        today = budget.service_budget(process)
+        today = totals.service_budget(process)
     except LiveMemoryError:
         return {"llm_budget": "unknown"}
     return {"llm_budget": "exhausted" if today.exhausted else "ok"}

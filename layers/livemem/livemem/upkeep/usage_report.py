@@ -7,11 +7,10 @@ from datetime import date, timedelta
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import InvalidRequest
-from livemem.jobs.budget import Budget
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import totals, usage_counts
-from livemem.spaces.totals import Sums
+from livemem.spaces.totals import Budget, Sums
 from livemem.store import keys
 
 DAYS_DEFAULT = 7

@@ -7,8 +7,7 @@ from pydantic import Field
 from livemem_http.views.fields import SpaceId, View, described
 
 if TYPE_CHECKING:
-    from livemem.jobs.budget import Budget
-    from livemem.spaces.totals import Sums
+    from livemem.spaces.totals import Budget, Sums
     from livemem.upkeep.usage_report import UsageOfDays
 
 Day = Annotated[str, described("A day, UTC.", "2026-02-20", format="date")]
