@@ -1,5 +1,6 @@
 """A personal space beside a project's, on the real routes."""
 
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,9 +10,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from benchmarks import mcp as bench
 from live_memory import Client
 from live_memory.cli.init.hooks import command, prompts
 from live_memory.cli.main import app
+from live_memory.cli.mcp.kept_answers import KeptAnswers
+from live_memory.cli.mcp.stdio import Passer
+from live_memory.cli.mcp.upstream import Upstreams
 from live_memory.cli.program import Program
 from tests.support import front
 from tests.support.service import Service
@@ -257,3 +262,70 @@ def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(bo
     (turn,) = both.client.call("list_turns", where)["items"]
     assert turn["assistant_message"] == "As you like it: **[personal]**! psycopg stays."
     assert not both.client.call("list_conversations", {"space_id": "ann"})["items"]
+
+
+# Over MCP
+
+
+class Mcp:
+    """An agent's program that calls `livemem mcp` in the project."""
+
+    def __init__(self, person: Person, project: str = "ferry") -> None:
+        program, folder = Program(environ=person.environ), person.home / project
+        self.output = io.BytesIO()
+        kept = KeptAnswers(person.home / "kept", "core")
+        self.passer = Passer(Upstreams(program, project, folder), kept, self.output, lambda _: None, folder)
+
+    def ask(self, method: str, **params: Any) -> Any:
+        self.passer.answer(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
+        return json.loads(self.output.getvalue().splitlines()[-1])["result"]
+
+    def call(self, name: str, **arguments: Any) -> str:
+        return str(self.ask("tools/call", name=name, arguments=arguments)["content"][0]["text"])
+
+    def tools(self) -> dict[str, Any]:
+        return {tool["name"]: tool["inputSchema"]["properties"] for tool in self.ask("tools/list")["tools"]}
+
+
+def test_tools_write_to_the_personal_space_if_they_say_so_and_only_where_there_is_one(both: Person) -> None:
+    mcp, other = Mcp(both), Mcp(both, "harbour")
+    assert {name for name, properties in mcp.tools().items() if "personal" in properties} == {"note", "remember"}
+    assert not any("personal" in properties for properties in other.tools().values())
+
+    mcp.call("note", category="decision", content="I like wide screens.", personal=True)
+    mcp.call("note", category="decision", content="The quay has four lamps.", personal=False)
+
+    def notes(space: str) -> list[str]:
+        return [one["content"] for one in both.client.call("list_notes", {"space_id": space})["items"]]
+
+    assert "I like wide screens." in notes("ann")
+    assert "I like wide screens." not in notes("ferry")
+    assert "The quay has four lamps." in notes("ferry")
+
+
+def test_the_tools_cost_a_model_at_most_1100_tokens_also_with_a_personal_space(both: Person) -> None:
+    tools = Mcp(both).ask("tools/list")["tools"]
+    assert bench.tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) <= 1_100
+
+
+def test_tools_that_read_look_into_both_unless_a_space_is_named(both: Person) -> None:
+    mcp = Mcp(both)
+    start = mcp.call("start_session", q="lamps")
+    project, heading, own = start.partition("# Personal space `ann`")
+    assert heading
+    assert "psycopg" in project
+    assert "prefix is a verb" in own
+    assert "sqlite" not in start
+    for name in ("search", "context"):
+        assert "prefix is a verb" in mcp.call(name, q=PROMPT).partition("# Personal space `ann`")[2]
+        assert "verb" not in mcp.call(name, q=PROMPT, space_id="harbour")
+    assert "verb" not in Mcp(both, "harbour").call("search", q=PROMPT)
+
+
+def test_a_personal_space_that_is_gone_costs_a_tool_one_line(both: Person) -> None:
+    mcp = Mcp(both)
+    both.client.call("delete_space", {"space_id": "ann", "confirm": "ann"})
+    for name in ("start_session", "search", "context"):
+        told = mcp.call(name, q="psycopg database driver")
+        assert "psycopg" in told
+        assert told.count("The personal space `ann` is left out") == 1

@@ -7,7 +7,7 @@ A message is passed on as it is; the headers that the transport over HTTP wants 
 import base64
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +23,7 @@ from live_memory.cli import gone_paths
 from live_memory.cli.agent_tokens import NAMELESS
 from live_memory.cli.code_version import WorkTree
 from live_memory.cli.config import LOOPBACK
+from live_memory.cli.mcp import personal_tools
 from live_memory.cli.mcp.kept_answers import METHODS, KeptAnswers
 from live_memory.cli.mcp.upstream import Upstream, Upstreams
 
@@ -117,12 +118,30 @@ class Passer:
         kept = self._kept.get(asked, self._agent, version) if asked.get("method") in METHODS else None
         if kept and self._upstreams.must_start():
             threading.Thread(target=self._start, daemon=True).start()
-            return self._known({"jsonrpc": "2.0", "id": asked.get("id"), "result": kept}, asked)
+            known = self._known({"jsonrpc": "2.0", "id": asked.get("id"), "result": kept}, asked)
+            return personal_tools.offered(known) if self._upstreams.has_personal() else known
         upstream = self._upstreams.get(self._agent)
         for notice in upstream.notices:
             if notice not in self._said:
                 self._said.add(notice)
                 self._log(f"livemem mcp: {notice}")
+        own = self._upstreams.beside(upstream)
+        if own and asked.get("method") == "tools/call" and isinstance(_params(asked).get("arguments"), dict):
+            found = personal_tools.carried_out(
+                asked,
+                upstream.space,
+                own,
+                lambda call: self._asked(upstream, call, personal_tools.as_line(call), version),
+            )
+        else:
+            found = self._asked(upstream, asked, line, version)
+        if own and asked.get("method") == "tools/list":
+            found = personal_tools.offered(found)
+        return _with_notices(found, upstream.notices) if found else found
+
+    def _asked(
+        self, upstream: Upstream, asked: Mapping[str, Any], line: bytes, version: str | None
+    ) -> dict[str, Any] | None:
         try:
             reply = self._post(upstream, asked, line)
             # It was refused before anything was done.
@@ -142,14 +161,14 @@ class Passer:
             self._kept.keep(asked, self._agent, version, found["result"])
         if found and asked.get("method") == "tools/call" and _params(asked).get("name") in _GIVES_MEMORY:
             found = self._with_marks(found)
-        return _with_notices(found, upstream.notices) if found else found
+        return found
 
     def _start(self) -> None:
         # If it can't be started, the next call says so.
         with suppress(Exception):
             self._upstreams.get(self._agent)
 
-    def _known(self, found: dict[str, Any] | None, asked: dict[str, Any]) -> dict[str, Any] | None:
+    def _known(self, found: dict[str, Any] | None, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         if asked.get("method") == "initialize" and found and "result" in found:
             self._version = found["result"].get("protocolVersion")
         return found
@@ -164,14 +183,14 @@ class Passer:
                 self._marks.update(gone_paths.marks(part["text"]))
         return answer
 
-    def _without_marks(self, asked: dict[str, Any], line: bytes) -> bytes:
+    def _without_marks(self, asked: Mapping[str, Any], line: bytes) -> bytes:
         """The message of an agent that gives back what it has read, such as a line to edit, without the marks."""
         if asked.get("method") == "tools/call" and self._marks:
             for mark in self._marks:
                 line = line.replace(mark.encode(), mark.removesuffix(gone_paths.MARK).encode())
         return line
 
-    def _post(self, upstream: Upstream, asked: dict[str, Any], line: bytes) -> httpx.Response:
+    def _post(self, upstream: Upstream, asked: Mapping[str, Any], line: bytes) -> httpx.Response:
         query = urlencode({"space": upstream.space, **self._query})
         headers = {
             "Authorization": f"Bearer {upstream.token}",
@@ -204,7 +223,7 @@ def _with_notices(answer: dict[str, Any], notices: Sequence[str]) -> dict[str, A
     return {**answer, "result": {**result, "instructions": told}}
 
 
-def headers_of(asked: dict[str, Any], negotiated: str | None) -> dict[str, str]:
+def headers_of(asked: Mapping[str, Any], negotiated: str | None) -> dict[str, str]:
     """The headers of a message: its version, and since 2026-07-28, where each message says it, its method and name."""
     params, version = _params(asked), _meta(asked).get(_VERSION_KEY)
     if not isinstance(version, str):
@@ -221,12 +240,12 @@ def client_of(asked: dict[str, Any]) -> str | None:
     return name if isinstance(name, str) and name.strip() else None
 
 
-def _params(asked: dict[str, Any]) -> dict[str, Any]:
+def _params(asked: Mapping[str, Any]) -> dict[str, Any]:
     params = asked.get("params")
     return params if isinstance(params, dict) else {}
 
 
-def _meta(asked: dict[str, Any]) -> dict[str, Any]:
+def _meta(asked: Mapping[str, Any]) -> dict[str, Any]:
     meta = _params(asked).get("_meta")
     return meta if isinstance(meta, dict) else {}
 

@@ -1,22 +1,26 @@
 """The service that messages go to: found at the first one, started again when it has died."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from live_memory.cli import agent_tokens, config, local_service
 from live_memory.cli.agent_tokens import AgentToken
+from live_memory.cli.both_spaces import PersonalSpace
 from live_memory.cli.config import Settings
 from live_memory.cli.exits import LATER, NO_ACCESS, Refused
+from live_memory.cli.given_lines import GivenLines
+from live_memory.cli.init import record
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.mcp import repository_space
 from live_memory.cli.program import Program
 from live_memory.errors import LiveMemoryError
 
 AUTO = "auto"
-_TOKEN_SECONDS = 10.0
+_TOKEN_SECONDS, _PERSONAL_SECONDS = 10.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Upstream:
     """Makes another token, where the service is that of this machine."""
     notices: tuple[str, ...] = ()
     """What the user should know about the space."""
+    personal: str | None = None
+    """The personal space beside it."""
 
 
 class Upstreams:
@@ -66,6 +72,26 @@ class Upstreams:
             return False
         settings = self._settings()
         return not (settings.url or settings.token)
+
+    def has_personal(self) -> bool:
+        """Whether the folder has a personal space, also while the service of this machine still starts."""
+        return bool(self._settings().personal)
+
+    def beside(self, upstream: Upstream) -> PersonalSpace | None:
+        """The personal space beside that of the service."""
+        if not upstream.personal or upstream.personal == upstream.space:
+            return None
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Any:
+            options = {"timeout": _PERSONAL_SECONDS, "retries": 0}
+            service = self._program.connect_quickly(upstream.url, upstream.token, **options)
+            try:
+                return service.call(name, arguments)
+            finally:
+                service.close()
+
+        folder = record.state_folder(self._program.environ) / "hooks"
+        return PersonalSpace(upstream.personal, call, GivenLines.of(folder, upstream.space))
 
     def renewed(self, refused: Upstream) -> Upstream | None:
         """The service with another token, after it has refused this one; None if there is no other token."""
@@ -119,7 +145,7 @@ class Upstreams:
         if settings.is_local_service:
             own = agent_tokens.of_local_service(self._program, settings, self._agent, _TOKEN_SECONDS)
             token = own.get()
-        return Upstream(url, token, found.space_id, self._agent, own, found.notices)
+        return Upstream(url, token, found.space_id, self._agent, own, found.notices, settings.personal)
 
     def _start_here(self) -> None:
         start_here(self._program, self._settings(), self._start)

@@ -33,6 +33,12 @@ class Upstreams:
         self.starts = threading.Event()
         self.starts.set()
 
+    def has_personal(self):
+        return False
+
+    def beside(self, upstream):
+        return None
+
     def must_start(self):
         return not self.starts.is_set()
 

@@ -1,0 +1,77 @@
+"""The personal space in the tools of `livemem mcp`: a note goes there if it says so, and both spaces are read."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from live_memory.cli.both_spaces import DEFAULT_CHARS, PersonalSpace
+
+WRITING = ("note", "remember")
+PERSONAL = "personal"
+PROPERTY = {"type": "boolean", "description": "into the user's own space"}
+Answer = dict[str, Any] | None
+
+
+def offered(answer: Answer) -> Answer:
+    """An answer with a list of tools, in which those that write have the argument."""
+    result = answer.get("result") if answer else None
+    tools = result.get("tools") if isinstance(result, dict) else None
+    if not answer or not isinstance(result, dict) or not isinstance(tools, list):
+        return answer
+    return {**answer, "result": {**result, "tools": [_with_argument(tool) for tool in tools]}}
+
+
+def _with_argument(tool: Any) -> Any:
+    schema = tool.get("inputSchema") if isinstance(tool, dict) and tool.get("name") in WRITING else None
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        return tool
+    return {**tool, "inputSchema": {**schema, "properties": {**schema["properties"], PERSONAL: PROPERTY}}}
+
+
+def carried_out(
+    asked: Mapping[str, Any], space_id: str, own: PersonalSpace, ask: Callable[[Mapping[str, Any]], Answer]
+) -> Answer:
+    """The answer to a call of a tool. `ask` asks the service; `space_id` is the project's space."""
+    params = asked["params"]
+    name, arguments = params.get("name"), params["arguments"]
+
+    def asking(**changed: Any) -> Answer:
+        return ask({**asked, "params": {**params, "arguments": {**arguments, **changed}}})
+
+    if name in WRITING and PERSONAL in arguments:
+        arguments = {key: value for key, value in arguments.items() if key != PERSONAL}
+        return asking(space_id=own.space_id) if params["arguments"][PERSONAL] is True else asking()
+    wanted = {key: arguments.get(key) for key in ("q", "lang", "user", "scope", "kinds")}
+    if arguments.get("space_id") not in (None, space_id):
+        return ask(asked)
+    if name == "start_session" and isinstance(arguments.get("max_chars", DEFAULT_CHARS), int):
+        of_start = {key: wanted[key] for key in ("q", "lang", "user")}
+        found, text = own.start(lambda chars: asking(max_chars=chars), _text, arguments.get("max_chars"), **of_start)
+    elif name == "search" and arguments.keys() <= {"q", "scope", "limit", "space_id"}:
+        found, text = own.search(asking, arguments.get("limit"), q=wanted["q"], scope=wanted["scope"])
+    elif name == "context" and arguments.keys() <= {"q", "kinds", "space_id"}:
+        found, text = own.context(asking, q=wanted["q"], kinds=wanted["kinds"])
+    else:
+        return ask(asked)
+    part = _content(found)
+    if part and text:
+        part["text"] += text
+    return found
+
+
+def as_line(asked: Mapping[str, Any]) -> bytes:
+    """A message as a line."""
+    return json.dumps(asked).encode()
+
+
+def _text(answer: Answer) -> str:
+    part = _content(answer)
+    return str(part["text"]) if part else ""
+
+
+def _content(answer: Answer) -> dict[str, Any] | None:
+    """The text of a tool's answer. None: it is an error."""
+    result = answer.get("result") if answer else None
+    parts = result.get("content") if isinstance(result, dict) and not result.get("isError") else None
+    part = parts[0] if isinstance(parts, list) and parts else None
+    return part if isinstance(part, dict) and isinstance(part.get("text"), str) else None
