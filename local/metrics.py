@@ -9,7 +9,6 @@ Counters begin at 0 with the process, which Prometheus expects. What an environm
 it was killed is lost.
 """
 
-import hashlib
 import hmac
 import re
 import threading
@@ -95,9 +94,8 @@ class Metrics:
 
 
 def may_read(authorization: str | None, key: str) -> bool:
-    """Whether a request's Authorization header has the key; takes as long for any wrong one."""
-    given = (authorization or "").removeprefix("Bearer ")
-    return hmac.compare_digest(hashlib.sha256(given.encode()).digest(), hashlib.sha256(key.encode()).digest())
+    """Whether a request's Authorization header has the key; takes as long for any wrong one of its length."""
+    return hmac.compare_digest((authorization or "").removeprefix("Bearer ").encode(), key.encode())
 
 
 def _numbers(line: Mapping[str, Any]) -> Iterable[tuple[str, float, dict[str, str]]]:

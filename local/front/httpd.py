@@ -15,7 +15,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from http.client import responses
 from typing import Any
 
@@ -50,16 +51,15 @@ class Request:
     body: bytes = b""
     client: str = "127.0.0.1"
     server: str = "127.0.0.1"
-    joined_headers: dict[str, str] = field(init=False, repr=False, compare=False)
-    """By lower-case name, repeated ones joined by commas."""
 
-    def __post_init__(self) -> None:
-        """Join repeated headers once, since most are looked up several times."""
+    @cached_property
+    def joined_headers(self) -> dict[str, str]:
+        """By lower-case name, repeated ones joined by commas."""
         index: dict[str, str] = {}
         for name, value in self.headers:
             low = name.lower()
             index[low] = f"{index[low]},{value}" if low in index else value
-        object.__setattr__(self, "joined_headers", index)
+        return index
 
     @property
     def path(self) -> str:

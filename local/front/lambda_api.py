@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from local.front.guard import DOCKER_HOST, Networks, is_forwarded, is_from_web_page, is_in_networks
@@ -14,6 +15,7 @@ from local.functions.template import Template
 _PATH = re.compile(r"^/2015-03-31/functions/(?P<name>[^/]+)/invocations/?$")
 
 
+@dataclass(frozen=True)
 class LambdaApi:
     """Answers `POST /2015-03-31/functions/{name}/invocations`; a name is a logical id, a FunctionName or an ARN.
 
@@ -21,19 +23,11 @@ class LambdaApi:
     `bound_to` is the address or name that the server was told to listen on.
     """
 
-    def __init__(
-        self,
-        template: Template,
-        pools: Mapping[str, FunctionPool],
-        queue: AsyncQueue,
-        allowed: Networks = (),
-        bound_to: str = "127.0.0.1",
-    ) -> None:
-        self._template = template
-        self._pools = pools
-        self._queue = queue
-        self._allowed = allowed
-        self._names = {bound_to.lower(), DOCKER_HOST}
+    template: Template
+    pools: Mapping[str, FunctionPool]
+    queue: AsyncQueue
+    allowed: Networks = ()
+    bound_to: str = "127.0.0.1"
 
     @staticmethod
     def owns(request: Request) -> bool:
@@ -43,13 +37,13 @@ class LambdaApi:
     def answer(self, request: Request) -> Response:
         """Answer one request."""
         found = _PATH.match(request.path)
-        outside = is_from_web_page(request, self._names) or is_forwarded(request)
-        if outside or not is_in_networks(request.client, self._allowed):
+        outside = is_from_web_page(request, {self.bound_to.lower(), DOCKER_HOST}) or is_forwarded(request)
+        if outside or not is_in_networks(request.client, self.allowed):
             return _refuse(403, "AccessDeniedException", "only this machine and LIVEMEM_INVOKE_FROM may invoke")
         if found is None or request.method != "POST":
             return _refuse(404, "UnknownOperationException", "only Invoke is served here")
         name = unquote(found["name"])
-        function = self._template.find(name)
+        function = self.template.find(name)
         if function is None:
             return _refuse(404, "ResourceNotFoundException", f"Function not found: {name}")
         body = request.body or b"{}"
@@ -61,9 +55,9 @@ class LambdaApi:
         if kind not in {"Event", "RequestResponse"}:
             return _refuse(400, "InvalidParameterValueException", f"unknown invocation type {kind}")
         if kind == "Event":
-            return Response(202, (("x-amzn-RequestId", self._queue.accept(function.logical_id, body)),))
+            return Response(202, (("x-amzn-RequestId", self.queue.accept(function.logical_id, body)),))
         try:
-            outcome = self._pools[function.logical_id].submit(body).result()
+            outcome = self.pools[function.logical_id].submit(body).result()
         except PoolClosedError:
             return _refuse(503, "ServiceException", "the runtime is stopping")
         failed = (("X-Amz-Function-Error", "Unhandled"),) if outcome.failed else ()

@@ -26,7 +26,7 @@ _LONGEST = 256
 class Rate:
     """So often, beginning soon after the start."""
 
-    seconds: int
+    seconds: float
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,6 @@ def failure(kind: str, message: str, request_id: str, *, begun: bool = True, **m
 class LambdaContext:
     """The second argument of a handler."""
 
-    function_version = "$LATEST"
-
     def __init__(self, function: Function, request_id: str, deadline: float) -> None:
         self.function_name = function.name
         self.invoked_function_arn = function_arn(function)

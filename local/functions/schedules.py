@@ -3,19 +3,18 @@
 import json
 import logging
 import threading
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import clock
 from local.functions.async_queue import AsyncQueue
-from local.functions.expressions import Cron, next_time
+from local.functions.expressions import Cron, Rate, next_time
 from local.functions.template import Function, Schedule
 
 _log = logging.getLogger(__name__)
 
 # The first run comes soon after the start: it picks up what a killed runtime left unfinished.
-FIRST_SECONDS = 10.0
+_FIRST = timedelta(seconds=10)
 # How often the wall clock is looked at: a machine that sleeps stops every other clock. EventBridge is exact to 60 s.
 _LOOK_SECONDS = 5.0
 # A clock that is set back by more was wrong before; by less, what has run does not run again.
@@ -29,40 +28,30 @@ def build_scheduled_event(schedule: Schedule, moment: datetime) -> dict[str, Any
     return {"detail-type": "Scheduled Event", "time": clock.iso(moment), "resources": [schedule.name]}
 
 
-class CronPlan:
-    """Says when a cron schedule is due. Runs that are missed while nobody asks are made up for by one run."""
+class Plan:
+    """Says when a schedule is due. Runs that are missed while nobody asks are made up for by one run."""
 
-    def __init__(self, cron: Cron, now: datetime) -> None:
+    def __init__(self, when: Rate | Cron, now: datetime) -> None:
         """Plan from `now` (aware) on; nothing before it is made up for."""
-        self._cron = cron
+        self._when = when
         self._latest = now
-        self._due = next_time(cron, now)
+        self._due = self._next(now)
+        if isinstance(when, Rate) and self._due:
+            self._due = min(self._due, now + _FIRST)
 
     def take_due(self, now: datetime) -> datetime | None:
         """The time for which a run is to be started now, each time once; None while nothing is due."""
-        was_set_back = now < self._latest - _SET_BACK
+        was_set_back = now < self._latest - (_SET_BACK if isinstance(self._when, Cron) else timedelta())
         self._latest = now if was_set_back else max(self._latest, now)
         due = None if was_set_back or not self._due or now < self._due else self._due
         if due or was_set_back:
-            self._due = next_time(self._cron, now)
+            self._due = self._next(now)
         return due
 
-
-class RatePlan:
-    """Says when a schedule with a rate is due: soon after the start, then so many seconds after the run before."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._due = time.monotonic() + min(seconds, FIRST_SECONDS)
-
-    def take_due(self, now: datetime) -> datetime | None:
-        """The present time if a run is to be started now. The wall clock does not matter."""
-        moment = time.monotonic()
-        if moment < self._due:
-            return None
-        # Not from the time of this run: a machine that slept makes up for one run, not for all that it missed.
-        self._due = max(self._due + self._seconds, moment)
-        return now
+    def _next(self, now: datetime) -> datetime | None:
+        return (
+            next_time(self._when, now) if isinstance(self._when, Cron) else now + timedelta(seconds=self._when.seconds)
+        )
 
 
 class Scheduler:
@@ -81,9 +70,11 @@ class Scheduler:
         `now` is the wall clock, looked at every `look_seconds`.
         """
         self._work = [
-            (function.logical_id, one, CronPlan(one.when, now()))
-            if isinstance(one.when, Cron)
-            else (function.logical_id, one, RatePlan(every_seconds or float(one.when.seconds)))
+            (
+                function.logical_id,
+                one,
+                Plan(Rate(every_seconds) if every_seconds and isinstance(one.when, Rate) else one.when, now()),
+            )
             for function in functions
             for one in function.schedules
         ]

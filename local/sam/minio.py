@@ -90,17 +90,14 @@ def prepare_bucket(store: Store, template: Template) -> None:
 
 
 def _subscriptions(template: Template) -> list[dict[str, Any]]:
-    found = []
-    for function in template.functions:
-        for trigger in function.triggers:
-            parts = {"prefix": trigger.prefix, "suffix": trigger.suffix}
-            rules = [{"Name": name, "Value": value} for name, value in parts.items() if value]
-            found.append(
-                {
-                    "Id": f"{function.logical_id}-{trigger.name}",
-                    "QueueArn": f"arn:minio:sqs::{function.logical_id.upper()}:webhook",
-                    "Events": [PUT_EVENT],
-                    "Filter": {"Key": {"FilterRules": rules}},
-                }
-            )
-    return found
+    return [
+        {
+            "Id": f"{function.logical_id}-{trigger.name}",
+            "QueueArn": f"arn:minio:sqs::{function.logical_id.upper()}:webhook",
+            "Events": [PUT_EVENT],
+            "Filter": {"Key": {"FilterRules": [{"Name": name, "Value": text} for name, text in rules if text]}},
+        }
+        for function in template.functions
+        for trigger in function.triggers
+        for rules in [(("prefix", trigger.prefix), ("suffix", trigger.suffix))]
+    ]

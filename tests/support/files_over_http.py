@@ -122,7 +122,6 @@ class FilesOverHttp:
             **where,
             CopySource={"Bucket": bucket, "Key": key},
             CopySourceIfMatch=request.header("x-amz-copy-source-if-match"),
-            ChecksumAlgorithm=request.header("x-amz-checksum-algorithm") or "",
         )
         return _xml("CopyObjectResult", copied["CopyObjectResult"])
 

@@ -26,8 +26,10 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
 OWNER = """
 import pathlib, sys, time
 from local.sam.servers import ServerProcess
-command = [sys.executable, "-c", "import time; time.sleep(600)"]
+command = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(600)"]
 server = ServerProcess("one", command, environment={}, log=pathlib.Path(sys.argv[1]), address=("127.0.0.1", 1))
+while not server.tail():
+    time.sleep(0.05)
 print(server._process.pid, flush=True)
 time.sleep(600)
 """

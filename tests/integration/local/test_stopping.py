@@ -16,7 +16,6 @@ from tests.integration.local.support import ROOT, descendants, is_alive, wait_un
 
 SIGNALS = 300
 PROGRAMS = {
-    "the offline LLM": ("local.offline_llm",),
     "the runtime": ("local",),
 }
 

@@ -56,7 +56,6 @@ def test_what_a_program_prints_logs_or_dies_of_is_clean():
         ("local", (), {"PORT": "\x1b[2J"}),
         ("local.sam", (), {"PORT": "\x1b[2J"}),
         ("local.demo", ("--\x1b[2J",), {}),
-        ("local.offline_llm", ("--port", "\x1b[2J"), {}),
     ],
 )
 def test_no_program_repeats_an_escape_sequence_that_it_was_given(module, arguments, variables, tmp_path):

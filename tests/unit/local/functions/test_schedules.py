@@ -7,7 +7,7 @@ import pytest
 
 from local.functions.async_queue import AsyncQueue
 from local.functions.expressions import Cron, Rate, read_expression
-from local.functions.schedules import CronPlan, Scheduler, build_scheduled_event
+from local.functions.schedules import Plan, Scheduler, build_scheduled_event
 from local.functions.template import Function, Schedule
 
 NIGHT = datetime(2026, 11, 22, 2, tzinfo=UTC)
@@ -20,9 +20,9 @@ def nightly(zone: str = "UTC") -> Cron:
     return found
 
 
-def run_times(start: datetime, *looks: datetime, cron: Cron | None = None) -> list[datetime | None]:
+def run_times(start: datetime, *looks: datetime, when: Cron | Rate | None = None) -> list[datetime | None]:
     """What a plan says each time when somebody looks at the clock."""
-    plan = CronPlan(cron or nightly(), start)
+    plan = Plan(when or nightly(), start)
     return [plan.take_due(now) for now in looks]
 
 
@@ -63,7 +63,13 @@ def test_a_clock_that_was_years_ahead_stops_no_schedule_when_it_is_set_right():
 def test_a_schedule_without_a_next_time_is_never_due():
     over = read_expression("cron(0 2 * * ? 2020)")
     assert isinstance(over, Cron)
-    assert run_times(NIGHT, NIGHT + DAY, cron=over) == [None]
+    assert run_times(NIGHT, NIGHT + DAY, when=over) == [None]
+
+
+def test_a_rate_is_due_soon_after_the_start_and_then_that_long_after_each_run():
+    looks = (NIGHT + 9 * SECOND, NIGHT + 10 * SECOND, NIGHT + 909 * SECOND, NIGHT + DAY, NIGHT + DAY + 899 * SECOND)
+    found = run_times(NIGHT, *looks, when=Rate(900))
+    assert found == [None, NIGHT + 10 * SECOND, None, NIGHT + 910 * SECOND, None]
 
 
 class Listener(AsyncQueue):
