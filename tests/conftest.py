@@ -9,6 +9,9 @@ from hypothesis import settings
 from scripts import generated
 
 generated.main()
+# As the functions that search have it (template.yaml): threads of numpy wait for each other by spinning. It reads this
+# when it is imported.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # Modules and tests stay to the end: the collector need not go through them hundreds of times.
 gc.disable()
 

@@ -12,8 +12,6 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from samtranslator.intrinsics.resolver import IntrinsicsResolver
-
 from tests.support.template import REGION, Template
 
 ACCOUNT = "123456789012"
@@ -110,6 +108,8 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 def roles(compiled: Template) -> dict[str, Role]:
     """The roles of a transformed template by function (`Ingest`, ...), in a stack with all defaults but GIVEN."""
+    from samtranslator.intrinsics.resolver import IntrinsicsResolver
+
     resolver = IntrinsicsResolver(
         PSEUDO_PARAMETERS
         | {name: parameter.get("Default") for name, parameter in compiled["Parameters"].items()}

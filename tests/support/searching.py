@@ -17,10 +17,13 @@ from livemem.recall.search_request import SearchRequest
 from livemem.search import words
 from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS
 from livemem.spaces import head as heads
+from local.offline_llm.encoder import Encoder
 from tests.support.world import World
 
 URL = "http://embeddings.invalid/v1"
 MODEL = "words-of-tests"
+ENCODER = Encoder()
+"""The model of the local runtime, which takes a second to load."""
 SYNONYMS = {"car": "automobile", "storage": "store", "auto": "automobile"}
 
 

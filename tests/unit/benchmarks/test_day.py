@@ -123,7 +123,7 @@ def test_each_figure_of_aws_has_its_source_or_is_called_an_assumption():
     assert sum("an assumption" in line for line in aws.table()) == sum(not fact.source for fact in aws.FACTS)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.process
 def test_no_step_that_reads_all_live_notes_takes_more_than_70_percent_of_its_functions_memory():
     found = list(memory.measure(300, READ_ALL))

@@ -12,6 +12,7 @@ from local.offline_llm import encoder
 from tests.support.fact_pairs import RightJudge, fact_pairs
 from tests.support.memories import URL, contents, store
 from tests.support.part import part
+from tests.support.searching import ENCODER
 from tests.support.world import World
 
 PAIRS = fact_pairs()
@@ -22,11 +23,11 @@ BY_LETTERS = [pair for pair in PAIRS if pair.lang != "fr-en"]
 @pytest.fixture(scope="module")
 def model():
     """The embedding model of the local runtime, each text once."""
-    one, known = encoder.Encoder(), {}
+    known = {}
 
     def embed(texts, *, query, timeout):
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        known.update(zip(new, one.encode(new), strict=True))
+        known.update(zip(new, ENCODER.encode(new), strict=True))
         return [array("f", known[text]) for text in texts]
 
     return embed

@@ -15,8 +15,8 @@ from livemem.search.documents import Document, Reading
 from livemem.search.engine import Matches, Meaning, SpaceQuery
 from livemem.search.index import DocumentFilter, Index
 from livemem.search.vectors import Pool
-from local.offline_llm.encoder import Encoder
 from tests.support.search_pairs import NOTES, PAIRS, Pair
+from tests.support.searching import ENCODER
 
 
 class Found:
@@ -30,7 +30,7 @@ class Found:
         ]
         self.index.update([Reading(f"demo/live/{note.id}.md", "1", (note,)) for note in notes])
         self.shape = shape.shape(self.index)
-        self.encode = Encoder().encode
+        self.encode = ENCODER.encode
         texts = self.index.texts([int(number) for number in self.shape.passages])
         self.pool = Pool(512)
         hashes = [bytes(name) for name in self.shape.hashes]

@@ -123,13 +123,17 @@ def test_counting_20000_notes_takes_few_round_trips(apart: float, age: float, ro
     world.clock.move(20_000 * apart + age)
     client: Any = world.client
     store = Rounds("bucket", client, client, threads=1)
-    process = world.with_parts(store=store)
     world.client.reset()
 
     assert len(timeline.everything(store, contents._timeline("demo"), now=timeline.seconds(world.clock()))) == len(made)
     assert store.rounds <= rounds  # type: ignore[attr-defined]
     assert world.client.counts["LIST"] <= lists
-    info = summary.info(process, "demo")
+
+
+def test_the_summary_of_a_space_has_all_of_its_20000_notes():
+    world = World()
+    space_with(world, [number * 1.5 for number in range(20_000)])
+    info = summary.info(world.process, "demo")
     assert (len(info.live), info.bank, info.synthesis_exists) == (20_000, [], False)
 
 
