@@ -84,6 +84,9 @@ class _Panels(TyperGroup):
             # Errors of usage have no public base class in typer.
             if not hasattr(problem, "format_message"):
                 raise
+            if type(problem).__name__ == "NoArgsIsHelpError" and "--json" not in args:
+                sys.stderr.write(problem.format_message() + "\n")
+                sys.exit(exits.USAGE)
             from live_memory.cli.session import tell  # noqa: PLC0415 - the help needs no session
 
             detail = " ".join(problem.format_message().split())

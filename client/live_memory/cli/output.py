@@ -63,8 +63,13 @@ class Output:
         sys.stderr.write(f"livemem: {texts.clean(text)}\n")
         sys.stderr.flush()
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table for a terminal. For a program only the rows, with tabs between columns."""
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]], none: str = "") -> None:
+        """A table for a terminal. For a program only the rows, with tabs between columns. `none`: said if there are
+        none.
+        """
+        if none and not rows:
+            self.say(none)
+            return
         cells = [["" if cell is None else texts.one_line(str(cell)) for cell in row] for row in rows]
         if not self.styled:
             sys.stdout.write("".join("\t".join(row) + "\n" for row in cells))

@@ -87,10 +87,12 @@ class Session:
         """All items of a list in the space, page by page."""
         return self.client.pages(operation, given({"space_id": self.space, **arguments}))
 
-    def show_all(self, operation: str, heads: Sequence[str], row: Callable[[dict[str, Any]], Sequence[object]]) -> None:
-        """Show all items of a list that is no space's, as a table with a row for each."""
+    def show_all(
+        self, operation: str, heads: Sequence[str], row: Callable[[dict[str, Any]], Sequence[object]], none: str
+    ) -> None:
+        """Show all items of a list that is no space's, as a table. `none`: said if there are none."""
         found = list(self.client.pages(operation, {"limit": 100}))
-        self.out.result({"items": found}, lambda: self.out.table(heads, [row(one) for one in found]))
+        self.out.result({"items": found}, lambda: self.out.table(heads, [row(one) for one in found], none))
 
     def tell_missing(self, space_ids: Iterable[str]) -> None:
         """Say which spaces of a token are not there: it may be meant, or a misspelt name. A request for each."""

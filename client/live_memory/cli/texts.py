@@ -47,8 +47,9 @@ def moment(iso: str | None) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 note`, `3 notes`, `3 progress`."""
-    return f"{number:,} {noun}{'' if number == 1 or noun.endswith('s') else 's'}"
+    """`1 note`, `3 notes`, `3 memories`, `3 progress`."""
+    many = noun if noun.endswith("s") else f"{noun.removesuffix('y')}ies" if noun.endswith("ory") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
 
 
 _NEXT_RUN = {
@@ -61,7 +62,7 @@ _NEXT_RUN = {
     "by_hand": "only by hand",
     "due": "by itself, enough notes wait",
     "session_end": "at the end of a session with 3 notes, at the latest a day after the first",
-    "threshold": "after {notes_missing} more notes",
+    "threshold": "after {missing}",
 }
 
 
@@ -69,5 +70,6 @@ def next_run(found: Mapping[str, Any] | None) -> str:
     """What the next consolidation of a space waits for. Nothing for a service that does not say it."""
     if not found:
         return ""
-    known = {"detail": "no reason is known", **found, "not_before": moment(found.get("not_before"))}
+    missing = count(found.get("notes_missing") or 0, "more note")
+    known = {"detail": "no reason is known", "missing": missing, **found, "not_before": moment(found.get("not_before"))}
     return _NEXT_RUN[found["why"]].format(**known)

@@ -686,3 +686,25 @@ def test_a_change_takes_two_lines_of_a_narrow_terminal_and_no_path_is_split(desk
     assert first == "  12  2026-02-20 14:05:00  consolidation  30 notes  by qwen3-2507:235b"
     assert second == "      decisions/of-the-team-0.md, decisions/of-the-team-1.md, and 7 more"
     assert len(second) <= 80
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_list_of_nothing_says_so_and_is_an_empty_result_for_programs(desk: CliHarness, terminal: bool):
+    desk.terminal = terminal
+    empty = page()
+    lists = ("list_consolidations", "list_backups", "list_connections", "list_jobs", "list_spaces", "list_tokens")
+    desk.answers = dict.fromkeys(lists, empty)
+    for command in (("history",), ("backup", "list"), ("connections",), ("jobs",), ("spaces",), ("token", "list")):
+        told = desk.say(*command)
+        assert (told.code, told.out) == (0, "")
+        assert told.err.startswith(("There is no ", "No client ", "The bank has no "))
+        quiet = desk.say(*command, "--json")
+        assert (quiet.json, quiet.err) == ({"items": []}, "")
+
+
+@pytest.mark.parametrize("group", ["review", "space", "token", "backup"])
+def test_a_group_without_a_command_shows_its_commands_each_on_a_line(desk: CliHarness, group: str):
+    told = desk.say(group)
+    assert told.code == 2
+    assert re.search(r"\nCommands:\n  \w+ .*\n  \w+ .*\n", told.err)
+    assert desk.say(group, "--json").code == 2

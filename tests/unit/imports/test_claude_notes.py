@@ -146,7 +146,7 @@ def test_an_export_of_claude_brings_conversations_and_notes_with_a_report_of_eac
     assert (planned.code, desk.asked) == (0, [])
     done = desk.say("import", str(source), "--json")
 
-    assert "1 conversations, 2 turns" in planned.out
+    assert "1 conversation, 2 turns" in planned.out
     assert "not taken: 2 other files" in planned.out
     assert "not taken: fields of conversations: account (1)" in planned.out
     assert "claude.ai: 3 notes" in planned.out

@@ -106,7 +106,7 @@ def test_conversations_go_into_the_space_of_the_profile(desk, talk):
     desk.answers["close_conversation"] = {"turn_index": 2}
     told = desk.say("import", str(talk))
     assert told.code == 0
-    assert "imported into demo: 1 new conversations, 2 new turns" in told.out
+    assert "imported into demo: 1 new conversation, 2 new turns" in told.out
     begun = dict(desk.asked)["create_conversation"]
     place = {"cwd": "/imported/claude.ai/c-1", "host": "claude.ai", "profile": "windows", "title": "The import"}
     assert begun == {"space_id": "demo", **place}

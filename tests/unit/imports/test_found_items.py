@@ -489,7 +489,7 @@ def test_a_dry_run_lists_what_would_come_and_what_not_and_sends_nothing(desk, ru
     assert "CLAUDE.md: 3 notes" in told.out
     assert "would come: note decision" in told.out
     assert "## Style" in told.out
-    assert "without secrets: 1 texts" in told.out
+    assert "without secrets: 1 text replaced" in told.out
     assert "not taken: 1 block that livemem init wrote" in told.out
     assert SECRET not in told.out
 

@@ -73,7 +73,11 @@ def _backups(out: Output, found: list[dict[str, Any]]) -> None:
         ]
         for one in found
     ]
-    out.table(["space", "backup", "", "objects", "size", "by", "description"], rows)
+    out.table(
+        ["space", "backup", "", "objects", "size", "by", "description"],
+        rows,
+        "There is no backup. To take one: livemem backup create.",
+    )
 
 
 @app.command("show")

@@ -89,11 +89,11 @@ def history(
 
 
 def _changes(out: Output, found: list[dict[str, Any]]) -> None:
-    if out.styled:
+    if out.styled and found:
         out.lines([line for one in found for line in _two_lines(one, out.console().width)])
         return
     rows = [[*_told(one), ", ".join(file["path"] for file in one["files"])] for one in found]
-    out.table(["change", "when (UTC)", "what", "notes", "by", "", "files"], rows)
+    out.table(["change", "when (UTC)", "what", "notes", "by", "", "files"], rows, "The bank has no change yet.")
 
 
 def _told(one: dict[str, Any]) -> list[Any]:

@@ -20,7 +20,7 @@ def connections(ctx: typer.Context, json: Json = False) -> None:
         return
     with opened(ctx, json=json) as session:
         heads = ["connection", "client", "sends to", "acts for", "may", "spaces", "last used", "ends"]
-        session.show_all("list_connections", heads, _row)
+        session.show_all("list_connections", heads, _row, "No client has signed in.")
 
 
 def _row(one: dict[str, Any]) -> list[str]:

@@ -34,7 +34,7 @@ def _jobs(session: Session, found: list[dict[str, Any]]) -> None:
         [job["job"], job["status"], texts.moment(job["created_at"]), (job.get("error") or {}).get("code")]
         for job in found
     ]
-    session.out.table(["job", "status", "created (UTC)", ""], rows)
+    session.out.table(["job", "status", "created (UTC)", ""], rows, "There is no such job.")
 
 
 def wait(

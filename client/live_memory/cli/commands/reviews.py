@@ -23,9 +23,9 @@ def list_plans(ctx: typer.Context, space: Space = None, json: Json = False) -> N
     with opened(ctx, json=json, space=space) as session:
         found = _waiting(session)
         rows = [[one["job"], texts.moment(one["result"]["pending_plan"]["planned_at"]), _counted(one)] for one in found]
-        session.out.result({"items": found}, lambda: session.out.table(["job", "planned (UTC)", ""], rows))
+        heads = ["job", "planned (UTC)", ""]
+        session.out.result({"items": found}, lambda: session.out.table(heads, rows, "No plan waits."))
         if not found:
-            session.out.say("No plan waits.")
             raise typer.Exit(NOTHING)
 
 

@@ -44,6 +44,7 @@ def spaces(ctx: typer.Context, json: Json = False) -> None:
                 texts.moment(one.get("last_consolidation")),
                 one["description"],
             ],
+            "There is no space that you may see. To make one: livemem space create SPACE.",
         )
 
 

@@ -71,7 +71,9 @@ def _hand_over(session: Session, made: dict[str, Any]) -> None:
 def list_tokens(ctx: typer.Context, json: Json = False) -> None:
     """List the tokens that you may manage, by their hashes. The tokens themselves are never shown."""
     with opened(ctx, json=json) as session:
-        session.show_all("list_tokens", ["hash", "name", "may", "spaces", "last used", "ends", "made by"], _row)
+        session.show_all(
+            "list_tokens", ["hash", "name", "may", "spaces", "last used", "ends", "made by"], _row, "There is no token."
+        )
 
 
 def _spaces(token: dict[str, Any]) -> str:

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from live_memory.cli import texts
+
 NAMED = 100
 """Number of items that are named one by one. Of more items only the number is shown."""
 
@@ -58,8 +60,8 @@ class SpaceReport(_Report):
     def lines(self) -> list[str]:
         """For people."""
         outcome = self.outcome.replace("_", " ")
-        counted = {"notes": self.notes, "bank files": self.bank_files, "objects": self.objects}
-        parts = [f"{count} {name}" for name, count in counted.items() if count is not None]
+        counted = {"note": self.notes, "bank file": self.bank_files, "object": self.objects}
+        parts = [texts.count(count, name) for name, count in counted.items() if count is not None]
         parts += [name for name, there in (("rules", self.rules), ("synthesis", self.synthesis)) if there]
         made = [f"{self.space_id}: {outcome}{': ' if parts else ''}{', '.join(parts)}"]
         made += [f"  agents: {', '.join(self.agents)}"] if self.agents else []
@@ -87,11 +89,13 @@ class TalkReport(_Report):
 
     def lines(self) -> list[str]:
         """For people."""
-        made = [f"{self.conversations} conversations, {self.turns} turns, {self.characters} characters"]
+        counts = ((self.conversations, "conversation"), (self.turns, "turn"), (self.characters, "character"))
+        made = [", ".join(texts.count(count, name) for count, name in counts)]
         if not self.dry_run:
-            made.append(f"  imported into {self.space_id}: {self.begun} new conversations, {self.imported} new turns")
-            made += [f"  there already: {self.repeated} turns"] if self.repeated else []
-        made += [f"  skipped: {self.skipped} conversations that are empty or older"] if self.skipped else []
+            begun, new = texts.count(self.begun, "new conversation"), texts.count(self.imported, "new turn")
+            made.append(f"  imported into {self.space_id}: {begun}, {new}")
+            made += [f"  there already: {texts.count(self.repeated, 'turn')}"] if self.repeated else []
+        made += [f"  skipped, as empty or older: {texts.count(self.skipped, 'conversation')}"] if self.skipped else []
         return [*made, *self._rest()]
 
 
@@ -115,14 +119,14 @@ class ItemReport(_Report):
 
     def lines(self) -> list[str]:
         """For people."""
-        counts = ((self.notes, "notes"), (self.memories, "memories"), (self.characters, "characters"))
-        counted = [f"{count} {name}" for count, name in counts if count]
+        counts = ((self.notes, "note"), (self.memories, "memory"), (self.characters, "character"))
+        counted = [texts.count(count, name) for count, name in counts if count]
         made = [f"{self.service}: {', '.join(counted) or 'nothing'}"]
         made += [f"  would come: {line}" for line in _some(self.items)] if self.dry_run else []
         if not self.dry_run:
             made.append(f"  imported into {self.space_id}: {self.imported}")
             made += [f"  there already: {self.repeated}"] if self.repeated else []
-        made += [f"  without secrets: {self.redacted} texts are replaced by marks"] if self.redacted else []
+        made += [f"  without secrets: {texts.count(self.redacted, 'text')} replaced by marks"] if self.redacted else []
         return [*made, *self._rest()]
 
 
