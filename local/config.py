@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
-from zoneinfo import ZoneInfo
 
 import tzlocal
 from pydantic import ValidationError
 
+from livemem import clock
 from local import ROOT
 from local.admin_key import given_hash
 from local.front.guard import Networks
@@ -194,7 +194,7 @@ def _read_parameters(checks: Checks, values: Mapping[str, str]) -> dict[str, str
     given = {
         "BackupSchedule": checks.read("BACKUP_SCHEDULE", _schedule, None),
         "DefaultTimezone": zone_of_machine(values) if not values.get("DEFAULT_TIMEZONE") else None,
-        "BackupTimezone": checks.read("BACKUP_TIMEZONE", lambda text: ZoneInfo(text).key, None, zone),
+        "BackupTimezone": checks.read("BACKUP_TIMEZONE", lambda text: clock.zone(text).key, None, zone),
         "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", states.__getitem__, None, "ENABLED or DISABLED"),
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -209,15 +209,10 @@ def zone_of_machine(variables: Mapping[str, str]) -> str:
     # Settings that contradict each other name none.
     with suppress(LookupError, ValueError, OSError):
         names.append(tzlocal.get_localzone_name() or "")
-    return next(filter(_is_zone, names), "UTC")
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ValueError, KeyError, OSError):
-        return False
-    return bool(name)
+    for name in names:
+        with suppress(ValueError):
+            return clock.zone(name).key
+    return "UTC"
 
 
 def _schedule(text: str) -> str:

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
-
+from livemem.llm import client as llm
+from livemem.llm import look as looks
+from livemem.settings import Settings
 from local import ROOT, models, stopping, terminal
-from local.config import ConfigError, read_config
+from local.config import Config, ConfigError, read_config
 from local.data_dir import OWN_NAMES, DataDir, DataDirError
 from local.runtime import Runtime
 
@@ -39,7 +40,6 @@ def main() -> int:
     signal.signal(signal.SIGTERM, stopping.interrupt)
     folder = Path(os.environ.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute()
     try:
-        _check_llm()
         with running_service(folder / ("demo" if story == "bug" else f"demo-{story}")) as (service, endpoints):
             return _play(story, service, endpoints)
     except ConfigError as error:
@@ -86,6 +86,7 @@ def running_service(data: Path) -> Iterator[tuple[Runtime, dict[str, Any]]]:
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
     config = read_config({**kept, "PORT": "0", "LIVEMEM_DATA_DIR": str(data)})
+    _check_llm(config)
     try:
         _empty(data)
         runtime = Runtime(config)
@@ -108,23 +109,14 @@ def _empty(data: Path) -> None:
     data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _check_llm() -> None:
-    """Ask the LLM that the caller has set, before anything is started. Raises DemoError: nobody answers, or the key is
-    refused.
-    """
-    if not (url := os.environ.get("LLMAAS_API_URL")):
-        return
-    otherwise = "or unset LLMAAS_API_URL to see the demo with the offline stand-in."
-    headers = {"Authorization": f"Bearer {os.environ.get('LLMAAS_API_KEY') or 'none'}"}
-    try:
-        status = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_LLM_SECONDS).status_code
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise DemoError(
-            f"No LLM answers at {_shown(url)}: start it, correct LLMAAS_API_URL (with /v1), {otherwise}"
-        ) from error
-    # Not every server lists its models; that it answers is what counts.
-    if status in {401, 403}:
-        raise DemoError(f"The LLM at {_shown(url)} refuses the key ({status}): correct LLMAAS_API_KEY, {otherwise}")
+def _check_llm(config: Config) -> None:
+    """Ask the LLM that the caller has set. Raises DemoError: nobody answers, or the key is refused."""
+    if config.llm_url:
+        key = config.outer.get("LLMAAS_API_KEY", "")
+        own = Settings.model_construct(llmaas_api_url=config.llm_url, llmaas_api_key=key)
+        state = looks.look(llm.api(own), own.llmaas_model, timeout=_LLM_SECONDS)
+        if state.status != "ok":
+            raise DemoError(f"{state.detail} Without LLMAAS_API_URL the demo shows the offline stand-in.")
 
 
 def _shown(url: str) -> str:

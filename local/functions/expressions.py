@@ -7,9 +7,11 @@ on the time of the wall clock, and the two changes of the clock are dealt with h
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from croniter import CroniterBadCronError, croniter
+
+from livemem import clock
 
 _RATE = re.compile(r"^rate\(\s*(\d{1,9})\s+(minute|hour|day)s?\s*\)$", re.ASCII)
 _CRON = re.compile(r"^cron\(([^()]*)\)$")
@@ -43,8 +45,8 @@ def read_expression(text: str, timezone: str = "UTC") -> Rate | Cron:
     `timezone` is an IANA name, for cron. Raises ValueError, whose text says what is wrong.
     """
     try:
-        zone = ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        zone = clock.zone(timezone)
+    except ValueError as error:
         raise ValueError(f"{timezone[:80]!r} is no time zone of the IANA database, like Europe/Paris") from error
     if len(text) > _LONGEST:
         raise ValueError(f"a schedule expression has at most {_LONGEST} characters")

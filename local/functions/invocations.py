@@ -17,10 +17,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TextIO
 
+from livemem import clock
 from livemem.errors import OutOfTime
 from livemem.store.clients import HOST, Host
 from local.functions.logs import FunctionLog
@@ -208,6 +208,5 @@ class RootHandler(logging.Handler):
 
 
 def _record(level: str, message: str, request_id: str, **more: str) -> str:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-    line = {"timestamp": now, "level": level, "message": message, "requestId": request_id, **more}
-    return json.dumps(line, ensure_ascii=False)
+    line = {"timestamp": clock.iso_millis(clock.now()), "level": level, "message": message, "requestId": request_id}
+    return json.dumps(line | more, ensure_ascii=False)

@@ -6,9 +6,10 @@ import shutil
 import sys
 import threading
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from livemem import clock
 
 # A file past this size is emptied, and what was in it is kept as one older file.
 ROTATE_BYTES = 20 * 1024 * 1024
@@ -41,8 +42,8 @@ class FunctionLog:
 
     def write_report(self, kind: str, record: dict[str, Any]) -> None:
         """Append a line in the form of Lambda's platform events, for example `platform.report`."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-        self.write(json.dumps({"time": now, "type": kind, "record": record}, ensure_ascii=False))
+        line = {"time": clock.iso_millis(clock.now()), "type": kind, "record": record}
+        self.write(json.dumps(line, ensure_ascii=False))
 
     def write(self, line: str) -> None:
         """Append a line."""
