@@ -26,6 +26,8 @@ LINES, CHARS = 5, 1_000
 """Of an answer at most, without its heading."""
 ASKED_CHARS = 4_000
 """Characters that are asked for: lines that were given already come first."""
+FIRST = "Which decisions of the project are the newest?"
+"""The search before the first prompt: a service that has not searched yet would be late for it."""
 REQUEST_SECONDS = 0.2
 PAUSE_SECONDS = 60.0
 """For so long a service that gave no answer in time is not asked for prompts."""
@@ -51,8 +53,23 @@ def question(prompt: str) -> str:
 
 
 def new(items: Iterable[Mapping[str, Any]], told: frozenset[str] = frozenset()) -> list[Mapping[str, Any]]:
-    """The items of a context that are told: the first ones without what was told."""
-    return [one for one in items if not is_told(one["text"], told)][:LINES]
+    """The items of a context that are told: the first ones without what was told, and of the same words one."""
+    kept: list[Mapping[str, Any]] = []
+    for one in items:
+        if not is_told(one["text"], told):
+            kept.append(one)
+            told |= marks(one["text"])
+    return kept[:LINES]
+
+
+def of_others(items: Iterable[Mapping[str, Any]], conversation: str | None) -> list[Mapping[str, Any]]:
+    """The items without what the session itself said, which its model knows: its conversation, None if it has none."""
+    own = f"conversations/{conversation}/"
+    return [
+        one
+        for one in items
+        if not conversation or (one.get("captured_from") != conversation and not str(one.get("id")).startswith(own))
+    ]
 
 
 def lines(items: Sequence[Mapping[str, Any]]) -> list[str]:

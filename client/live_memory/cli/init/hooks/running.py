@@ -38,8 +38,10 @@ RESERVE_SECONDS = 1.0
 """Of these seconds, the part that is kept for sending while a hook waits for the lock of its session."""
 REQUEST_SECONDS, LOOK_SECONDS = 3.5, 1.5
 """Seconds for a request, and before it for the question whether the service of this machine runs."""
-SEND, START = "send", "start"
-"""Work that is done after the answer: send what is unsent, start the service of this machine first."""
+SEND, START, WARM = "send", "start", "warm"
+"""Work that is done after the answer: send what is unsent, start the service of this machine first, let it search once
+so that the first prompt gets its answer in time.
+"""
 NOT_RUNNING = "no_connection"
 PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"
 """The variable in which Claude Code names the project of a hook (https://code.claude.com/docs/en/hooks)."""
@@ -209,9 +211,11 @@ class Hook:
     def _items(self, event: Event, space_id: str, asked: Mapping[str, Any], told: frozenset[str]) -> Sequence[Any]:
         """The items of the project and of the personal space that are told about a prompt."""
         memory, beside = self.memory(event.client), self._beside(event, space_id)
+        own_talk = Files.of(self.folder, event.client, space_id, event.session).load().conversation_id
 
         def ask() -> Any:
-            return memory.call("load_context", {"space_id": space_id, **asked})["items"]
+            found = memory.call("load_context", {"space_id": space_id, **asked})
+            return prompts.of_others(found["items"], own_talk)
 
         away = self.away and replace(self.away, file=self.away.file.with_suffix(".personal"))
         if not beside or (away and away.seconds_left()):
@@ -309,11 +313,19 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     notice = " ".join(filter(None, (left_out, settings.notice)))
     hook = replace(hook, place=folders[0], own=own, notice=notice or None, personal=settings.personal)
     space = checked_space(settings.space) if settings.space else None
-    if event and event.kind == "recall":
-        address = config.address_of(program.environ, settings.url, is_local=settings.is_local_service)
-        if not space or not Asked(hook.folder, called.client).allows(folders[0], address):
-            return answers.nothing(called.client, called.event)
-    return hook.run(called.client, called.event, space, text)
+    asked = bool(space) and _is_asked(program, called, settings, folders[0])
+    if event and event.kind == "recall" and not asked:
+        return answers.nothing(called.client, called.event)
+    answer = hook.run(called.client, called.event, space, text)
+    if event and event.kind == "load" and (asked or START in later):
+        later.append(WARM)
+    return answer
+
+
+def _is_asked(program: Program, called: Called, settings: Settings, folder: Path) -> bool:
+    """Whether `init` recorded this service for the prompts of a folder."""
+    address = config.address_of(program.environ, settings.url, is_local=settings.is_local_service)
+    return Asked(_state(program), called.client).allows(folder, address)
 
 
 def _folders(program: Program, named: str | None) -> list[Path]:
@@ -330,11 +342,13 @@ def _trusting(program: Program, folders: list[Path]) -> tuple[Program, str | Non
 
 
 def finish(program: Program, called: Called, later: list[str], log: Log, *, waits: bool) -> None:
-    """Do what comes after the answer: start the service of this machine, send what other sessions could not send.
+    """Do what comes after the answer: start the service of this machine, let it search, send what other sessions could
+    not send.
 
     `waits`: the client waits for it all the same. Then nothing is started, which may take a minute.
     """
-    program, _ = _trusting(program, _folders(program, None))
+    folders = _folders(program, None)
+    program, _ = _trusting(program, folders)
     settings = _settle(program, called, space=called.space)
     if START in later:
         if waits:
@@ -344,6 +358,10 @@ def finish(program: Program, called: Called, later: list[str], log: Log, *, wait
         log(f"livemem hook: the service of this machine is started: {start_here(program, settings).url}")
         settings = _settle(program, called, space=called.space)
     hook = _hook(program, settings, log, [])
+    if WARM in later and not waits and called.space and _is_asked(program, called, settings, folders[0]):
+        asked = {"space_id": called.space, "q": prompts.FIRST, "max_chars": prompts.ASKED_CHARS, "clear": True}
+        with suppress(LiveMemoryError):
+            hook.memory(called.client).call("load_context", asked)
     hook.send_unsent(hook.clock() + SECONDS)
 
 

@@ -13,9 +13,10 @@ from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.command import run_hook
 from live_memory.cli.init.hooks.prompts import Asked
 from live_memory.cli.program import Program
-from tests.unit.cli.init.hooks.support import FakeMemory, Machine
+from tests.unit.cli.init.hooks.support import FakeMemory, Machine, claude
 
 PROMPT = "Which store do we keep for the turns?"
+EVENT = "UserPromptSubmit"
 FOUND = "We keep S3 as the only store, and no database beside it, whatever the load may be."
 
 
@@ -73,6 +74,21 @@ def test_what_the_start_gave_is_not_told_until_the_session_is_compacted(machine)
     assert told(machine)
 
 
+def test_what_the_session_itself_said_is_not_told_to_it_and_is_to_another_one(machine):
+    path = machine.transcript(claude("user", "The import tries three times."), claude("assistant", "All right."))
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    (own,) = machine.memory.conversations
+    turn = item("The import tries three times before it gives up.") | {"id": f"conversations/{own}/turns/1"}
+    machine.memory.items = [turn, item("It gives up, and Kiel blocks nobody then.") | {"captured_from": own}]
+    assert not told(machine)
+    assert told(machine, session_id="s2").count("\n- 2026-02-20 ") == 2
+
+
+def test_what_two_conversations_say_in_the_same_words_is_told_once(machine):
+    machine.memory.items = [item(number=number) for number in (1, 2)]
+    assert told(machine).count(FOUND) == 1
+
+
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -111,10 +127,8 @@ def test_fifty_prompts_in_a_row_ask_once_each_and_are_told_a_line_once(machine):
 
 
 def test_at_most_five_lines_and_1200_characters_are_told(tmp_path):
-    texts = [
-        f"{name} {'is kept for ever and a day ' * 20}" for name in ("Alpha", "Beta", "Gamma", "Delta", "Eta", "Zeta")
-    ]
-    machine = Machine(tmp_path, Known(*(item(f"{text} {text[:4] * 9}", at) for at, text in enumerate(texts))))
+    texts = [" ".join(f"{name} {number}" for number in range(90)) for name in ("Alpha", "Beta", "Gamma", "Eta", "Zeta")]
+    machine = Machine(tmp_path, Known(*(item(text, at) for at, text in enumerate([*texts, "Nothing more of it."]))))
     said = told(machine)
     assert said.count("\n- 2026-02-20 ") == 5
     assert len(said) <= 1_200
@@ -166,13 +180,16 @@ def test_two_processes_that_write_one_session_lose_nothing_that_can_be_read(tmp_
 # Where prompts go to
 
 
-def hooked(tmp_path: Any, capsys: Any, monkeypatch: Any, url: str = "https://memory.example.org") -> list[str]:
-    """The addresses that a real hook connects to for a prompt."""
+def hooked(
+    tmp_path: Any, capsys: Any, monkeypatch: Any, url: str = "https://memory.example.org", event: str = EVENT
+) -> list[str]:
+    """The addresses that a real hook, and what it leaves for later, connect to, each once for what it asks."""
     connected: list[str] = []
 
     def connect(url: str, token: str, **_: Any) -> Any:
-        connected.append(url)
-        return Known()
+        known = Known()
+        known.fail = lambda _: connected.append(url)
+        return known
 
     project = tmp_path / "ferry"
     project.mkdir(exist_ok=True)
@@ -182,10 +199,20 @@ def hooked(tmp_path: Any, capsys: Any, monkeypatch: Any, url: str = "https://mem
         "LIVEMEM_URL": url,
         "LIVEMEM_TOKEN": "t",
         "LIVEMEM_CONFIG": "/none",
+        "CLAUDE_PROJECT_DIR": str(project),
     }
     monkeypatch.setattr("live_memory.cli.init.hooks.command._read_stdin", lambda: json.dumps(payload))
     monkeypatch.setattr("live_memory.cli.init.hooks.command.PROMPT_SECONDS", 20)
-    run_hook(["claude-code", "UserPromptSubmit", "--space", "demo"], Program(environ=environ, connect_quickly=connect))
+    left: list[list[str]] = []
+
+    def detach(arguments: Any, *_: Any) -> bool:
+        left.append(list(arguments))
+        return True
+
+    program = Program(environ=environ, connect_quickly=connect, detach=detach)
+    run_hook(["claude-code", event, "--space", "demo"], program)
+    for arguments in left:
+        run_hook(arguments[1:], program)
     capsys.readouterr()
     return connected
 
@@ -198,6 +225,15 @@ def test_a_prompt_goes_only_to_the_service_that_init_recorded_for_the_repository
     assert hooked(tmp_path, capsys, monkeypatch, "https://thief.example.org") == []
     asked.allow(tmp_path / "ferry", None)
     assert hooked(tmp_path, capsys, monkeypatch) == []
+
+
+def test_after_a_start_a_service_that_gets_prompts_searches_once_so_that_it_is_not_late_for_the_first_one(
+    tmp_path, capsys, monkeypatch
+):
+    url = "https://memory.example.org"
+    assert hooked(tmp_path, capsys, monkeypatch, event="SessionStart") == [url]
+    Asked(tmp_path / "state" / "hooks", "claude-code").allow(tmp_path / "ferry", url)
+    assert hooked(tmp_path, capsys, monkeypatch, event="SessionStart") == [url, url]
 
 
 def test_a_data_folder_that_a_project_names_is_another_service_than_that_of_this_machine(tmp_path):
