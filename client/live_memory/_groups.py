@@ -1560,6 +1560,7 @@ class SpacesGroup(Group):
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,
         agent_folds: bool | Unset | None = UNSET,
+        recall: bool | Unset | None = UNSET,
         bank_chars: int | Unset | None = UNSET,
         repository: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
@@ -1567,10 +1568,11 @@ class SpacesGroup(Group):
     ) -> models.SpaceView:
         """Change a space.
 
-        Change the given fields. Only an admin may change `corrections`, `consolidation_mode`, `capture_allowed` and
-        `agent_folds`. A `repository` is set once: for another one the service refuses the change (`conflict`). If the
-        threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run`
-        names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the next run.
+        Change the given fields. Only an admin may change `corrections`, `consolidation_mode`, `capture_allowed`,
+        `agent_folds` and `recall`. A `repository` is set once: for another one the service refuses the change
+        (`conflict`). If the threshold is reached now, or the space is no longer paused, a consolidation starts at
+        once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes
+        go into the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1591,6 +1593,7 @@ class SpacesGroup(Group):
                 `capture` `off`, and no notes are captured from existing ones. Only an admin changes it.
             agent_folds: Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the
                 offline LLM no run starts by itself then. Only an admin changes it.
+            recall: Whether a prompt is given what is clearly about it, by `clear`. Only an admin changes it.
             bank_chars: Number of characters that the bank should have: 0 for any, or 2,000 to 500,000.
             repository: What the space is the memory of. The first client of a repository sets it. It can't be
                 replaced by another one, so that clients see which repository a space belongs to. null takes it away,

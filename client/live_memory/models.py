@@ -1447,6 +1447,8 @@ class SpaceChange(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     agent_folds: bool | None = None
     """Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the offline LLM no run starts by itself then. Only an admin changes it."""
+    recall: bool | None = None
+    """Whether a prompt is given what is clearly about it, by `clear`. Only an admin changes it."""
     bank_chars: int | None = None
     """Number of characters that the bank should have: 0 for any, or 2,000 to 500,000."""
     repository: str | None = None
@@ -2508,6 +2510,8 @@ class SpaceView(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     agent_folds: bool | None = False
     """Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the offline LLM no run starts by itself then. Only an admin changes it."""
+    recall: bool | None = True
+    """Whether a prompt is given what is clearly about it, by `clear`. Only an admin changes it."""
     bank_chars: int | None = 0
     """Number of characters that the bank should have. 0: any."""
     bank_length: int | None = None

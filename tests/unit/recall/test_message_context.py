@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.conversations.turn import Draft
-from livemem.errors import InvalidRequest
+from livemem.errors import Forbidden, InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.notes import note as notes
@@ -21,7 +23,7 @@ from livemem.store.bucket import BANK_FILE, NOTE
 from livemem_http.views.recall import ContextView
 from tests.support.cases import each
 from tests.support.talk import Talk
-from tests.support.world import World
+from tests.support.world import EVERYONE, World
 
 SMALL_TALK = (
     *(
@@ -247,6 +249,25 @@ def test_in_a_young_space_half_of_what_a_prompt_says_must_be_there():
     young = ("We use Postgres for the bookings.", "Run the tests before you push.")
     assert asked("are bookings still kept in Postgres?", recorded=young) == [young[0]]
     assert asked("run the linter, write a summary and push the branch to the fork", recorded=young) == []
+
+
+def test_where_an_admin_has_switched_recall_off_a_prompt_finds_nothing_and_a_search_all():
+    world = World()
+    world.create_space()
+    for text in RECORDED:
+        world.note(text)
+    prompt, off = "write the code that opens the turnstile over Modbus", SpaceUpdate(recall=False)
+    with pytest.raises(Forbidden, match="recall"):
+        space_change.change(world.process, replace(EVERYONE, permissions=frozenset({"read", "write"})), "demo", off)
+    assert message_context.context(world.process, "demo", prompt, clear=True).items
+    space_change.change(world.process, EVERYONE, "demo", off)
+
+    for _ in range(2):
+        assert not message_context.context(world.process, "demo", prompt, clear=True).items
+        assert message_context.context(world.process, "demo", prompt).items
+        world.new_process()
+    space_change.change(world.process, EVERYONE, "demo", SpaceUpdate(recall=True))
+    assert message_context.context(world.process, "demo", prompt, clear=True).items
 
 
 def test_what_is_clear_does_not_go_with_a_room(filled):

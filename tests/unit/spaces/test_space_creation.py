@@ -85,6 +85,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "tidy_paused": False,
         "capture_allowed": True,
         "agent_folds": False,
+        "recall": True,
         "repository": None,
         "has_conversations": False,
         "deleted_at": None,

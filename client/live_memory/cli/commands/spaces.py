@@ -72,6 +72,7 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["threshold", found["consolidation_threshold"]],
         ["paused", "yes" if found["auto_paused"] else "no"],
         ["mode", found.get("consolidation_mode")],
+        ["recall at prompts", "off" if found.get("recall") is False else "on"],
         ["plan that waits", (found.get("pending_plan") or {}).get("job")],
         ["next consolidation", texts.next_run((found.get("waiting") or {}).get("next_run"))],
     ]
@@ -136,6 +137,9 @@ def change_space(
         Literal["admin", "write"] | None, typer.Option(help="The permission needed to correct the bank by hand.")
     ] = None,
     mode: Mode = None,
+    recall: Annotated[
+        bool | None, typer.Option("--recall/--no-recall", help="Whether prompts are given what is clearly about them.")
+    ] = None,
     timezone: Timezone = None,
     bank_chars: BankChars = None,
     json: Json = False,
@@ -149,6 +153,7 @@ def change_space(
         "tidy_paused": tidy_paused,
         "corrections": corrections,
         "consolidation_mode": mode,
+        "recall": recall,
         "timezone": timezone,
         "bank_chars": bank_chars,
     }

@@ -12,7 +12,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Corrections, Meta
 from livemem.spaces.head_fields import Mode
 
-OF_ADMINS = ("corrections", "consolidation_mode", "capture_allowed", "agent_folds")
+OF_ADMINS = ("corrections", "consolidation_mode", "capture_allowed", "agent_folds", "recall")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class SpaceUpdate:
     consolidation_mode: Mode | None = None
     capture_allowed: bool | None = None
     agent_folds: bool | None = None
+    recall: bool | None = None
     bank_chars: int | None = None
     repository: str | EllipsisType | None = ...
     language: str | EllipsisType | None = ...
@@ -72,6 +73,7 @@ def change(process: Process, principal: Principal, space_id: str, update: SpaceU
         consolidation_mode=update.consolidation_mode,
         capture_allowed=update.capture_allowed,
         agent_folds=update.agent_folds,
+        recall=update.recall,
         bank_chars=update.bank_chars,
         repository=update.repository,
         language=update.language,

@@ -196,8 +196,8 @@ def context(
     those of `search.search`, for small talk only that of the space.
 
     `form`: an item as Markdown, where a caller has a form of its own. `kinds`: some of KINDS with commas between them,
-    None for all. `clear`: only the items that are clearly about it (evidence.clear_places), in short. Raises NotFound,
-    InvalidRequest, SearchNotReady.
+    None for all. `clear`: only the items that are clearly about it (evidence.clear_places), in short, and none where
+    the space has no recall. Raises NotFound, InvalidRequest, SearchNotReady.
     """
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
@@ -205,7 +205,7 @@ def context(
     meta = heads.load_recent(process, space_id).meta
     question = message_text(message)
     floor = RelevanceFloor.of(question)
-    if floor.small_talk:
+    if floor.small_talk or (clear and not meta.recall):
         return Context([], "", None)
     # The floor of contexts is applied to each hit, below.
     request = replace(

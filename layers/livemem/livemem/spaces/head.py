@@ -95,6 +95,8 @@ class Meta(Revised):
     """Whether notes may be captured from conversations."""
     agent_folds: bool = False
     """Whether agents with `write` may fold the notes (consolidation/agent_folds.py)."""
+    recall: bool = True
+    """Whether a prompt is given what is clearly about it."""
     has_conversations: bool = False
     """Whether the sweep has seen a conversation in the space. Readers look for hints about users only then."""
     language: str | None = None
@@ -359,6 +361,7 @@ def patch(
     consolidation_mode: Mode | None = None,
     capture_allowed: bool | None = None,
     agent_folds: bool | None = None,
+    recall: bool | None = None,
     bank_chars: int | None = None,
     repository: str | EllipsisType | None = ...,
     language: str | EllipsisType | None = ...,
@@ -384,6 +387,7 @@ def patch(
         "consolidation_mode": consolidation_mode,
         "capture_allowed": capture_allowed,
         "agent_folds": agent_folds,
+        "recall": recall,
         "bank_chars": None if bank_chars is None else check_bank_chars(bank_chars),
     }
     fields |= {name: value for name, value in options.items() if value is not None}

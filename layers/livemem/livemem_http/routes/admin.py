@@ -28,10 +28,11 @@ NOT_KEPT = {"Cache-Control": "no-store"}
 
 @api.route("PATCH", "/v1/spaces/{space_id}", needs="write", tag="spaces", summary="Change a space")
 def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceView:
-    """Change the given fields. Only an admin may change `corrections`, `consolidation_mode`, `capture_allowed` and
-    `agent_folds`. A `repository` is set once: for another one the service refuses the change (`conflict`). If the
-    threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it.
-    With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the next run.
+    """Change the given fields. Only an admin may change `corrections`, `consolidation_mode`, `capture_allowed`,
+    `agent_folds` and `recall`. A `repository` is set once: for another one the service refuses the change
+    (`conflict`). If the threshold is reached now, or the space is no longer paused, a consolidation starts at once;
+    `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the
+    next run.
     """
     changed = space_change.change(process(), api.principal(), space_id, body.wanted())
     return views.SpaceView.of(changed.meta, started_run=changed.started_run)

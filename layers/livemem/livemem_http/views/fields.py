@@ -320,6 +320,9 @@ CAPTURE_ALLOWED = (
 )
 
 
+RECALL = "Whether a prompt is given what is clearly about it, by `clear`. Only an admin changes it."
+
+
 AGENT_FOLDS = (
     "Whether an agent with `write` may fold the notes itself (`by` of a consolidation). With the offline LLM no run "
     "starts by itself then. Only an admin changes it."

@@ -19,6 +19,7 @@ from livemem_http.views.fields import (
     CONSOLIDATION_MODE,
     CORRECTIONS,
     LANGUAGE,
+    RECALL,
     REPOSITORY,
     TIDY_PAUSED,
     TIMEZONE,
@@ -166,6 +167,7 @@ class SpaceChange(Body):
     consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
     capture_allowed: Annotated[bool | None, Field(description=CAPTURE_ALLOWED)] = None
     agent_folds: Annotated[bool | None, Field(description=AGENT_FOLDS)] = None
+    recall: Annotated[bool | None, Field(description=RECALL)] = None
     bank_chars: BankChars | None = None
     repository: Annotated[
         Repository | None, Field(description=f"{REPOSITORY} null takes it away, which needs an admin.")
@@ -189,6 +191,7 @@ class SpaceChange(Body):
             self.consolidation_mode,
             self.capture_allowed,
             self.agent_folds,
+            self.recall,
             self.bank_chars,
             self.repository if "repository" in self.model_fields_set else ...,
             self.language if "language" in self.model_fields_set else ...,
@@ -340,6 +343,7 @@ class SpaceView(View):
     consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
     capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True
     agent_folds: Annotated[bool, described(AGENT_FOLDS, False)] = False
+    recall: Annotated[bool, described(RECALL, True)] = True
     bank_chars: Annotated[int, described("Number of characters that the bank should have. 0: any.", 10_000)] = 0
     bank_length: Annotated[
         int | None,
