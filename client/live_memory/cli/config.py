@@ -59,6 +59,8 @@ class Settings:
     """The personal space that `livemem init` gave to the folder, where the call names no space of its own."""
     ran_here: bool = False
     """Whether the service of this machine has run, and does not run now."""
+    is_recorded: bool = False
+    """Whether `init` recorded another service for the repository than the profile has, and that is used here."""
 
     def __repr__(self) -> str:
         return f"Settings(profile={self.profile!r}, url={self.url!r}, space={self.space!r})"
@@ -165,6 +167,8 @@ def settle(
 ) -> Settings:
     """The settings of this call. Where nothing names a service, the one that runs on this machine, with its own key.
 
+    What `init` recorded for the repository of the first of `folders` counts more than the profile that nobody named.
+
     The space is the one that the user names here, else `given`, else that of the environment, else the one that `init`
     gave to the repository of the first of `folders`, else the profile's. `given` is from a client's configuration,
     which may be a file of the project. So it counts, as the environment does, only if project_space.choose says so.
@@ -181,6 +185,9 @@ def settle(
         if profile or environ.get("LIVEMEM_PROFILE"):
             raise Refused(f"There is no profile {name}: `livemem --profile {name} login`.")
         stored = Profile()
+    login = stored
+    if folders and (stored.url or stored.token) and not (profile or environ.get("LIVEMEM_PROFILE") or said["url"]):
+        stored = stored if said["token"] else _recorded(environ, folders[0], stored)
     if said["url"] and not said["token"] and stored.token and check_url(said["url"]) != stored.url:
         # A URL from the environment must not get the token that is stored for another service.
         raise Refused("LIVEMEM_URL names another service than the stored token belongs to: set LIVEMEM_TOKEN too.")
@@ -204,7 +211,22 @@ def settle(
         is_local = sources["url"] == LOCAL_SERVICE or not (url or values["token"])
         personal = _personal(environ, folders[0], address_of(environ, url, is_local=is_local))
     personal = personal if personal != values["space"] else None
-    return Settings(name, url, values["token"], values["space"], sources, notice, personal, ran_here and not url)
+    return Settings(
+        name, url, values["token"], values["space"], sources, notice, personal, ran_here and not url, stored != login
+    )
+
+
+def _recorded(environ: Mapping[str, str], folder: Path, login: Profile) -> Profile:
+    """The profile for a folder: none where `init` gave it the service of this machine, and with another service the one
+    that has its token. Else the login.
+    """
+    from live_memory.cli.init.accepted import Accepted  # noqa: PLC0415 - as in _chosen
+
+    service = Accepted(environ).service(folder, login.url)
+    if service and service == address_of(environ, None, is_local=True):
+        return Profile()
+    found = (one for one in read(file_path(environ)).values() if service and one.url == service and one.token)
+    return next(found, login)
 
 
 def address_of(environ: Mapping[str, str], url: str | None, *, is_local: bool) -> str | None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from live_memory.cli import config
+from live_memory.cli import config, local_service, repository
 from live_memory.cli.config import Profile
 from live_memory.cli.exits import NO_ACCESS, Refused
+from live_memory.cli.init.accepted import Accepted
+from live_memory.cli.local_service import LocalService
 from tests.support.cases import each
 from tests.support.cli_harness import TOKEN, CliHarness
 from tests.support.scripted import URL, problem
@@ -242,3 +244,70 @@ def test_whoami_says_who_one_is(desk: CliHarness):
     desk.answers = {"get_whoami": ANN}
     assert desk.say("whoami", "--json").json == ANN
     assert "name\tann" in desk.say("whoami").out
+
+
+# The service that `init` recorded for a repository
+
+
+def recorded(home: Path, service: str, **variables: str):
+    """What is settled in a repository with a record, where somebody is logged in to URL, and elsewhere."""
+    environ = {
+        "LIVEMEM_CONFIG": str(home / "config.toml"),
+        "LIVEMEM_STATE": str(home / "state"),
+        "LIVEMEM_DATA_DIR": str(home / "data"),
+        **variables,
+    }
+    config.keep(home / "config.toml", "default", Profile(URL, TOKEN))
+    config.keep(home / "config.toml", "work", Profile("https://work.example.org", "lm_work"))
+    (home / "ferry" / "below").mkdir(parents=True, exist_ok=True)
+    (home / "ferry" / ".git").mkdir(exist_ok=True)
+    Accepted(environ).keep(repository.of(home / "ferry"), "codex", "demo", service)
+    running = LocalService(1, "http://127.0.0.1:4000", "lm_own", {})
+    folders = (home / "ferry" / "below", home)
+    return [config.settle(environ, folders=[folder], look=lambda _: running) for folder in folders]
+
+
+def test_a_login_to_another_service_does_not_count_where_init_gave_the_repository_that_of_this_machine(tmp_path: Path):
+    here, elsewhere = recorded(tmp_path, str(tmp_path / "data"))
+    assert (here.url, here.token, here.is_local_service, here.is_recorded) == (
+        "http://127.0.0.1:4000",
+        "lm_own",
+        True,
+        True,
+    )
+    assert (elsewhere.url, elsewhere.token, elsewhere.is_recorded) == (URL, TOKEN, False)
+
+
+def test_the_login_to_the_recorded_service_is_used_and_without_one_that_of_the_profile(tmp_path: Path):
+    here, elsewhere = recorded(tmp_path, "https://work.example.org")
+    assert (here.url, here.token, here.is_recorded) == ("https://work.example.org", "lm_work", True)
+    assert elsewhere.url == URL
+    here, _ = recorded(tmp_path, "https://nobody.example.org")
+    assert (here.url, here.is_recorded) == (URL, False)
+
+
+@pytest.mark.parametrize(
+    ("named", "url"),
+    [
+        ({"LIVEMEM_PROFILE": "work"}, "https://work.example.org"),
+        ({"LIVEMEM_URL": "https://other.example.org", "LIVEMEM_TOKEN": "lm_other"}, "https://other.example.org"),
+    ],
+)
+def test_a_service_that_the_call_names_counts_more_than_the_record(tmp_path: Path, named: dict[str, str], url: str):
+    here, _ = recorded(tmp_path, str(tmp_path / "data"), **named)
+    assert (here.url, here.is_recorded) == (url, False)
+
+
+def test_whoami_says_that_the_repository_has_another_service_than_the_login(
+    desk: CliHarness, monkeypatch: pytest.MonkeyPatch
+):
+    here, _ = recorded(desk.home, str(desk.home / "data"))
+    desk.answers = {"get_whoami": ANN}
+    desk.environ |= {"LIVEMEM_CONFIG": str(desk.home / "config.toml"), "LIVEMEM_STATE": str(desk.home / "state")}
+    for name in ("LIVEMEM_URL", "LIVEMEM_TOKEN", "LIVEMEM_SPACE"):
+        desk.environ.pop(name, None)
+    monkeypatch.setattr(local_service, "ready", lambda _: LocalService(1, here.url or "", "lm_own", {}))
+    monkeypatch.chdir(desk.home)
+    assert "your login is to another" not in desk.say("whoami").out
+    monkeypatch.chdir(desk.home / "ferry")
+    assert "your login is to another" in desk.say("whoami").out

@@ -59,6 +59,9 @@ def _url(program: Program, said: str | None, former: Profile) -> str:
     return config.check_url(url)
 
 
+RECORDED = " (that of this repository; your login is to another: `livemem --profile default whoami`)"
+
+
 def _token(program: Program) -> str:
     token = program.environ.get("LIVEMEM_TOKEN")
     if not token and program.is_terminal(sys.stdin):
@@ -107,7 +110,7 @@ def _who(out: Output, who: dict[str, Any], settings: Settings) -> None:
         ["may", ", ".join(who["permissions"])],
         ["spaces", ", ".join(who["space_ids"]) or "all"],
         ["until", texts.moment(who.get("expires_at")) or "for ever"],
-        ["service", settings.url],
+        ["service", f"{settings.url}{RECORDED if settings.is_recorded else ''}"],
     ]
     out.table(["", ""], rows)
 

@@ -51,20 +51,38 @@ class Accepted:
         """The spaces of the user's own files (`--scope user`), which hold in all projects."""
         return self._read(_name())
 
-    def keep(self, repository: Repository | None, client: str, space_id: str | None) -> bool:
-        """Enter the space of a client, or take it away (None). `repository` None: that of the user's own files.
+    def service(self, folder: Path, login: str | None) -> str | None:
+        """The service that `init` recorded for the repository of a folder, as config.address_of names it. None: none,
+        several to its clients, or that of the `login`.
+        """
+        if all(one.get("service") in (None, login) for one in self._documents("*.json")):
+            return None
+        here = of_folder(folder)
+        for place in () if self._is_in(here.top) else here.places:
+            documents = self._documents(f"{_name(here.identity, place)}-*.json")
+            services = {str(one["service"]) for one in documents if one.get("service")}
+            if services:
+                return services.pop() if len(services) == 1 else None
+        return None
 
-        Each client has a file, so that two writers never share one. Returns whether anything changed. Raises Refused.
+    def keep(
+        self, repository: Repository | None, client: str, space_id: str | None, service: str | None = None
+    ) -> bool:
+        """Enter the space of a client, and its service if it is known, or take it away (None). `repository` None: that
+        of the user's own files.
+
+        Each client has a file, so that two writers never share one. Returns whether the space is another one. Raises
+        Refused.
         """
         name = _name(repository.identity, repository.places[0]) if repository else _name()
-        if self._read(name).get(client) == space_id:
-            return False
+        is_new = self._read(name).get(client) != space_id
         path = self.folder / f"{name}-{client}.json"
-        if space_id:
-            self._write(path, {"repository": repository and repository.identity, "client": client, "space": space_id})
-        else:
+        if space_id and (is_new or service):
+            told = {"client": client, "space": space_id, "service": service}
+            self._write(path, {"repository": repository and repository.identity, **told})
+        elif is_new:
             files.remove(path)
-        return True
+        return is_new
 
     def personal(self, folder: Path, service: str) -> str | None:
         """The personal space that a folder has at a service: that of the nearest record, also of one that says no.

@@ -225,7 +225,7 @@ def _make_personal(program: Program, known: config.Settings, setup: Setup) -> No
     """Make the personal space unless it is there. Raises Refused."""
     personal_space.check(setup)
     if setup.local:
-        known = config.settle(setup.environ, profile=program.profile)
+        known = config.settle(setup.environ, profile=program.profile, folders=[setup.project])
     if not setup.local and known.need_url() != setup.url:
         raise Refused("--url names another service than your token belongs to.")
     assert setup.personal
@@ -281,12 +281,12 @@ def _accept(client: str, setup: Setup, *, undo: bool) -> bool:
 
     Returns whether the space is new there.
     """
-    asks = setup.recall and not undo
-    address = config.address_of(setup.environ, setup.url, is_local=setup.local) if asks else None
+    service = config.address_of(setup.environ, setup.url, is_local=setup.local)
+    address = service if setup.recall and not undo else None
     project = setup.project if setup.scope == "project" else None
     prompts.Asked(record.state_folder(setup.environ) / "hooks", client).allow(project, address)
     here = repository.of(setup.project) if setup.scope == "project" else None
-    return Accepted(setup.environ).keep(here, client, None if undo else setup.space) and not undo
+    return Accepted(setup.environ).keep(here, client, None if undo else setup.space, service) and not undo
 
 
 def _choose_model(program: Program, out: Output, setup: Setup, llm: str | None, *, asks: bool) -> None:
@@ -324,7 +324,7 @@ def _make_space(
         out.say(f"The service of this machine was started: {found.url}.")
     space = None if derived else setup.space
     here = replace(
-        config.settle(environ, profile=program.profile),
+        config.settle(environ, profile=program.profile, folders=[setup.project]),
         space=space,
         sources={**known.sources, "url": config.LOCAL_SERVICE, "space": config.PROJECT},
     )

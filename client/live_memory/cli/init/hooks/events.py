@@ -53,6 +53,8 @@ COMMAND_LINE: Mapping[str, tuple[str, Kind]] = {
 so the memory comes at the first call of a tool. A task that is complete is one answer there, and no end of a session.
 """
 
+STARTS = "start"
+"""Work that an event leaves to another process: to start the service of this machine."""
 LONGEST_PROMPT, LEAST_WORDS = 4_000, 3
 """Characters of a prompt that is asked about, of which a longer one holds a pasted log, and words."""
 _WORD = re.compile(r"\w+")

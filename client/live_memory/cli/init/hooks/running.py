@@ -38,9 +38,9 @@ RESERVE_SECONDS = 1.0
 """Of these seconds, the part that is kept for sending while a hook waits for the lock of its session."""
 REQUEST_SECONDS, LOOK_SECONDS = 3.5, 1.5
 """Seconds for a request, and before it for the question whether the service of this machine runs."""
-SEND, START, WARM = "send", "start", "warm"
-"""Work that is done after the answer: send what is unsent, start the service of this machine first, let it search once
-so that the first prompt gets its answer in time.
+SEND, WARM = "send", "warm"
+"""Work that is done after the answer: send what is unsent, and let the service of this machine search once so that the
+first prompt gets its answer in time. Before it that service may have to start (events.STARTS).
 """
 NOT_RUNNING = "no_connection"
 PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"
@@ -107,7 +107,7 @@ class Hook:
         if event.kind != "load":
             return answers.nothing(event.client, event.name)
         if self.starts and getattr(problem, "code", "") == NOT_RUNNING:
-            self.later.append(START)
+            self.later.append(events.STARTS)
             return answers.with_context(event.client, event.name, answers.starting(space_id))
         return answers.with_context(
             event.client, event.name, answers.failed(space_id, f"{self.notice or ''} {reason}".strip())
@@ -317,7 +317,7 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     if event and event.kind == "recall" and not asked:
         return answers.nothing(called.client, called.event)
     answer = hook.run(called.client, called.event, space, text)
-    if event and event.kind == "load" and (asked or START in later):
+    if event and event.kind == "load" and (asked or events.STARTS in later):
         later.append(WARM)
     return answer
 
@@ -349,14 +349,14 @@ def finish(program: Program, called: Called, later: list[str], log: Log, *, wait
     """
     folders = _folders(program, None)
     program, _ = _trusting(program, folders)
-    settings = _settle(program, called, space=called.space)
-    if START in later:
+    settings = _settle(program, called, space=called.space, folders=folders)
+    if events.STARTS in later:
         if waits:
             return
         from live_memory.cli.mcp.upstream import start_here  # noqa: PLC0415 - hooks seldom need it
 
         log(f"livemem hook: the service of this machine is started: {start_here(program, settings).url}")
-        settings = _settle(program, called, space=called.space)
+        settings = _settle(program, called, space=called.space, folders=folders)
     hook = _hook(program, settings, log, [])
     if WARM in later and not waits and called.space and _is_asked(program, called, settings, folders[0]):
         asked = {"space_id": called.space, "q": prompts.FIRST, "max_chars": prompts.ASKED_CHARS, "clear": True}
