@@ -22,6 +22,8 @@ MOST_BYTES = 8 * 1_048_576
 LOG = "hooks.log"
 SECONDS = 5.5
 """Seconds after which a client gets its answer in any case. Work that is in time ends before (running.py)."""
+START_SECONDS, PAUSE_SECONDS = 2.0, 0.1
+"""For so long a session waits for the service of this machine that its hook starts, and looks again after a pause."""
 PROMPT_SECONDS = 0.25
 """The same for a prompt; with the start of the process it is 0.3 s."""
 
@@ -79,6 +81,9 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
         return max(0.0, seconds - (time.monotonic() - began))
 
     answer = in_time(lambda: _handled(program, called, text, _log, later), left()) if text else text
+    if events.STARTS in later and leave(",".join(later)):
+        later.clear()
+        answer = in_time(lambda: _once_started(program, called, text or ""), min(START_SECONDS, left())) or answer
     code = _answer(answer or nothing)
     if later and not leave(",".join(later)):
         answer = in_time(lambda: _finished(program, called, later, _log, waits=True), left())
@@ -116,6 +121,17 @@ def _handled(program: Program, called: Called, text: str, log: Callable[[str], N
     from live_memory.cli.init.hooks import running  # noqa: PLC0415
 
     return running.handle(program, called, text, log, later)
+
+
+def _once_started(program: Program, called: Called, text: str) -> str:
+    """The answer once the service of this machine runs; empty if it does not, or says nothing."""
+    for _ in range(int(START_SECONDS / PAUSE_SECONDS)):
+        program.sleep(PAUSE_SECONDS)
+        later: list[str] = []
+        answer = _handled(program, called, text, lambda _: None, later)
+        if events.STARTS not in later:
+            return "" if answer == answers.nothing(called.client, called.event) else answer
+    return ""
 
 
 def _finished(program: Program, called: Called, later: list[str], log: Callable[[str], None], *, waits: bool) -> str:
