@@ -95,7 +95,7 @@ def test_what_fails_in_the_background_is_in_a_log_of_its_own(slow):
 
 def test_only_what_nobody_waits_for_goes_into_the_background():
     found = {name for client, names in EVENTS.items() for name in names if events.in_background(client, name)}
-    assert found == {"Stop", "stop", "PreCompact", "preCompact"}
+    assert found == {"Stop", "stop", "PreCompact", "preCompact", "AfterAgent"}
     assert not events.in_background("nobody", "Stop")
 
 

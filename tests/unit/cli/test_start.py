@@ -120,7 +120,10 @@ def test_help_and_version_are_spelt_as_in_other_programs(desk: CliHarness):
     [
         ("history --limit x", "Invalid value for '--limit' / '-n': it must be a whole number."),
         ("search q -n 0", "Invalid value for '--limit' / '-n': it must be greater than or equal to 1."),
-        ("init", "Missing argument 'client'. Choose from: claude-code, cursor, cline, vscode, codex."),
+        (
+            "init",
+            "Missing argument 'client'. Choose from: claude-code, cursor, cline, vscode, codex, gemini-cli, opencode.",
+        ),
         ("initt", "No such command 'initt'. Did you mean 'init'?"),
         ("bank a b", "Got unexpected extra arguments (b)."),
         ("note x -c", "Option '-c' requires an argument."),

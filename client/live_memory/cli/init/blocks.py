@@ -15,6 +15,7 @@ class Marks:
 
 MARKDOWN = Marks("<!-- livemem:begin -->", "<!-- livemem:end -->")
 HASH = Marks("# livemem:begin", "# livemem:end")
+SLASHES = Marks("// livemem:begin", "// livemem:end")
 
 
 def put(text: str, marks: Marks, body: str) -> str:

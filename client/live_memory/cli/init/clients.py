@@ -6,11 +6,12 @@ docs/agents/hooks.md names the document against which each format was checked.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from live_memory.cli import own_files
-from live_memory.cli.init import blocks, files
+from live_memory.cli.init import blocks, files, record
 from live_memory.cli.init.pieces import BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
 from live_memory.cli.init.plan import ByHand, Place
 from live_memory.cli.init.setup import (
@@ -44,6 +45,14 @@ def fitting(client: str, setup: Setup) -> Fitting:
     return CLIENTS[client](setup)
 
 
+def own_places(client: str, setup: Setup, places: list[Place]) -> list[Place]:
+    """The places that an undo takes back: not those which another client needs that `init` gave the memory here."""
+    others = (other for other in CLIENTS if other != client)
+    given = [other for other in others if record.load(record.path_of(setup.environ, other, setup.scope, setup.root))]
+    needed = {(place.root, place.relative) for other in given for place in fitting(other, setup).places}
+    return [place for place in places if (place.root, place.relative) not in needed]
+
+
 def _claude_code(setup: Setup) -> Fitting:
     project = setup.scope == "project"
     server = _started(setup, "stdio")
@@ -73,9 +82,7 @@ def may_read(setup: Setup) -> bool:
 
 
 def _codex(setup: Setup) -> Fitting:
-    folder, root = ".codex", setup.root
-    if setup.scope == "user" and (named := setup.environ.get("CODEX_HOME")):
-        folder, root = ".", Path(named)
+    root, folder = _moved(setup, "CODEX_HOME", ".codex", ".")
     server: dict[str, Any] = {"url": setup.server_url, "bearer_token_env_var": TOKEN_VARIABLE}
     if setup.local:
         server = {**_started(setup), "startup_timeout_sec": START_SECONDS}
@@ -127,10 +134,12 @@ def _vscode(setup: Setup) -> Fitting:
         server, entries = _started(setup, "stdio"), ()
     entries = (Key(("servers", SERVER), server), *entries)
     settings = ".vscode/mcp.json" if project else f"{setup.vscode_user_folder()}/mcp.json"
-    events = ["SessionStart", *(["PreCompact", "Stop"] if setup.record else [])]
+    events = [*_giving(setup), *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
     hooks = [Element(("hooks", event), _command(setup.hook("vscode", event))) for event in events]
     places = [
         Place(setup.root, settings, JsonPiece(entries)),
+        # Copilot's command line reads the same hooks and rules, and has a file of its own for servers.
+        _server(setup, ".github/mcp.json" if project else ".copilot/mcp-config.json", "mcpServers", _started(setup)),
         Place(
             setup.root,
             ".github/hooks/livemem.json" if project else ".copilot/hooks/livemem.json",
@@ -176,6 +185,52 @@ def _cline(setup: Setup) -> Fitting:
     return Fitting(places, hints=[*hints, _FOR_HOOKS])
 
 
+def _gemini_cli(setup: Setup) -> Fitting:
+    root, folder = _moved(setup, "GEMINI_CLI_HOME", ".gemini", ".gemini")
+    events = ["SessionStart", *(["BeforeAgent"] if setup.recall else [])]
+    events += ["AfterAgent", "SessionEnd"] if setup.record else []
+    hooks = _hook_groups(setup, "gemini-cli", events, HOOK_SECONDS * 1_000)
+    server = Key(("mcpServers", SERVER), _started(setup))
+    rules = "GEMINI.md" if setup.scope == "project" else f"{folder}/GEMINI.md"
+    return Fitting(
+        [
+            Place(root, f"{folder}/settings.json", JsonPiece((server, *hooks.entries))),
+            Place(root, rules, BlockPiece(setup.rules)),
+        ],
+        hints=["Gemini CLI warns once of new hooks of a project, and runs them where the folder is trusted."],
+    )
+
+
+def _opencode(setup: Setup) -> Fitting:
+    root, folder = _moved(setup, "XDG_CONFIG_HOME", ".config/opencode", "opencode")
+    outside, inside = (f"{folder}/", folder) if setup.scope == "user" else ("", ".opencode")
+    started = {"type": "local", "command": ["livemem", "mcp", *setup.named_space], "timeout": START_SECONDS * 1_000}
+    return Fitting(
+        [
+            Place(root, f"{outside}opencode.json", JsonPiece((Key(("mcp", SERVER), started),))),
+            Place(root, f"{outside}AGENTS.md", BlockPiece(setup.rules)),
+            Place(root, f"{inside}/plugin/livemem.js", BlockPiece(_opencode_plugin(setup), blocks.SLASHES, own=True)),
+        ],
+        hints=["Start OpenCode again: it reads its plugins when it starts."],
+    )
+
+
+def _opencode_plugin(setup: Setup) -> str:
+    """The plugin that calls the hooks: OpenCode has none that are commands."""
+    events = [*_giving(setup), *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
+    commands = {event: setup.hook("opencode", event).removesuffix(IN_ANY_SHELL) for event in events}
+    text = resources.files("live_memory.cli.init").joinpath("opencode_plugin.js").read_text("utf-8")
+    return text.replace("COMMANDS_OF_INIT", json.dumps(commands, indent=2))
+
+
+def _moved(setup: Setup, variable: str, folder: str, moved: str) -> tuple[Path, str]:
+    """The root and the folder below it in which a client keeps its files: `moved` for those of the user where a
+    variable of the client names another root.
+    """
+    named = setup.environ.get(variable)
+    return (Path(named), moved) if setup.scope == "user" and named else (setup.root, folder)
+
+
 def _cline_settings(setup: Setup) -> tuple[Path, str]:
     """The file of all servers, which Cline keeps per user, not per project: that of the command line or editor."""
     if named := setup.environ.get("CLINE_MCP_SETTINGS_PATH"):
@@ -204,21 +259,21 @@ def _rules(setup: Setup, relative: str, header: str = "") -> Place:
 
 
 def _giving(setup: Setup) -> list[str]:
-    """The events at which Claude Code and Codex take something for their model. The other clients take it at the start
-    alone.
-    """
+    """The events at which a client takes something for its model. Cursor and Cline take nothing at a prompt."""
     return ["SessionStart", *(["UserPromptSubmit"] if setup.recall else [])]
 
 
-def _command(command: str) -> dict[str, Any]:
-    return {"type": "command", "command": command, "timeout": HOOK_SECONDS}
+def _command(command: str, timeout: int = HOOK_SECONDS) -> dict[str, Any]:
+    return {"type": "command", "command": command, "timeout": timeout}
 
 
-def _hook_groups(setup: Setup, client: str, events: list[str]) -> JsonPiece:
-    """Hooks in the form of Claude Code, which Codex has too: groups of commands below each event."""
-    return JsonPiece(
-        tuple(Element(("hooks", event), {"hooks": [_command(setup.hook(client, event))]}) for event in events)
-    )
+def _hook_groups(setup: Setup, client: str, events: list[str], timeout: int = HOOK_SECONDS) -> JsonPiece:
+    """Hooks in the form of Claude Code, which Codex and Gemini CLI have too: groups of commands below each event.
+
+    `timeout`: in the client's unit.
+    """
+    commands = {event: _command(setup.hook(client, event), timeout) for event in events}
+    return JsonPiece(tuple(Element(("hooks", event), {"hooks": [one]}) for event, one in commands.items()))
 
 
 def _script(setup: Setup, folder: str, event: str, only: str = "") -> Place:
@@ -251,4 +306,6 @@ CLIENTS: Mapping[str, Callable[[Setup], Fitting]] = {
     "cline": _cline,
     "vscode": _vscode,
     "codex": _codex,
+    "gemini-cli": _gemini_cli,
+    "opencode": _opencode,
 }

@@ -29,14 +29,18 @@ ANY_SPACE, ANY_URL = "any", "https://any"
 """For an undo, which looks for our parts of any service and space."""
 
 
-NAMES = {"claude": "claude-code", "claudecode": "claude-code", "copilot": "vscode", "code": "vscode"}
+NAMES = {
+    "claude": "claude-code",
+    "claudecode": "claude-code",
+    "copilot": "vscode",
+    "code": "vscode",
+    "gemini": "gemini-cli",
+}
 """What people type for a client of `init`."""
-ELSEWHERE = {"gemini": "gemini mcp add --scope user livemem livemem mcp"}
-"""Clients that `init` does not know, with the command that gives them the tools."""
 
 
 _READING = "May Claude Code call the tools that only read (such as search) without a question each time?"
-Client = Literal["claude-code", "cursor", "cline", "vscode", "codex"]
+Client = Literal["claude-code", "cursor", "cline", "vscode", "codex", "gemini-cli", "opencode"]
 
 
 def init_command(
@@ -122,8 +126,6 @@ def init_command(
 
 
 def _spelt(word: str) -> str:
-    if word in ELSEWHERE:
-        raise typer.BadParameter(f"`livemem init` has no {word} yet. For the tools: `{ELSEWHERE[word]}`.")
     return NAMES.get(word, word)
 
 
@@ -218,7 +220,8 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
 
 def _drawn(client: str, fitted: Fitting, setup: Setup, *, undo: bool = False) -> Plan:
     records = record.load(record.path_of(setup.environ, client, setup.scope, setup.root))
-    return plan.draw_up([*fitted.places, *personal_space.places(setup, records, undo=undo)], records, undo=undo)
+    places = clients.own_places(client, setup, fitted.places) if undo else fitted.places
+    return plan.draw_up([*places, *personal_space.places(setup, records, undo=undo)], records, undo=undo)
 
 
 def _make_personal(program: Program, known: config.Settings, setup: Setup) -> None:

@@ -35,7 +35,12 @@ FILES: Mapping[str, str] = {
     "*.code-workspace": "vscode",
     ".devcontainer.json": "vscode",
     ".devcontainer/**/devcontainer.json": "vscode",
+    ".github/mcp.json": "vscode",
     ".clinerules/hooks/*": "cline",
+    ".gemini/settings.json": "gemini-cli",
+    "opencode.json*": "opencode",
+    ".opencode/*.json*": "opencode",
+    ".opencode/plugin*/*": "opencode",
 }
 """The files of a project in which its clients look for hooks and servers (clients.py), and for variables of both."""
 HOOKS: Mapping[str, Sequence[str]] = {

@@ -30,6 +30,8 @@ ELEMENTS: Mapping[str, str] = {
     "user_shell_command": "Codex 0.60*",
     "subagent_notification": "Codex 0.100*",
     "environment_details": "Cline 3*",
+    "session_context": "Gemini CLI 0.61.0",
+    "hook_context": "Gemini CLI 0.61.0",
 }
 """Elements of clients. A text that is nothing but elements with a hyphen or an underscore in their names is the
 client's. Beside other words they were pasted by the user.
@@ -37,7 +39,7 @@ client's. Beside other words they were pasted by the user.
 
 BESIDE = frozenset(
     "system-reminder local-command-caveat ide_opened_file ide_selection environment_context user_instructions "
-    "environment_details".split()
+    "environment_details hook_context".split()
 )
 """Elements that clients put before or behind the words of the user: these are cut there."""
 

@@ -19,6 +19,7 @@ from live_memory.cli.transcripts.claude_code_entries import ClaudeCode
 from live_memory.cli.transcripts.client_words import words_of_user
 from live_memory.cli.transcripts.codex_entries import Codex
 from live_memory.cli.transcripts.entries import UNKNOWN, WITHOUT_WORDS, Words
+from live_memory.cli.transcripts.gemini_entries import GeminiCli
 from live_memory.cli.transcripts.long_lines import CUT, Line
 from live_memory.cli.transcripts.private_words import PrivateWords
 
@@ -210,4 +211,6 @@ _PARSERS: Mapping[str, Callable[[bool], Callable[[Mapping[str, Any]], Words | No
     "vscode": lambda _: other_entries.vscode,
     "cursor": lambda _: other_entries.kept,
     "cline": lambda _: other_entries.kept,
+    "opencode": lambda _: other_entries.kept,
+    "gemini-cli": lambda _: GeminiCli().read,
 }

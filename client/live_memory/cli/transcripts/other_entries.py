@@ -1,4 +1,6 @@
-"""Entries of VS Code's log of a session, and of messages that hooks of Cursor and Cline have kept."""
+"""Entries of the log of a session of VS Code or Copilot's command line (1.0.102), and of messages that hooks of Cursor,
+Cline and OpenCode have kept.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +13,13 @@ _SILENT = ("session.", "tool.", "assistant.", "hook.", "abort", "subagent.", "sk
 
 
 def vscode(entry: Mapping[str, Any]) -> Words | None:
-    """The words of an event of VS Code."""
+    """The words of an event of VS Code or Copilot's command line."""
     kind, data = string(entry.get("type")), fields(entry.get("data"))
     role = _VSCODE.get(kind)
     if not role:
         return None if kind.startswith(_SILENT) else unknown(entry, kind)
     source = data.get("source")
-    own = role == "assistant" or source in (None, "user")
+    own = not data.get("parentToolCallId") if role == "assistant" else source in (None, "user")
     text = text_of(data.get("content"), role) if own else ""
     if text:
         return Words(role, text, name=string(entry.get("id")))

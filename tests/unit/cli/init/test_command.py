@@ -248,17 +248,25 @@ def test_a_hook_file_with_comments_still_records_after_no_record_and_that_is_sai
     assert f"{project}/.cursor/hooks.json (stop): remove them there." in done.stderr
 
 
-@pytest.mark.parametrize(("typed", "client"), [("claude", "claude-code"), ("copilot", "vscode"), ("code", "vscode")])
+@pytest.mark.parametrize(
+    ("typed", "client"),
+    [("claude", "claude-code"), ("copilot", "vscode"), ("code", "vscode"), ("gemini", "gemini-cli")],
+)
 def test_a_client_is_known_by_what_people_call_it(run, project, typed, client):
     asked = ("--space", "demo", "--url", URL, "--dry-run", "--json")
     assert run("init", typed, *asked).stdout == run("init", client, *asked).stdout
     assert wrote(project) == set()
 
 
-def test_a_client_that_init_does_not_know_comes_with_the_command_that_gives_it_the_tools(run, project):
-    said = run("init", "gemini", "--space", "demo", "--url", URL, "--yes")
-    assert (said.exit_code, wrote(project)) == (2, set())
-    assert "`gemini mcp add --scope user livemem livemem mcp`" in said.stderr
+def test_an_undo_leaves_the_rules_that_another_client_reads_too(run, project):
+    (project / "AGENTS.md").write_text("# Ferries\n")
+    for client in ("codex", "opencode"):
+        assert run("init", client, "--space", "demo", "--url", URL, "--yes").exit_code == 0
+    assert run("init", "codex", "--undo", "--yes").exit_code == 0
+    assert "start_session" in (project / "AGENTS.md").read_text()
+    assert run("init", "opencode", "--undo", "--yes").exit_code == 0
+    assert (project / "AGENTS.md").read_text() == "# Ferries\n"
+    assert wrote(project) == {"AGENTS.md"}
 
 
 def test_a_dry_run_shows_and_writes_nothing(run, project):
@@ -643,7 +651,7 @@ def hooked(run, project):
 
 STARTS = {
     "claude-code": "SessionStart", "codex": "SessionStart", "vscode": "SessionStart", "cursor": "sessionStart",
-    "cline": "TaskStart",
+    "cline": "TaskStart", "gemini-cli": "SessionStart", "opencode": "SessionStart",
 }  # fmt: skip
 
 

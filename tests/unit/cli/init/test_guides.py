@@ -13,10 +13,10 @@ from tests.unit.cli.init.support import URL, desk
 GUIDES = Path(__file__).parents[4] / "docs" / "agents"
 SHOWN_URL = "http://127.0.0.1:3000"
 FILES = {
-    "claude-code": [".mcp.json", ".claude/settings.json"],
-    "cursor": [".cursor/mcp.json", ".cursor/hooks.json"],
-    "vscode": [".vscode/mcp.json", ".github/hooks/livemem.json"],
-    "codex": [".codex/hooks.json"],
+    "claude-code": [".mcp.json"],
+    "cursor": [".cursor/mcp.json"],
+    "vscode": [".vscode/mcp.json"],
+    "opencode": ["opencode.json"],
 }
 
 
@@ -31,6 +31,13 @@ def test_a_guide_shows_the_file_that_init_writes(there, client, file):
     there.init(client, allow_reading=True)
 
     assert json.loads(_block(client, file, "json")) == there.json(file)
+
+
+def test_the_guide_of_gemini_cli_shows_the_server_that_init_writes(there):
+    there.init("gemini-cli")
+
+    shown = json.loads(_block("gemini-cli", ".gemini/settings.json", "json"))
+    assert shown["mcpServers"] == there.json(".gemini/settings.json")["mcpServers"]
 
 
 def test_the_guide_of_codex_shows_the_table_that_init_writes(there):
@@ -59,7 +66,7 @@ def test_the_guide_of_cursor_shows_the_head_of_its_rule(there):
     assert there.read(".cursor/rules/livemem.mdc").startswith(_block("cursor", ".cursor/rules/livemem.mdc", ""))
 
 
-@pytest.mark.parametrize("client", [*FILES, "cline"])
+@pytest.mark.parametrize("client", [*FILES, "codex", "cline", "gemini-cli"])
 def test_a_guide_names_every_file_that_init_writes(there, client):
     there.init(client)
     guide = (GUIDES / f"{client}.md").read_text("utf-8")

@@ -97,7 +97,7 @@ def test_vs_code_asks_for_the_token_itself(there):
     assert found["servers"]["livemem"]["headers"] == {"Authorization": "Bearer ${input:livemem-token}"}
     (asked,) = found["inputs"]
     assert (asked["id"], asked["password"]) == ("livemem-token", True)
-    assert list(there.json(".github/hooks/livemem.json")["hooks"]) == ["SessionStart", "PreCompact", "Stop"]
+    assert there.json(".github/mcp.json")["mcpServers"]["livemem"]["command"] == "livemem"
     assert "start_session" in there.read(".github/copilot-instructions.md")
 
 
@@ -109,6 +109,25 @@ def test_cline_gets_hooks_that_can_be_run_and_let_go_on_whatever_happens(there):
     # When livemem is not installed, the script still says that the task may go on.
     answer = os.popen(f"PATH=/usr/bin:/bin sh '{script}' </dev/null").read()
     assert answer == '{"cancel": false}\n'
+
+
+def test_gemini_cli_gets_hooks_whose_limit_is_in_milliseconds(there):
+    there.init("gemini-cli")
+    (hook,) = there.json(".gemini/settings.json")["hooks"]["BeforeAgent"][0]["hooks"]
+    assert hook["timeout"] == 10_000
+    assert "start_session" in there.read("GEMINI.md")
+
+
+@pytest.mark.parametrize(
+    ("client", "variable", "file"),
+    [("gemini-cli", "GEMINI_CLI_HOME", ".gemini/settings.json"), ("opencode", "XDG_CONFIG_HOME", "opencode/AGENTS.md")],
+)
+def test_the_users_own_files_are_where_a_variable_of_the_client_says(there, client, variable, file):
+    there.environ[variable] = str(there.root / "moved")
+    there.init(client, scope="user")
+    assert (there.root / "moved" / file).is_file()
+    there.undo(client, scope="user")
+    assert not (there.root / "moved").exists() or not list((there.root / "moved").rglob("*.*"))
 
 
 def test_no_file_of_a_project_holds_the_token_and_cline_is_told_what_to_do(there):
@@ -202,11 +221,14 @@ def test_no_record_where_another_machine_has_the_record_takes_the_hooks_all_the_
         there.init(client, record=False)
     left = [path.name for path in there.project.rglob("*") if path.is_file() and "livemem hook" in path.read_text()]
     of_cline = ["PreToolUse", "TaskResume", "TaskStart"]
-    assert sorted(left) == [*of_cline, "hooks.json", "hooks.json", "livemem.json", "settings.json"]
+    of_json = ["hooks.json", "hooks.json", "livemem.json", "settings.json", "settings.json"]
+    assert sorted(left) == [*of_cline, *of_json[:2], "livemem.js", *of_json[2:]]
     assert there.read(".clinerules/hooks/TaskCancel") == "#!/bin/sh\necho mine\n"
     assert list(there.json(".cursor/hooks.json")["hooks"]) == ["sessionStart"]
     assert list(there.json(".codex/hooks.json")["hooks"]) == ["SessionStart", "UserPromptSubmit"]
-    assert list(there.json(".github/hooks/livemem.json")["hooks"]) == ["SessionStart"]
+    assert list(there.json(".github/hooks/livemem.json")["hooks"]) == ["SessionStart", "UserPromptSubmit"]
+    assert list(there.json(".gemini/settings.json")["hooks"]) == ["SessionStart", "BeforeAgent"]
+    assert "opencode UserPromptSubmit" in there.read(".opencode/plugin/livemem.js")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -21,8 +21,9 @@ def with_context(client: str, event: str, context: str, line: str = "") -> str:
         return json.dumps({"additional_context": context})
     if client == "cline":
         return json.dumps({"cancel": False, "contextModification": context})
-    shown = {"systemMessage": line} if line else {}
-    return json.dumps({**shown, "hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
+    # VS Code shows a line as the reason why it does not go on. Copilot's command line takes no form but the short one.
+    more = {"additionalContext": context} if client == "vscode" else {"systemMessage": line} if line else {}
+    return json.dumps({**more, "hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
 
 
 def nothing(client: str, event: str) -> str:
@@ -44,7 +45,7 @@ def memory(space_id: str, start: str) -> str:
 
 def kept(client: str, event: str, turns: int, url: str) -> str:
     """The answer before a compaction and at the end: a line for the person where the client has a place for it."""
-    if not turns or client in ("cline", "cursor"):
+    if not turns or client in ("cline", "cursor", "vscode"):
         return nothing(client, event)
     return json.dumps({"systemMessage": visible(f"Live Memory: {texts.count(turns, 'turn')} kept. {url}".strip())})
 

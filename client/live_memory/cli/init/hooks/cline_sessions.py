@@ -9,32 +9,19 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from live_memory.cli import own_files
+from live_memory.cli.init.hooks import whole_sessions
 from live_memory.cli.init.hooks.state import Files
-from live_memory.cli.transcripts.entries import text_of
-from live_memory.cli.transcripts.messages import of_text
 
 MOST_BYTES = 64 * 1_048_576
 """Bytes of a document that is read. It holds the results of tools too."""
 TRIES, PAUSE_SECONDS = 20, 0.05
 """The hook of an answer may begin a moment before the answer is in the document."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Message:
-    """Words of the user or an answer. `name`: the id that Cline gave."""
-
-    name: str
-    role: str
-    text: str
-    timestamp: str
 
 
 def path_of(environ: Mapping[str, str], session: str) -> Path | None:
@@ -64,17 +51,7 @@ def keep(
             break
         sleep(PAUSE_SECONDS)
         entries = _entries(path)
-    known = files.kept_names()
-    found = 0
-    for message in _messages(entries):
-        late = before is not None and datetime.fromisoformat(message.timestamp).timestamp() > before
-        if message.name not in known and not late:
-            text, secrets = of_text(message.text, message.role)
-            found += secrets
-            if text:
-                files.keep(message.role, text, message.timestamp, message.name)
-    if found:
-        log(f"livemem hook: {found} texts that look like secrets are not recorded")
+    whole_sessions.keep(entries, files, log, before)
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
@@ -88,20 +65,3 @@ def _entries(path: Path) -> list[dict[str, Any]]:
             return []
     entries = document.get("messages") if isinstance(document, dict) else None
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-
-
-def _messages(entries: list[dict[str, Any]]) -> Iterator[Message]:
-    for entry in entries:
-        role, about = entry.get("role"), entry.get("metadata")
-        # What Cline adds itself, such as the answers of hooks.
-        own = isinstance(about, dict) and about.get("displayRole") == "system"
-        text = text_of(entry.get("content"), str(role))
-        if role in ("user", "assistant") and not own and text and isinstance(entry.get("id"), str):
-            yield Message(entry["id"], str(role), text, _moment(entry.get("ts")))
-
-
-def _moment(milliseconds: Any) -> str:
-    try:
-        return datetime.fromtimestamp(milliseconds / 1_000, UTC).isoformat()
-    except (TypeError, ValueError, OverflowError, OSError):
-        return datetime.now(UTC).isoformat()

@@ -15,16 +15,17 @@ later. `send`: send the messages since the last time. `close`: send them, and cl
 turns are summarised before the next start.
 """
 
+_OF_CLAUDE_CODE: Mapping[str, Kind] = {
+    "SessionStart": "load",
+    "UserPromptSubmit": "recall",
+    "PreCompact": "close",
+    "Stop": "send",
+    "SessionEnd": "close",
+}
 EVENTS: Mapping[str, Mapping[str, Kind]] = {
-    "claude-code": {
-        "SessionStart": "load",
-        "UserPromptSubmit": "recall",
-        "PreCompact": "close",
-        "Stop": "send",
-        "SessionEnd": "close",
-    },
+    "claude-code": _OF_CLAUDE_CODE,
     "codex": {"SessionStart": "load", "UserPromptSubmit": "recall", "PreCompact": "close", "Stop": "send"},
-    "vscode": {"SessionStart": "load", "PreCompact": "close", "Stop": "send"},
+    "vscode": _OF_CLAUDE_CODE,
     "cursor": {
         "sessionStart": "load",
         "beforeSubmitPrompt": "keep",
@@ -42,6 +43,8 @@ EVENTS: Mapping[str, Mapping[str, Kind]] = {
         "TaskComplete": "close",
         "TaskCancel": "close",
     },
+    "gemini-cli": {"SessionStart": "load", "BeforeAgent": "recall", "AfterAgent": "send", "SessionEnd": "close"},
+    "opencode": _OF_CLAUDE_CODE,
 }
 
 COMMAND_LINE: Mapping[str, tuple[str, Kind]] = {
@@ -90,6 +93,8 @@ class Event:
     said: str
     once: bool = False
     """Whether it comes often, and the memory is to be loaded at the first one of the session alone."""
+    messages: tuple[dict[str, Any], ...] = ()
+    """The session so far, if the client sends it: each with `id`, `role`, `content` and `ts` (Unix time in ms)."""
 
 
 def is_prompt(client: str, name: str) -> bool:
@@ -127,7 +132,9 @@ def read(client: str, name: str, text: str, environ: Mapping[str, str] | None = 
         return _command_line(name, payload, session[:_ID_CHARS], environ or {})
     if name == "PreToolUse":
         return None
-    transcript = None if client in {"cursor", "cline"} else _text(payload, "transcript_path", "transcriptPath")
+    has_file = client not in {"cursor", "cline", "opencode"}
+    transcript = _text(payload, "transcript_path", "transcriptPath") if has_file else None
+    sent = payload.get("messages") if client == "opencode" else None
     role, said = _said(client, name, payload)
     return Event(
         client,
@@ -138,6 +145,7 @@ def read(client: str, name: str, text: str, environ: Mapping[str, str] | None = 
         Path(transcript) if transcript else None,
         role,
         said,
+        messages=tuple(one for one in sent if isinstance(one, dict)) if isinstance(sent, list) else (),
     )
 
 
@@ -203,4 +211,6 @@ def _said(client: str, name: str, payload: Mapping[str, Any]) -> tuple[Literal["
             about = own.get("taskMetadata")
             return "assistant", _text(about if isinstance(about, dict) else own, "result")
         return "user", _text(own, "prompt")
-    return "user", _text(payload, "prompt") if EVENTS[client][name] == "recall" else ""
+    # Gemini CLI puts what a hook said at the start before the first prompt.
+    prompt = _text(payload, "prompt").rpartition("</hook_context>\n\n")[2]
+    return "user", prompt if EVENTS[client][name] == "recall" else ""

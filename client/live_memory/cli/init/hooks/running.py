@@ -174,6 +174,10 @@ class Hook:
             files = Files.of(self.folder, event.client, space_id, event.session)
             if event.said:
                 self._keep(event, files)
+            if event.messages:
+                from live_memory.cli.init.hooks import whole_sessions  # noqa: PLC0415 - only OpenCode needs it
+
+                whole_sessions.keep(event.messages, files, self.log)
             if event.kind in ("send", "close"):
                 self._send(event, space_id, files, until)
                 turns = files.load().turns
@@ -238,6 +242,10 @@ class Hook:
         if not asked["q"]:
             return answers.nothing(event.client, event.name)
         told = Told.of(Files.of(self.folder, event.client, space_id, event.session))
+        if event.client == "vscode" and not told.path.exists():
+            # Copilot's command line runs the hook of the first prompt beside that of the start, which gives the same.
+            told.begin("")
+            return answers.nothing(event.client, event.name)
         with self.away.during() if self.away else nullcontext():
             items = self._items(event, space_id, asked, told.marks())
         lines = prompts.lines(items)

@@ -24,7 +24,7 @@ def machine(tmp_path):
 # The start of a session
 
 
-@pytest.mark.parametrize("client", ["claude-code", "codex", "vscode"])
+@pytest.mark.parametrize("client", ["claude-code", "codex", "vscode", "gemini-cli", "opencode"])
 def test_the_memory_is_given_to_the_model_at_the_start_as_data(machine, client):
     found = machine.hook(client, "SessionStart", source="startup")["hookSpecificOutput"]
     assert found["hookEventName"] == "SessionStart"
@@ -43,7 +43,7 @@ def test_hooks_that_are_off_read_nothing_and_ask_the_service_for_nothing(capsys,
     assert capsys.readouterr() == ("{}\n{}\n{}\n", "")
 
 
-@pytest.mark.parametrize("client", ["claude-code", "codex", "vscode"])
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini-cli", "opencode"])
 def test_the_person_sees_what_was_loaded_in_one_line(machine, client):
     now = datetime.now(UTC)
     times = [f"{now - timedelta(days=days):%Y%m%dT%H%M%S}" for days in (0, 3, 0)]
@@ -261,6 +261,31 @@ def test_cursor_and_cline_tell_what_is_said_and_it_is_sent_when_they_stop(machin
     about = {"taskMetadata": {"result": "Done."}}
     assert machine.hook("cline", "TaskComplete", taskComplete=about, **task) == {"cancel": False}
     assert machine.memory.said == ["Why?", "So.", "Go.", "Done."]
+
+
+def part_of_opencode(name, content, role="user"):
+    return {"id": name, "role": role, "content": content, "ts": 1_795_997_373_038}
+
+
+def test_opencode_hands_over_a_session_as_a_whole_and_each_message_is_sent_once(machine):
+    first = [part_of_opencode("m1", "Why?"), part_of_opencode("m2", "So.", "assistant")]
+    machine.memory.fail = lambda number: LiveMemoryError("no_answer", "lost") if number == 3 else None
+    odd = [{"id": 1, "role": "user", "content": "No id."}, "no message", part_of_opencode("m0", "", "system")]
+    assert machine.hook("opencode", "Stop", messages=[*first, *odd]) == {}
+    second = [*first, part_of_opencode("m3", "PASSWORD=hunter2-of-kiel is <private>mine alone</private>.")]
+    for event in ("Stop", "Stop", "PreCompact"):
+        machine.hook("opencode", event, messages=second)
+    machine.hook("opencode", "SessionEnd")
+    assert machine.memory.said[:2] == ["Why?", "So."]
+    assert len(machine.memory.said) == 3
+    assert "hunter2" not in machine.memory.said[2]
+    assert "mine alone" not in machine.memory.said[2]
+    assert machine.memory.calls.count("close_conversation") == 1
+
+
+def test_messages_of_another_client_than_opencode_are_not_taken_from_its_input(machine):
+    machine.hook("claude-code", "Stop", messages=[part_of_opencode("m1", "Why?")])
+    assert machine.memory.said == []
 
 
 @pytest.mark.parametrize("sign", [{"cursor_version": "3.1"}, {"timestamp": "2026-11-22T10:00:00Z"}, {"sessionId": "x"}])
