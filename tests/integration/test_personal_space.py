@@ -329,3 +329,25 @@ def test_a_personal_space_that_is_gone_costs_a_tool_one_line(both: Person) -> No
         told = mcp.call(name, q="psycopg database driver")
         assert "psycopg" in told
         assert told.count("The personal space `ann` is left out") == 1
+
+
+def test_a_program_that_runs_sees_nothing_of_the_personal_space_any_more_once_it_was_taken_away(both: Person) -> None:
+    mcp = Mcp(both)
+    assert "prefix is a verb" in mcp.call("start_session")
+    both.init("--no-personal")
+    assert "prefix is a verb" not in mcp.call("start_session")
+
+
+@pytest.mark.parametrize("wrong", [{"max_chars": 100}, {"max_chars": 200_000}, {"max_chars": "many"}, {"q": 7}])
+def test_wrong_arguments_are_refused_as_without_a_personal_space(both: Person, wrong: dict[str, Any]) -> None:
+    asked = {"name": "start_session", "arguments": wrong}
+    answers = [Mcp(both).ask("tools/call", **asked), Mcp(both, "harbour").ask("tools/call", **asked)]
+    assert answers[0] == answers[1]
+    assert answers[0]["isError"]
+
+
+def test_a_name_that_no_space_can_have_is_refused(person: Person) -> None:
+    for name in ("", "../ferry", "a" * 65):
+        person.init("--personal", name, ends=2)
+    person.init("--personal", "ann", "--no-personal", ends=2)
+    assert person.files() == {}

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
+from live_memory._invisible import visible
 from live_memory._redaction import redact
 from live_memory.cli.given_lines import GivenLines, statement
 from live_memory.cli.init.hooks import prompts
 
 SHARE = 5
 """The part of a start that the personal space has: a fifth."""
-LEAST_CHARS, DEFAULT_CHARS = 2_000, 9_500
-"""Characters that a start has at least, and if nothing else is asked for."""
+LEAST_CHARS, DEFAULT_CHARS, MOST_CHARS = 2_000, 9_500, 100_000
+"""Characters that a start has at least, if nothing else is asked for, and at most."""
 GRACE_SECONDS = 0.5
 """For so long the personal space is waited for after the project has answered."""
 PERSONAL = "personal"
@@ -59,7 +60,9 @@ class PersonalSpace:
         """The start of the project, and the text to be put behind it. 2 requests at once. Where there is nothing to
         put there, and the project would have taken its place, it is asked once more, if there is time.
         """
-        chars = max_chars or DEFAULT_CHARS
+        chars = DEFAULT_CHARS if max_chars is None else max_chars
+        if not LEAST_CHARS <= chars <= MOST_CHARS:
+            return project(chars), ""
         share = chars // SHARE
         least = max(LEAST_CHARS, chars - share)
         asked = max(LEAST_CHARS, 2 * share)
@@ -121,7 +124,9 @@ class PersonalSpace:
         if not items:
             return f"\n{self.unanswered(problem)}\n" if problem else ""
         plain = [{**item, PERSONAL: False} for item in items]
-        return "\n".join((f"\n# Personal space `{self.space_id}` of your user\n", *prompts.lines(plain), ""))
+        return "\n".join(
+            (f"\n# Personal space `{self.space_id}` of your user\n", *map(visible, prompts.lines(plain)), "")
+        )
 
     def about(
         self, project: Sequence[Mapping[str, Any]], own: Iterable[Mapping[str, Any]], told: frozenset[str]
@@ -131,7 +136,8 @@ class PersonalSpace:
         """
         said = frozenset[str]().union(*(prompts.marks(item["text"]) for item in project))
         items = prompts.new(by_rank(project, [item for item in own if not prompts.is_told(item["text"], said)]), told)
-        self.given.add(statement(item["text"]) for item in items if item.get(PERSONAL))
+        texts = (line for item in items if item.get(PERSONAL) for line in str(item["text"]).splitlines())
+        self.given.add(map(statement, texts))
         return items
 
 

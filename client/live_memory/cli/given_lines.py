@@ -1,14 +1,14 @@
 """Lines of a personal space that agents of a project were given: they are cut from the project's recorded chats."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from live_memory.cli import own_files
 from live_memory.cli.init.hooks.state import Files
 
-MOST_BYTES = 262_144
+MOST_BYTES = 65_536
 """Bytes of the file. Of a larger one the older half is forgotten."""
 CUT = "[personal]"
 LEAST_WORDS = 3
@@ -43,19 +43,25 @@ class GivenLines:
             kept = self._lines()
             own_files.write(self.path, ("\n".join(kept[len(kept) // 2 :]) + "\n").encode(errors="replace"))
 
-    def cut(self, text: str) -> str:
-        """The text of a message with CUT in the place of each line, or sentence of one, that was given."""
-        lines = self._lines()
-        if not lines:
-            return text
-        spoken = f" {_plain(text)} "
-        sentences = {part for line in lines for part in (line, *_SENTENCE.split(line))}
-        for sentence in sorted(sentences, key=len, reverse=True):
-            words = _WORD.findall(sentence)
-            if len(words) >= LEAST_WORDS and f" {_plain(sentence)} " in spoken:
-                pattern = r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)"
+    def cutter(self) -> Callable[[str], str]:
+        """What makes of a message one with CUT in the place of each line, or sentence of one, that was given. Raises
+        OSError.
+        """
+        parts = {part for line in self._lines() for part in (line, *_SENTENCE.split(line))}
+        sentences = {
+            plain: words
+            for part in parts
+            if len(words := _WORD.findall(part)) >= LEAST_WORDS and (plain := _plain(part))
+        }
+
+        def cut(text: str) -> str:
+            spoken = f" {_plain(text)} "
+            for plain in sorted((one for one in sentences if f" {one} " in spoken), key=len, reverse=True):
+                pattern = r"(?<!\w)" + r"\W+".join(map(re.escape, sentences[plain])) + r"(?!\w)"
                 text = re.sub(pattern, CUT, text, flags=re.IGNORECASE)
-        return text
+            return text
+
+        return cut
 
     def _lines(self) -> list[str]:
         try:

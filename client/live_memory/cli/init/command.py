@@ -110,9 +110,9 @@ def init_command(
             recall=recall or undo,
             local=local,
             allow_reading=allow_reading or undo,
-            personal="" if no_personal else checked_space(personal) if personal and not undo else None,
+            personal="" if no_personal else None if personal is None or undo else checked_space(personal),
         )
-        if personal and no_personal:
+        if personal is not None and no_personal:
             raise Refused("Either --personal or --no-personal.")
         personal_space.check(setup)
         if allow_reading and client != "claude-code":

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from live_memory.cli.both_spaces import DEFAULT_CHARS, PersonalSpace
+from live_memory.cli.both_spaces import PersonalSpace
 
 WRITING = ("note", "remember")
 PERSONAL = "personal"
@@ -41,16 +41,17 @@ def carried_out(
     if name in WRITING and PERSONAL in arguments:
         arguments = {key: value for key, value in arguments.items() if key != PERSONAL}
         return asking(space_id=own.space_id) if params["arguments"][PERSONAL] is True else asking()
-    wanted = {key: arguments.get(key) for key in ("q", "lang", "user", "scope", "kinds")}
     if arguments.get("space_id") not in (None, space_id):
         return ask(asked)
-    if name == "start_session" and isinstance(arguments.get("max_chars", DEFAULT_CHARS), int):
-        of_start = {key: wanted[key] for key in ("q", "lang", "user")}
-        found, text = own.start(lambda chars: asking(max_chars=chars), _text, arguments.get("max_chars"), **of_start)
+    if name == "start_session" and arguments.keys() <= {"q", "lang", "user", "max_chars", "space_id"}:
+        if not isinstance(arguments.get("max_chars", 0), int):
+            return ask(asked)
+        wanted = {key: arguments.get(key) for key in ("q", "lang", "user")}
+        found, text = own.start(lambda chars: asking(max_chars=chars), _text, arguments.get("max_chars"), **wanted)
     elif name == "search" and arguments.keys() <= {"q", "scope", "limit", "space_id"}:
-        found, text = own.search(asking, arguments.get("limit"), q=wanted["q"], scope=wanted["scope"])
+        found, text = own.search(asking, arguments.get("limit"), q=arguments.get("q"), scope=arguments.get("scope"))
     elif name == "context" and arguments.keys() <= {"q", "kinds", "space_id"}:
-        found, text = own.context(asking, q=wanted["q"], kinds=wanted["kinds"])
+        found, text = own.context(asking, q=arguments.get("q"), kinds=arguments.get("kinds"))
     else:
         return ask(asked)
     part = _content(found)

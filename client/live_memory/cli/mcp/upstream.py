@@ -78,8 +78,8 @@ class Upstreams:
         return bool(self._settings().personal)
 
     def beside(self, upstream: Upstream) -> PersonalSpace | None:
-        """The personal space beside that of the service."""
-        if not upstream.personal or upstream.personal == upstream.space:
+        """The personal space beside that of the service, until `init` takes it away."""
+        if upstream.personal in (None, upstream.space) or self._settings().personal != upstream.personal:
             return None
 
         def call(name: str, arguments: Mapping[str, Any]) -> Any:

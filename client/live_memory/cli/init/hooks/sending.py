@@ -99,8 +99,8 @@ class Sender:
         return WorkTree(self.place).version() if self.place else {}
 
     def _without_personal(self, messages: list[tuple[Said, int]]) -> list[tuple[Said, int]]:
-        given = GivenLines.of(self.files.folder, self.space_id)
-        return [(replace(said, content=given.cut(said.content)), end) for said, end in messages]
+        cut = GivenLines.of(self.files.folder, self.space_id).cutter()
+        return [(replace(said, content=cut(said.content)), end) for said, end in messages]
 
     @property
     def _copies(self) -> Copies:

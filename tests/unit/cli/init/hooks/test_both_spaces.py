@@ -148,17 +148,17 @@ def test_two_sessions_at_once_lose_no_line_that_was_given(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(given.cut(f"So: I always take way number {at} home!") == "So: [personal]!" for at in range(8))
+    assert all(given.cutter()(f"So: I always take way number {at} home!") == "So: [personal]!" for at in range(8))
 
 
 def test_only_whole_sentences_of_given_lines_are_cut_and_the_oldest_lines_are_forgotten(tmp_path, monkeypatch):
     given = GivenLines.of(tmp_path, "demo")
     given.add(["I like tea. Never call me before nine in the morning! Yes."])
     said = "Yes. I like teatime, never call me  before\nnine in the MORNING."
-    assert given.cut(said) == "Yes. I like teatime, [personal]."
+    assert given.cutter()(said) == "Yes. I like teatime, [personal]."
     monkeypatch.setattr("live_memory.cli.given_lines.MOST_BYTES", 200)
     given.add(f"Another line of number {at} that is long." for at in range(8))
-    assert given.cut(said) == said
+    assert given.cutter()(said) == said
 
 
 @pytest.mark.parametrize("damaged", [b"\xff\x00", b"[]", b'{"space": 7, "service": "u"}', b'{"space": "ann"}', b""])
