@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from live_memory import Client
 from live_memory.cli import local_service
+from live_memory.cli.init.hooks import command
 from live_memory.cli.init.hooks.events import EVENTS
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
@@ -117,7 +118,7 @@ def test_at_the_service_of_this_machine_notes_name_their_agent_also_when_its_tok
             assert {(one["name"], *sorted(one["permissions"])) for one in made} == {("claude-code", "read", "write")}
 
 
-CLIENTS = ("claude-code", "codex", "vscode", "cursor", "cline")
+CLIENTS = ("claude-code", "codex", "vscode", "cursor", "cline", "gemini-cli", "opencode")
 PRIVATE = "My landlord is called Aurelius."
 
 
@@ -128,11 +129,13 @@ def payload_of(client: str, event: str, folder: Path) -> str:
         "claude-code": {"type": "user", "uuid": "u1", "message": {"role": "user", "content": PRIVATE}},
         "codex": {"type": "response_item", "payload": {"type": "message", "role": "user", "content": PRIVATE}},
         "vscode": {"type": "user.message", "data": {"content": PRIVATE}},
+        "gemini-cli": {"type": "user", "id": "u1", "content": [{"text": PRIVATE}]},
     }.get(client, {})
     transcript.write_text(json.dumps(line) + "\n")
     told = {"cwd": str(folder), "session_id": "s1", "transcript_path": str(transcript), "hook_event_name": event}
     own: dict[str, dict[str, object]] = {
         "cursor": {"cursor_version": "3.0", "prompt": PRIVATE, "text": PRIVATE},
+        "opencode": {"messages": [{"id": "m1", "role": "user", "content": PRIVATE}]},
         "cline": {"clineVersion": "3", "taskId": "s1", "userPromptSubmit": {"prompt": PRIVATE}},
     }
     return json.dumps({**told, **own.get(client, {})})
@@ -144,6 +147,9 @@ def test_after_no_record_the_hooks_that_stand_in_the_files_record_nothing_and_wi
 ) -> None:
     folder = tmp_path / "home/ferry"
     folder.mkdir(parents=True)
+    # A hook whose time is over ends its process, which is that of the tests here.
+    monkeypatch.setattr(command, "PROMPT_SECONDS", 60)
+    monkeypatch.setattr(command, "SECONDS", 60)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LIVEMEM_STATE", str(tmp_path / "state"))
 
@@ -155,14 +161,14 @@ def test_after_no_record_the_hooks_that_stand_in_the_files_record_nothing_and_wi
     def run_all_hooks() -> set[str]:
         """Runs each command that stands in a file below the project; gives their events."""
         texts = [path.read_text() for path in folder.rglob("*") if path.is_file() and path.suffix != ".jsonl"]
-        commands = {command for text in texts for command in re.findall(r"livemem (hook [\w-]+ \w+ --space \w+)", text)}
+        commands = {each for text in texts for each in re.findall(r"livemem (hook [\w-]+ \w+ --space \w+)", text)}
         # As a session goes: the end comes last.
-        for command in sorted(commands, key=lambda each: ("nd" in each, "omplete" in each, "top" in each, each)):
+        for called in sorted(commands, key=lambda each: ("nd" in each, "omplete" in each, "top" in each, each)):
             program = Program(detach=lambda *_: False)
-            event = shlex.split(command)[2]
-            done = CliRunner().invoke(app, shlex.split(command), input=payload_of(client, event, tmp_path), obj=program)
+            event = shlex.split(called)[2]
+            done = CliRunner().invoke(app, shlex.split(called), input=payload_of(client, event, tmp_path), obj=program)
             assert done.exit_code == 0
-        return {shlex.split(command)[2] for command in commands}
+        return {shlex.split(each)[2] for each in commands}
 
     with front.opened(service) as door:
         url = f"http://127.0.0.1:{door.port}"

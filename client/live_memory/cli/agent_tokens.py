@@ -25,6 +25,7 @@ DEVICES = {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "
 _KNOWN = {
     "cline-core": "cline",
     "codex-mcp-client": "codex",
+    "copilot-cli": "vscode",
     "cursor-vscode": "cursor",
     "gemini-cli-mcp-client": "gemini-cli",
     "visual-studio-code": "vscode",

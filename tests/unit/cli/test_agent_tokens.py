@@ -28,6 +28,8 @@ def test_every_name_becomes_one_that_a_token_may_have_and_stays_itself(given):
         ("claude-code", "claude-code"),
         ("codex-mcp-client", "codex"),
         ("Visual Studio Code", "vscode"),
+        ("copilot-cli", "vscode"),
+        ("gemini-cli-mcp-client", "gemini-cli"),
         ("cursor-vscode", "cursor"),
         ("Cline", "cline"),
         ("..", "agent"),

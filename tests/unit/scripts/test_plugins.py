@@ -6,7 +6,9 @@ import json
 import shutil
 import subprocess
 import zipfile
+from base64 import b64decode
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import jsonschema
 import pytest
@@ -118,6 +120,14 @@ def test_the_bundle_starts_livemem_with_the_space_of_its_user_and_says_where_it_
     program.chmod(0o755)
     there = started()
     assert (there.returncode, there.stdout) == (3, "mcp --space desktop hello\n")
+
+
+def test_each_link_holds_the_server_that_init_writes():
+    asked = {name: parse_qs(urlsplit(link).query) for name, link in plugins.links().items()}
+    (cursor,), (code,) = asked["Cursor"]["config"], asked["VS Code"]["config"]
+
+    assert {(*one["name"],) for one in asked.values()} == {("livemem",)}
+    assert json.loads(b64decode(cursor)) == json.loads(code) == {"command": "livemem", "args": ["mcp"]}
 
 
 def test_the_guide_has_the_links_that_the_source_makes():

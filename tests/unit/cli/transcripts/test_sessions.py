@@ -708,16 +708,49 @@ def test_the_summary_of_a_compaction_of_codex_is_no_answer(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("file", "client", "turns"),
+    [
+        (
+            "gemini-cli-0.61.0/resumed",
+            "gemini-cli",
+            [
+                "Look which files there are, @GEMINI.md too.\n\nI look.\n\nAt nine.",
+                "When do ferries leave?\n\nAt nine.",
+            ],
+        ),
+        (
+            "copilot-1.0.102/exec",
+            "vscode",
+            ["Who paints the Bergen tugboat engine of the Olsen brothers?\n\nAt nine."],
+        ),
+    ],
+)
+def test_of_sessions_of_gemini_cli_and_copilot_hooks_take_the_words_of_the_user_and_the_answers(
+    tmp_path, file, client, turns
+):
+    machine = hooked(tmp_path, WRITTEN / f"{file}.jsonl", client=client)
+    assert machine.memory.turns == turns
+    assert machine.log == []
+
+
+def test_what_a_sub_agent_of_copilot_says_is_left_out(tmp_path):
+    told = {"type": "assistant.message", "id": "a", "data": {"content": "Hidden.", "parentToolCallId": "t"}}
+    path = written(tmp_path, "s1", told, {"type": "user.message", "id": "u", "data": {"content": "Why?"}})
+    assert hooked(tmp_path, path, client="vscode").memory.said == ["Why?"]
+
+
+@pytest.mark.parametrize(
     "path", sorted(WRITTEN.rglob("*.jsonl")), ids=lambda path: f"{path.parent.name} {path.stem[:8]}"
 )
 def test_each_word_of_the_user_comes_once_if_a_hook_runs_behind_each_line(tmp_path, path):
-    client = path.parent.name.rpartition("-")[0]
+    client = path.parent.name.rpartition("-")[0].replace("copilot", "vscode")
     whole = hooked(tmp_path / "whole", path, client=client, event="Stop" if client == "codex" else "SessionEnd")
     grown, machine = tmp_path / path.name, Machine(tmp_path)
     for line in path.read_bytes().splitlines(keepends=True):
         with grown.open("ab") as file:
             file.write(line)
-        machine.hook(client, "Stop", transcript_path=str(grown), session_id=path.stem)
+        stop = "AfterAgent" if client == "gemini-cli" else "Stop"
+        machine.hook(client, stop, transcript_path=str(grown), session_id=path.stem)
     machine.hook(client, "SessionEnd", transcript_path=str(grown), session_id=path.stem)
     users = [[turn.partition("\n\n")[0] for turn in each.memory.turns] for each in (machine, whole)]
     assert sorted(filter(None, users[0])) == sorted(filter(None, users[1]))
