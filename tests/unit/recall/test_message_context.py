@@ -245,6 +245,11 @@ def test_notes_that_were_folded_are_found_for_a_prompt_as_before_each_line_once(
     assert told("rename the printer variable in this function please") == []
 
 
+def test_the_same_prompt_of_an_earlier_session_does_not_hide_what_answers_it():
+    prompt = "why does the east turnstile open slowly since Modbus got other firmware on Friday evening"
+    assert RECORDED[0] in asked(prompt, recorded=(*RECORDED, prompt))
+
+
 def test_in_a_young_space_half_of_what_a_prompt_says_must_be_there():
     young = ("We use Postgres for the bookings.", "Run the tests before you push.")
     assert asked("are bookings still kept in Postgres?", recorded=young) == [young[0]]

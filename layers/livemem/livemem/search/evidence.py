@@ -333,8 +333,14 @@ def clear_places(question: QuestionTerms, baseline: Baseline, statements: Sequen
     if len(question.terms) < LEAST_CLEAR:
         return []
     scores = [max((_clear(question, baseline, one) for one in parts), default=0.0) for parts in statements]
-    least = CLEAR_SHARE * max(scores, default=0.0)
+    # Who asked the same before said all of its words, and may have learned nothing.
+    answering = [score for score, parts in zip(scores, statements, strict=True) if not _repeats(question, parts)]
+    least = CLEAR_SHARE * max(answering, default=0.0)
     return [place for place, score in enumerate(scores) if score and score >= least]
+
+
+def _repeats(question: QuestionTerms, parts: Iterable[Statement]) -> bool:
+    return any(part.terms.issuperset(question.terms) for part in parts)
 
 
 def _clear(question: QuestionTerms, baseline: Baseline, statement: Statement) -> float:
