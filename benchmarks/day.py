@@ -75,7 +75,7 @@ class Recorded:
         end = next(number for number, line in enumerate(lines) if number > first and last in line) + 1
         session = re.search(r'"session_?[iI]d":"([^"]+)"', lines[0])
         assert session
-        return cls("".join(lines[:first]), "".join(lines[first:end]), session[1])
+        return cls(lines[0], "".join(lines[first:end]), session[1])
 
     def said(self, text: str, session: str, folder: Path, moment: datetime) -> str:
         """Lines of it as those of another session."""
@@ -181,7 +181,7 @@ def lived(rows: Sequence[Row], **variables: str) -> Iterator[Days]:
         assert running
         with Client(running.url, running.token) as client:
             days = Days(Path(home), environ, client)
-            paths = sorted({path for row in known for path in _PATH.findall(row["says"])})
+            paths = sorted({path for row in known for path in _PATH.findall(f"{row['says']} {row.get('answer')}")})
             for path in [*paths, "README.md"]:
                 (days.folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (days.folder / path).write_text(path)

@@ -340,7 +340,7 @@ def clear_places(question: QuestionTerms, baseline: Baseline, statements: Sequen
 
 
 def _repeats(question: QuestionTerms, parts: Iterable[Statement]) -> bool:
-    return any(part.terms.issuperset(question.terms) for part in parts)
+    return any(part.terms >= set(question.terms) for part in parts)
 
 
 def _clear(question: QuestionTerms, baseline: Baseline, statement: Statement) -> float:
