@@ -118,12 +118,12 @@ def read(
 ) -> ToolAnswer:
     """A file, section, note, turn, summary or memory, by its id."""
     # They weigh.
-    from livemem.recall import by_id, id_lookup  # noqa: PLC0415
+    from livemem.recall import by_id  # noqa: PLC0415
     from livemem_http.views.read import ReadView, read_as_markdown  # noqa: PLC0415
 
     space = session.enter("read", space_id)
     wanted = by_id.ReadRequest.of(id, max_chars=max_chars, cursor=cursor)
-    full = id_lookup.full_id(session.process, space, wanted.id)
+    full = by_id.full_id(session.process, space, wanted.id)
     # Tools that change something take the full id alone.
     told = f"[id {full}]\n" if full != wanted.id else ""
     wanted = replace(wanted, id=full, max_chars=max_chars - len(told))

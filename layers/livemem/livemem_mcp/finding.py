@@ -10,8 +10,8 @@ from livemem.ask.question import AskRequest
 from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
+from livemem.recall import by_id
 from livemem.recall import context as contexts
-from livemem.recall import id_lookup
 from livemem.recall import search as searching
 from livemem.recall.context import ContextRequest
 from livemem.recall.search import SpaceHits
@@ -48,7 +48,7 @@ def search(
     """
     space = session.enter("read", space_id) if spaces is None else ""
     if space and conversation_id is not None:
-        conversation_id = id_lookup.conversation_id(session.process, space, conversation_id)
+        conversation_id = by_id.conversation_id(session.process, space, conversation_id)
     asked = SearchRequest.of(q, limit=limit, conversation_id=conversation_id, cwd=cwd, room=room, **wanted)
     asked = asked.asking_why_not(why_not)
     if spaces is not None:
@@ -57,7 +57,7 @@ def search(
         return _in_several(session, spaces, cursor, asked, limit, explain=explain)
     asked = asked.from_rank(cursors.decode_number(cursor))
     if asked.why_not:
-        asked = asked.asking_why_not(id_lookup.full_id(session.process, space, asked.why_not))
+        asked = asked.asking_why_not(by_id.full_id(session.process, space, asked.why_not))
     found = searching.search(session.process, space, asked)
     return _hits(SearchAnswer.of(found, explain=explain, floor=asked.floor), [found])
 
@@ -81,7 +81,7 @@ def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:
 def context(session: McpSession, space_id: str, q: str | None, **wanted: Any) -> ToolAnswer:
     """The context for a message: of a conversation where one is named, of a room where one is, else over all kinds."""
     if wanted.get("conversation_id") is not None:
-        wanted["conversation_id"] = id_lookup.conversation_id(session.process, space_id, wanted["conversation_id"])
+        wanted["conversation_id"] = by_id.conversation_id(session.process, space_id, wanted["conversation_id"])
     found = contexts.context(
         session.process,
         space_id,

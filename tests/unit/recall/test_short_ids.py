@@ -12,7 +12,7 @@ from livemem.conversations import conversation as conversations
 from livemem.errors import InvalidRequest, NotFound
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
-from livemem.recall import id_lookup, short_ids
+from livemem.recall import by_id, short_ids
 from livemem.store import keys
 from livemem.store.bucket import NOTE
 from livemem.store.keys import NoteName
@@ -85,10 +85,10 @@ def test_each_is_looked_up_with_the_requests_that_the_call_says():
         for name in {short_ids.short_id(reference), short_ids.short_id(reference, archived=True)}:
             world.new_process()
             world.client.reset()
-            assert id_lookup.full_id(world.process, "demo", name) == reference
+            assert by_id.full_id(world.process, "demo", name) == reference
             assert world.client.counts <= cost, (name, world.client.counts)
         world.client.reset()
-        assert id_lookup.full_id(world.process, "demo", reference) == reference
+        assert by_id.full_id(world.process, "demo", reference) == reference
         assert not world.client.counts
 
 
@@ -100,18 +100,18 @@ def test_where_several_fit_all_are_told_and_a_note_that_is_live_and_in_a_record_
     world.undo(1)
     short = short_ids.short_id(f"notes/{one.note_id}")
 
-    assert id_lookup.full_id(world.process, "demo", short) == f"notes/{one.note_id}"
+    assert by_id.full_id(world.process, "demo", short) == f"notes/{one.note_id}"
     other = one.note_id.replace("_ann_", "_bob_")
     body = world.process.store.get(NOTE.key("demo", one.note_id))
     assert body
     world.inner.put_object(Bucket="bucket", Key=NOTE.key("demo", other), Body=body.body)
     for name in (short, short.replace("notes/", "archive/"), f"notes/{one.note_id[:15]}", one.note_id[:15]):
         with pytest.raises(InvalidRequest) as refused:
-            id_lookup.full_id(world.process, "demo", name)
+            by_id.full_id(world.process, "demo", name)
         assert all(f"notes/{note_id}" in refused.value.detail for note_id in (one.note_id, other))
     # More of it, or all, is enough.
-    assert id_lookup.full_id(world.process, "demo", one.note_id[:19]) == f"notes/{one.note_id}"
-    assert id_lookup.full_id(world.process, "demo", f"archive/{other}") == f"notes/{other}"
+    assert by_id.full_id(world.process, "demo", one.note_id[:19]) == f"notes/{one.note_id}"
+    assert by_id.full_id(world.process, "demo", f"archive/{other}") == f"notes/{other}"
 
 
 def test_conversations_and_memories_of_one_millisecond_are_told_apart_or_all_are_told():
@@ -123,11 +123,11 @@ def test_conversations_and_memories_of_one_millisecond_are_told_apart_or_all_are
     for other in others:
         world.inner.put_object(Bucket="bucket", Key=f"demo/conversations/{other}/conversation.json", Body=b"{}")
 
-    assert id_lookup.conversation_id(world.process, "demo", others[0][:12]) == others[0]
+    assert by_id.conversation_id(world.process, "demo", others[0][:12]) == others[0]
     with pytest.raises(InvalidRequest, match="and more"):
-        id_lookup.full_id(world.process, "demo", f"turns/{start}/1")
+        by_id.full_id(world.process, "demo", f"turns/{start}/1")
     with pytest.raises(NotFound):
-        id_lookup.conversation_id(world.process, "demo", "0" * 12)
+        by_id.conversation_id(world.process, "demo", "0" * 12)
 
 
 SLOPPY = [
@@ -151,8 +151,8 @@ def test_what_is_too_short_or_no_id_is_asked_of_no_bucket(name):
     world.note("x")
     world.client.reset()
 
-    assert id_lookup.full_id(world.process, "demo", name) == name
-    assert id_lookup.conversation_id(world.process, "demo", name) == name
+    assert by_id.full_id(world.process, "demo", name) == name
+    assert by_id.conversation_id(world.process, "demo", name) == name
     assert not world.client.counts
 
 
@@ -166,4 +166,4 @@ def test_an_id_of_another_space_is_not_found():
 
     for reference in (f"notes/{note.note_id}", f"memories/{memory.memory_id}", f"conversations/{talk}/turns/1"):
         with pytest.raises(NotFound):
-            id_lookup.full_id(world.process, "demo", short_ids.short_id(reference))
+            by_id.full_id(world.process, "demo", short_ids.short_id(reference))

@@ -1,4 +1,4 @@
-"""The short ids that agents see over MCP. Pure functions; what they mean is looked up by `id_lookup`.
+"""The short ids that agents see over MCP. Pure functions; what they mean is looked up by `by_id`.
 
 An agent pays for each id in each answer, and half of a hit was its id. A short id has the kind, and so much of the id
 that hardly another one has the same:
