@@ -56,7 +56,7 @@ class Embed(Protocol):
     """Texts to vectors."""
 
     def __call__(self, texts: Sequence[str], *, query: bool, timeout: float) -> list[Vector]:
-        """One vector for each text, in their order, all of one length. Raises EmbeddingError.
+        """One vector for each text, in their order, all of one length, each of length 1. Raises EmbeddingError.
 
         `query`: the texts are questions, not documents. Each kind gets its own prefix of the settings. `timeout` is in
         seconds, for all texts and all tries. A caller with many texts sends some at a time.

@@ -24,7 +24,6 @@ from livemem.search.view import SearchView
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store.bucket import SEARCH_ORDER
-from livemem.store.vector_file import BadVectors
 
 logger = logging.getLogger(__name__)
 
@@ -201,11 +200,9 @@ def _embed(process: Process, view: SearchView, segments: Segments, in_time: Call
             batch, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
             segments.write(process.store, search.embedded(process, view, batch, dimensions, TEXTS_SECONDS))
             done["embedded"] += len(batch)
-    except (EmbeddingError, BadVectors) as error:
-        code = error.code if isinstance(error, EmbeddingError) else "embedding_malformed"
-        told = error.detail if isinstance(error, EmbeddingError) else ""
-        logger.warning("texts were not embedded", extra={"error_code": code, "detail": told})
-        return {**done, "error": code}
+    except EmbeddingError as error:
+        logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
+        return {**done, "error": error.code}
     return {**done, "merged": 0 if gaps else _merge(process, view, segments)}
 
 

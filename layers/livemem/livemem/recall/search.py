@@ -46,7 +46,6 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from livemem.store.cache import TimedCache
-from livemem.store.vector_file import BadVectors
 
 logger = logging.getLogger(__name__)
 
@@ -530,6 +529,4 @@ def _close_gaps(
         resting.put(view.uid, error.code)
         # The question has its vector, which still finds texts that were embedded before.
         vector = Vector(vector.values, error.code)
-    except BadVectors:
-        vector = Vector(vector.values, "embedding_malformed")
     return vector, _pool(view, vector)

@@ -8,14 +8,13 @@ damaged one is ignored, and the writer of the next one removes it.
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 
 from livemem.errors import PreconditionLost
 from livemem.search import vectors
 from livemem.search.vectors import Pool
 from livemem.store import stored
 from livemem.store.bucket import SEGMENT
-from livemem.store.objects import Entry, Store
+from livemem.store.objects import Entry, Object, Store
 from livemem.store.vector_file import MEDIA_TYPE, MOST_DIMENSIONS, BadVectors
 
 logger = logging.getLogger(__name__)
@@ -151,9 +150,7 @@ class Segments:
             return 0
         fresh: dict[bytes, Sequence[float]] = {}
         for item in store.get_many(doomed):
-            with suppress(BadVectors):
-                names, rows = vectors.decode(item.body if item else b"", dimensions)
-                fresh |= {name: row for name, row in zip(names, rows, strict=True) if name in used}
+            fresh |= _used_of(item, dimensions, used)[0]
         if fresh:
             self.put(store, dimensions, vectors.encode(fresh), list(fresh))
         store.delete_many(doomed)
@@ -175,18 +172,21 @@ def purge(store: Store, space_id: str, used: Collection[bytes], in_time: Callabl
         _, model, dimensions, _ = parsed
         if not in_time():
             return False
-        item = store.get(entry.key)
-        result: dict[bytes, Sequence[float]] = {}
-        try:
-            names, rows = vectors.decode(item.body if item else b"", dimensions)
-        except BadVectors:
-            # No reader can use its content.
-            names = [b""]
-        else:
-            result = {name: row for name, row in zip(names, rows, strict=True) if name in used}
-        if len(result) == len(names):
+        result, count = _used_of(store.get(entry.key), dimensions, used)
+        if len(result) == count:
             continue
         if result:
             Segments(space_id, model).put(store, dimensions, vectors.encode(result), list(result))
         store.delete(entry.key)
     return True
+
+
+def _used_of(
+    item: Object | None, dimensions: int, used: Collection[bytes]
+) -> tuple[dict[bytes, Sequence[float]], int | None]:
+    """The vectors of a segment that are used, and how many it has. None: no reader can use its content."""
+    try:
+        names, rows = vectors.decode(item.body if item else b"", dimensions)
+    except BadVectors:
+        return {}, None
+    return {name: row for name, row in zip(names, rows, strict=True) if name in used}, len(names)
