@@ -252,6 +252,15 @@ def test_a_damaged_newest_turn_degrades_and_does_not_fail():
     assert found.sections.turns
 
 
+def test_when_all_sources_are_late_the_store_is_told(monkeypatch):
+    talked = long_talk(2)
+    load(talked)
+    monkeypatch.setattr(context, "SECONDS", dict.fromkeys(context.SECONDS, -1.0))
+
+    with pytest.raises(StoreUnavailable, match="could not be read in time"):
+        load(talked, "violin")
+
+
 def test_when_all_sources_fail_the_store_is_told():
     talked = long_talk(2)
     load(talked)

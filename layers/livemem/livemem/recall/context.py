@@ -211,7 +211,7 @@ def of_conversation(
         tasks[SEARCH] = lambda: _found(process, meta, conversation_id, question, request, looks)
     results, failures = fan_out.done(process, SECONDS, tasks)
     if not results:
-        raise failures[RECENT]
+        raise fan_out.error_of(failures[RECENT])
     raw: list[ShownTurn] = results.get(RECENT, [])
     indexes = {item.turn.turn_index for item in raw if not item.left_out}
     ids = {item.turn.turn_index for item in raw}

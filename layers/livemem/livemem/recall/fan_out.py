@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from livemem.background import in_context
-from livemem.errors import LiveMemoryError, NotFound
+from livemem.errors import LiveMemoryError, NotFound, StoreUnavailable
 from livemem.process import Process
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,13 @@ def done(process: Process, seconds: Mapping[str, float], tasks: Tasks) -> tuple[
             logger.warning("source left out", extra={"source": name, "error_code": getattr(error, "code", "late")})
             failures[name] = error
     return results, failures
+
+
+def error_of(failure: Exception) -> LiveMemoryError:
+    """The error for a caller that has no answer without the source."""
+    if isinstance(failure, LiveMemoryError):
+        return failure
+    return StoreUnavailable("The space could not be read in time. Try again.")
 
 
 def _in_time(process: Process, do: Callable[[], Any], seconds: float) -> Any:

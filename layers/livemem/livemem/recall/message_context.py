@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from livemem import clock
 from livemem.conversations.turn import Turn
-from livemem.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
+from livemem.errors import InvalidRequest
 from livemem.markdown.sections import split_address
 from livemem.memories import reading as memories
 from livemem.memories.memory import Memory
@@ -104,17 +104,11 @@ def context_of_room(
     }
     results, failures = fan_out.done(process, ROOM_SECONDS, tasks)
     if not results:
-        raise _room_failure(failures[MESSAGES])
+        raise fan_out.error_of(failures[MESSAGES])
     messages, unread = results.get(MESSAGES, ([], 0))
     facts: list[KnownItem] = results.get(FACTS, [])
     text = room_markdown(messages, facts, lang or language_of(meta.language), heads.zone_of(process, meta), room)
     return Context([*messages, *facts], text, None, unread, tuple(name for name in ROOM_SECONDS if name in failures))
-
-
-def _room_failure(error: Exception) -> LiveMemoryError:
-    if isinstance(error, LiveMemoryError):
-        return error
-    return StoreUnavailable("The context could not be read in time. Try again.")
 
 
 def _messages(

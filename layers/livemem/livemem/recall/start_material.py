@@ -16,7 +16,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import summaries, summary_versions, user_signals
 from livemem.conversations.summary_versions import At
 from livemem.conversations.user_signals import Heard
-from livemem.errors import LiveMemoryError, StoreUnavailable
+from livemem.errors import StoreUnavailable
 from livemem.memories import log
 from livemem.memories import state as states
 from livemem.memories.memory import Memory
@@ -153,12 +153,7 @@ def load(
         tasks[SEARCH] = lambda: _found(process, space_id, question, scope)
     results, failures = fan_out.done(process, SECONDS, tasks)
     if SPACE in failures:
-        failed = failures[SPACE]
-        raise (
-            failed
-            if isinstance(failed, LiveMemoryError)
-            else StoreUnavailable("The space could not be read in time. Try again.")
-        )
+        raise fan_out.error_of(failures[SPACE])
     whole_space: WholeSpace = results[SPACE]
     assert whole_space.live
     # After the head, which shows that there is something to look for. On a machine of one's own a look costs nothing.
