@@ -1,6 +1,7 @@
 """The shape of all documents of a view, independent of the question. It is made once, and then updated with changes."""
 
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -107,7 +108,7 @@ class IndexShape(DocumentTable):
 
 def shape(index: Index, aside: str = "") -> IndexShape:
     """The shape of all that is in the index, without what is aside; or of that alone which is `aside` under a name."""
-    documents = _documents(index.columns(aside=aside), [], [], {})
+    documents = _documents(index.columns(aside=aside))
     return _made(documents, index.passages(aside=aside), before=None)
 
 
@@ -116,7 +117,7 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
     if len(touched) > FEW:
         return shape(index)
     numbers = sorted(touched)
-    fresh = _documents(index.columns(numbers), list(old.authors), list(old.kinds), dict(old.groups))
+    fresh = _documents(index.columns(numbers), old)
     gone = np.zeros(len(old.documents), dtype=np.bool_)
     gone[old.documents_at(numbers)] = True
     new = index.passages(numbers)
@@ -130,7 +131,7 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
 def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: DocumentTable) -> DocumentTable:
     """The documents that stay, with the new ones among them."""
     order = [item for item, kept in zip(old.order, stays.tolist(), strict=True) if kept]
-    at = np.array([_place(order, item) for item in fresh.order], dtype=np.int64)
+    at = np.array([bisect_left(order, item) for item in fresh.order], dtype=np.int64)
     columns: dict[str, Any] = {
         name: np.insert(getattr(old, name)[stays], at, values)
         for name, values in vars(fresh).items()
@@ -139,37 +140,24 @@ def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: DocumentTable) -> 
     return replace(fresh, order=sorted([*order, *fresh.order]), **columns)
 
 
-def _place(order: Sequence[tuple[str, str, int]], position: tuple[str, str, int]) -> int:
-    low, high = 0, len(order)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if order[middle] < position else (low, middle)
-    return low
-
-
-def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict[str, int]) -> DocumentTable:
-    """The rows of the index as documents, in their order. `authors`, `kinds` and `groups` are those that are known
-    already.
+def _documents(rows: Columns, old: DocumentTable | None = None) -> DocumentTable:
+    """The rows of the index as documents, in their order. Authors, kinds and groups keep the numbers that they have in
+    an `old` table.
     """
-    for group in rows.parts:
-        groups.setdefault(group, len(groups))
-    by_name = {author: place for place, author in enumerate(authors)}
-    for author in rows.authors:
-        by_name.setdefault(author, len(by_name))
-    by_kind = {kind: place for place, kind in enumerate(kinds)}
-    for kind in rows.kinds:
-        by_kind.setdefault(kind, len(by_kind))
+    authors, author = _numbered(old.authors if old else (), rows.authors)
+    kinds, kind = _numbered(old.kinds if old else (), rows.kinds)
+    groups, group = _numbered(old.groups if old else (), rows.parts)
     said = zip(rows.kinds, rows.roles, strict=True)
     spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
     return DocumentTable(
         list(zip(rows.parts, rows.positions, rows.numbers, strict=True)),
         np.array(rows.numbers, dtype=np.int64),
-        list(by_name),
-        np.array([by_name[name] for name in rows.authors], dtype=np.int64),
-        list(by_kind),
-        np.array([by_kind[kind] for kind in rows.kinds], dtype=np.int64),
+        list(authors),
+        author,
+        list(kinds),
+        kind,
         groups,
-        np.array([groups[group] for group in rows.parts], dtype=np.int64),
+        group,
         spoken,
         np.array([role == PERSON for role in rows.roles], dtype=np.bool_),
         np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
@@ -178,6 +166,14 @@ def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict
         np.array(rows.tells, dtype=np.bool_),
         np.array(rows.holds, dtype=np.int8),
     )
+
+
+def _numbered(known: Iterable[str], names: Sequence[str]) -> tuple[dict[str, int], Numbers]:
+    """The numbers of names, those that are known first, and the number of each of `names`."""
+    numbers = {name: place for place, name in enumerate(known)}
+    for name in names:
+        numbers.setdefault(name, len(numbers))
+    return numbers, np.array([numbers[name] for name in names], dtype=np.int64)
 
 
 def _made(documents: DocumentTable, passages: Passages, *, before: Numbers | None) -> IndexShape:
