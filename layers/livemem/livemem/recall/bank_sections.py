@@ -8,21 +8,17 @@ heading or a bullet. If there is no mark, or no marked section is in the bank, t
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
-from livemem import clock
 from livemem.bank.files import File
 from livemem.changes import records
-from livemem.changes.records import Record
 from livemem.changes.section_sources import PREAMBLE, SectionPath, Trace, own_texts
-from livemem.errors import InvalidName
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.process import Process
 from livemem.spaces.rules import LOAD_FIRST
-from livemem.store import keys
 from livemem.store.bucket import BANK_FILE
 from livemem.text.invisible import visible
 
@@ -145,22 +141,19 @@ class StartSection:
 
 @dataclass(frozen=True)
 class RestsOn:
-    """The basis of a file's sections: ids of notes, the time of a correction by hand in the file's last change, and the
-    time of the last correction or confirmation by hand.
+    """The basis of a file's sections, from the record of its last change. `corrected`: the headings of those that this
+    change corrected by hand, at the moment `at`.
     """
 
-    notes: Mapping[SectionPath, frozenset[str]]
-    corrected: Mapping[SectionPath, str]
-    by_hand_at: Mapping[SectionPath, str]
+    traces: Mapping[SectionPath, Trace]
+    corrected: Collection[SectionPath]
+    at: str
 
-    def of(self, part: OwnText) -> frozenset[str]:
-        """The ids of the notes that a part of the file rests on."""
-        return frozenset().union(*self.notes.values()) if part.whole else self.notes.get(part.path, frozenset())
-
-    def confirmed(self, part: OwnText) -> list[str]:
-        """When a part of the file was corrected or confirmed by hand."""
-        batch = self.by_hand_at
-        return list(batch.values()) if part.whole else [batch[part.path]] if part.path in batch else []
+    def of(self, part: OwnText) -> list[Trace]:
+        """What a part of the file rests on."""
+        if part.whole:
+            return list(self.traces.values())
+        return [self.traces[part.path]] if part.path in self.traces else []
 
 
 def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:
@@ -202,11 +195,11 @@ def _taken_apart(bank: Sequence[File]) -> set[str]:
 
 
 def _section(file: File, part: OwnText, rests: RestsOn | None, first: int | None) -> StartSection:
-    notes = rests.of(part) if rests else frozenset()
-    moments = [moment for moment in map(_moment, notes) if moment]
+    traces = rests.of(part) if rests else []
+    moments = [moment for trace in traces if (moment := trace.newest_note())]
     if rests and part.path in rests.corrected:
-        moments.append(rests.corrected[part.path])
-    confirmed = rests.confirmed(part) if rests else []
+        moments.append(rests.at)
+    confirmed = [trace.by_hand_at for trace in traces if trace.by_hand_at]
     moment = max(moments or confirmed, default=file.last_modified)
     return StartSection(
         file.path,
@@ -215,16 +208,9 @@ def _section(file: File, part: OwnText, rests: RestsOn | None, first: int | None
         visible(part.text),
         moment,
         max([moment, *confirmed]),
-        notes,
+        frozenset[str]().union(*(trace.sources for trace in traces)),
         first,
     )
-
-
-def _moment(note_id: str) -> str | None:
-    try:
-        return clock.iso(keys.parse_note_id(note_id).timestamp)
-    except InvalidName:
-        return None
 
 
 def rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, RestsOn]:
@@ -245,19 +231,12 @@ def rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, 
         record = read.get(file.record or "")
         kept = record.sources_of(file.path) if record else None
         if record and kept:
-            rests = _of(record, kept.state())
-            ids = [note_id for notes in rests.notes.values() for note_id in notes]
+            state, by_hand = kept.state(), record.number if record.kind == "manual" else None
+            corrected = {path for path, trace in state.items() if by_hand in trace.corrections}
+            rests = RestsOn(state, corrected, record.committed_at)
+            ids = [note_id for trace in state.values() for note_id in trace.sources]
             by_path[file.path] = process.reads.put(_name(space_id, file), _version(file), rests, ids)
     return {path: rests for path, rests in by_path.items() if rests}
-
-
-def _of(record: Record, state: Mapping[SectionPath, Trace]) -> RestsOn:
-    by_hand = record.number if record.kind == "manual" else None
-    return RestsOn(
-        {path: frozenset(trace.sources) for path, trace in state.items()},
-        {path: record.committed_at for path, trace in state.items() if by_hand in trace.corrections},
-        {path: trace.by_hand_at for path, trace in state.items() if trace.by_hand_at},
-    )
 
 
 def _name(space_id: str, file: File) -> str:

@@ -74,27 +74,23 @@ class Looks:
         self.version = Once(lambda: process.store.get(SUMMARY_VERSIONS.key(space_id, conversation_id)))
         self.newest = Once(lambda: list(process.store.scan(turns, limit=NEWEST)))
 
-    def standing(self, process: Process) -> int | None:
-        """The current version of summaries. None if there is no such conversation."""
-        existing, versions = process.store.concurrently(self._is_there, self.version)
-        if not existing:
+    def standing(self, process: Process) -> tuple[int, Sequence[int]] | None:
+        """The current version of summaries, and the numbers of the turns that were erased. None if there is no such
+        conversation.
+        """
+        erased, item = process.store.concurrently(self._erased, self.version)
+        if erased is None:
             return None
-        return _version(versions) if versions else FIRST
+        versions = _versions(item) if item else None
+        return versions.version if versions else _NONE if item else FIRST, erased
 
-    def erased(self) -> Sequence[int]:
-        """The numbers of its turns that were erased."""
+    def _erased(self) -> Sequence[int] | None:
         try:
             result = self.conversation()
         except ConversationBroken:
-            return ()
-        return result.erased_turns if result else ()
-
-    def _is_there(self) -> bool:
-        try:
-            return self.conversation() is not None
-        except ConversationBroken:
             # The turns can still be read.
-            return True
+            return ()
+        return result.erased_turns if result else None
 
 
 class Once(Generic[T]):
@@ -181,32 +177,28 @@ def follow(
     def look(sources: list[DocumentSource]) -> None:
         view.follow(process.store, sources, in_time, most=views.READ_MOST)
 
-    erased: dict[str, Sequence[int]] = {}
-
-    def standing_of(conversation_id: str) -> int | None:
-        at_it = looks or Looks(process, space_id, conversation_id)
-        number = at_it.standing(process)
-        erased[conversation_id] = at_it.erased()
-        return number
+    def standing_of(conversation_id: str) -> tuple[int, Sequence[int]] | None:
+        return (looks or Looks(process, space_id, conversation_id)).standing(process)
 
     guessed = {conversation_id: _known_version(view, space_id, conversation_id) for conversation_id in conversation_ids}
     results, _ = process.store.concurrently(
         lambda: process.store.map(standing_of, conversation_ids),
         lambda: look([part for item in guessed.items() for part in of_one(space_id, *item, levels, looks)]),
     )
-    standing = dict(zip(conversation_ids, results, strict=True))
-    for conversation, number in standing.items():
-        if number is None:
+    existing: dict[str, int] = {}
+    for conversation, standing in zip(conversation_ids, results, strict=True):
+        if standing is None:
             view.forget(IN_CONVERSATION.prefix(space_id, conversation))
-        else:
-            _drop_erased(view, space_id, conversation, erased.get(conversation, ()))
-            # Also if the current version has no summary yet, so that no listing would show it.
-            for folder in _other_versions(view, space_id, conversation, number):
-                view.forget(folder)
-    rest = [(item, number) for item, number in standing.items() if number is not None and number != guessed[item]]
+            continue
+        existing[conversation], erased = standing
+        _drop_erased(view, space_id, conversation, erased)
+        # Also if the current version has no summary yet, so that no listing would show it.
+        for folder in _other_versions(view, space_id, conversation, existing[conversation]):
+            view.forget(folder)
+    rest = [(item, number) for item, number in existing.items() if number != guessed[item]]
     if rest and any(levels):
         look([part for item in rest for part in of_one(space_id, *item, keys.LEVELS)])
-    return [item for item, number in standing.items() if number is not None]
+    return list(existing)
 
 
 def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: Sequence[int]) -> None:
@@ -246,11 +238,6 @@ def _other_versions(view: SearchView, space_id: str, conversation_id: str, numbe
     prefix = IN_VERSION.prefix(space_id, conversation_id)
     folders = [folder for folder, marks in view.known.items() if marks and folder.startswith(prefix)]
     return [folder for folder in folders if SUMMARIES_FOLDER.last(folder) not in (None, number)]
-
-
-def _version(item: Object) -> int:
-    versions = _versions(item)
-    return versions.version if versions else _NONE
 
 
 def _versions(item: Object) -> SummaryVersions | None:

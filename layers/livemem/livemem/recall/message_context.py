@@ -127,7 +127,9 @@ def _messages(
     until = process.clock() + timedelta(seconds=ROOM_SECONDS[MESSAGES])
     answer = search.search(process, meta.space_id, request, until)
     floor = floor.forgiving(text_of(hit.document) for hit in answer.hits)
-    by_time = sorted(answer.hits, key=_order)
+    by_time = sorted(
+        answer.hits, key=lambda hit: (clock.parse(hit.document.more["timestamp"]), hit.document.source["message_id"])
+    )
     items = [
         _message(
             room,
@@ -141,10 +143,6 @@ def _messages(
         if floor.admits_hit(hit)
     ]
     return items, answer.unread
-
-
-def _order(hit: Hit) -> tuple[object, ...]:
-    return clock.parse(hit.document.more["timestamp"]), hit.document.source["message_id"]
 
 
 def _message(

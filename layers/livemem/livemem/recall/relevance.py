@@ -8,7 +8,7 @@ memories are judged by what is usual in their space instead, and so are notes an
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -163,7 +163,7 @@ class RelevanceFloor:
         return hit.relevance is None and hit.document.kind != MEMORY and not self._of_that_day(hit)
 
     def _of_that_day(self, hit: Hit) -> bool:
-        return self.dated and _adds(hit.parts, "near")
+        return self.dated and hit.parts.get("near", 0.0) > 0
 
     def enough_together(self, words: Iterable[str]) -> bool:
         """Whether the texts of the first hits hold enough words of the message, where only words speak for them."""
@@ -218,7 +218,3 @@ def _names(message: str, unsaid: frozenset[str]) -> Iterator[str]:
         terms = words.terms(name)
         if terms and unsaid.issuperset(terms) and words.folded(name) not in unsaid_words():
             yield words.folded(name)
-
-
-def _adds(parts: Mapping[str, float], name: str) -> bool:
-    return parts.get(name, 0.0) > 0

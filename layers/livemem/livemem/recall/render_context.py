@@ -295,7 +295,10 @@ def _entries(sections: Sections, form: TalkForm | None) -> list[tuple[str, list[
     """The headings with the entries below each."""
     form = form or TalkForm((RAW, TURNS, SUMMARIES, WAITING), _head_of_turn, _head_of_summary)
     turns = [
-        ["\n".join(_turn(part, form) for part in (turn, *turn.others)) for turn in batch]
+        [
+            "\n".join(text for part in (turn, *turn.others) for text in (form.turn(part), turn_text(part)) if text)
+            for turn in batch
+        ]
         for batch in (sections.raw, sections.turns)
     ]
     summaries = [_summary(item, form) for item in sections.summaries]
@@ -313,10 +316,6 @@ def _head_of_turn(shown_turn: ShownTurn) -> str:
     relevance = f" - Relevance: {shown_turn.relevance}%" if shown_turn.relevance is not None else ""
     parts = [_moment(clock.iso(turn.said_at())), *([said_by(names, line(turn.token))] if names else [])]
     return f"[Turn {turn.turn_index}{relevance}] {', '.join(parts)}"
-
-
-def _turn(shown_turn: ShownTurn, form: TalkForm) -> str:
-    return "\n".join(filter(None, (form.turn(shown_turn), turn_text(shown_turn))))
 
 
 def turn_text(shown_turn: ShownTurn) -> str:

@@ -55,7 +55,7 @@ def lines_of(text: str) -> list[TextLine]:
     pieces: list[tuple[Sequence[str], str, str]] = []
     for start, end, kin, is_paragraph in _blocks(rows):
         batch = rows[start:end]
-        table = _table_start(_stripped(batch)) if is_paragraph and "|" in "".join(batch) else None
+        table = _table_start(batch) if is_paragraph and "|" in "".join(batch) else None
         if table is None:
             pieces.append((batch, "", kin))
             continue
@@ -94,17 +94,13 @@ def _blocks(rows: Sequence[str]) -> list[tuple[int, int, str, bool]]:
     ]
 
 
-def _table_start(paragraph: Sequence[str]) -> int | None:
-    """The first line of the table that a paragraph ends with."""
-    starts = [table.start for table in tables_of(paragraph) if table.end == len(paragraph)]
-    return starts[-1] if starts else None
-
-
-def _stripped(rows: Sequence[str]) -> Sequence[str]:
+def _table_start(rows: Sequence[str]) -> int | None:
+    """The first line of the table that a paragraph ends with. Blank lines may follow."""
     end = len(rows)
     while end and is_blank(rows[end - 1]):
         end -= 1
-    return rows[:end]
+    starts = [table.start for table in tables_of(rows[:end]) if table.end == end]
+    return starts[-1] if starts else None
 
 
 def newest_first(lines: Sequence[TextLine]) -> list[TextLine]:

@@ -68,8 +68,15 @@ class Segments:
         """Read some segments. False if one of them is gone."""
         items = store.get_many(segment_keys)
         for key, item in zip(segment_keys, items, strict=True):
-            if item:
-                self._take_in(key, dimensions[key], item.body)
+            if not item:
+                continue
+            try:
+                self.names[key], rows = vectors.decode(item.body, dimensions[key])
+            except BadVectors:
+                logger.warning("segment left aside", extra={"key": key})
+                self.names[key] = ()
+            else:
+                self.pools.setdefault(dimensions[key], Pool(dimensions[key])).add(self.names[key], rows)
         return all(items)
 
     def _listed(self, store: Store) -> list[tuple[Entry, int]]:
@@ -80,16 +87,6 @@ class Segments:
             if parsed and parsed[1] == self.model and 0 < parsed[2] <= MOST_DIMENSIONS:
                 result.append((entry, parsed[2]))
         return result
-
-    def _take_in(self, key: str, dimensions: int, body: bytes) -> None:
-        try:
-            names, rows = vectors.decode(body, dimensions)
-        except BadVectors:
-            logger.warning("segment left aside", extra={"key": key})
-            self.names[key] = ()
-            return
-        self.pools.setdefault(dimensions, Pool(dimensions)).add(names, rows)
-        self.names[key] = names
 
     def write(self, store: Store, fresh: Mapping[bytes, Sequence[float]]) -> None:
         """Keep new vectors, in memory and as a segment: 1 PUT, and 1 LIST and 1 PUT more for each number that another

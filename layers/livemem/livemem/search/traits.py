@@ -7,7 +7,7 @@ from functools import lru_cache
 from livemem.search import words
 from livemem.search.sought import CONSENT, NAME, NUMBER, TIME
 
-_FIRST_PERSON = "i me my mine myself je j moi mon ma mes m"
+_FIRST_PERSON = frozenset("i me my mine myself je j moi mon ma mes m".split())
 _TIMES = """
 yesterday today tomorrow tonight week weekend month year ago last next recently since january february march april june
 july august september october november december monday tuesday wednesday thursday friday saturday sunday
@@ -44,14 +44,9 @@ def traits(text: str) -> Traits:
     holds |= NUMBER * (not _terms_of(_NUMBERS).isdisjoint(ids) or any(map(str.isdigit, text)))
     holds |= NAME * bool(_NAME.search(text)) | CONSENT * bool(_CONSENT.match(text))
     # Unlike the others these are terms as they stand: the stem of "mine" is that of other words.
-    return Traits(any(mark in text for mark in "?？؟"), not _first_person().isdisjoint(ids), holds)
+    return Traits(any(mark in text for mark in "?？؟"), not _FIRST_PERSON.isdisjoint(ids), holds)
 
 
 @lru_cache(maxsize=2)
 def _terms_of(entries: str) -> frozenset[str]:
     return frozenset(words.terms(entries))
-
-
-@lru_cache(maxsize=1)
-def _first_person() -> frozenset[str]:
-    return frozenset(_FIRST_PERSON.split())

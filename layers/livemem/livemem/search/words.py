@@ -459,15 +459,12 @@ def _stem(word: str) -> str:
     if not word.isascii() or not word.isalnum():
         word = _NOT_IN_TERMS.sub("", word)
     if len(word) > LONGEST:
-        word = _cut(_without_accents(word))
+        plain = _without_accents(word)
+        word = plain[: LONGEST - 16] + hashlib.blake2b(plain.encode(), digest_size=8).hexdigest()
     elif word.isalpha():
         english, french = _stemmers()
         word = french.stemWord(_without_accents(french.stemWord(english.stemWord(word))))
     return word if word.isascii() else _NOT_IN_TERMS.sub("", _without_accents(word))
-
-
-def _cut(word: str) -> str:
-    return word[: LONGEST - 16] + hashlib.blake2b(word.encode(), digest_size=8).hexdigest()
 
 
 @lru_cache(maxsize=1)
