@@ -10,7 +10,7 @@ import typer
 
 from live_memory.cli import config, local_service, own_model, repository, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
-from live_memory.cli.init import clients, personal_space, plan, record, recording
+from live_memory.cli.init import clients, own_memory, personal_space, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.hooks import prompts
@@ -185,7 +185,9 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
     after = {step.path: step.after for step in drawn.steps}
     others = recording.left_over(client, setup, after) if undo or not setup.record else []
     left = [] if setup.record else others
-    recorded = [] if undo else [*recording.told(client, setup, left), *personal_space.told(setup)]
+    *lines, last = recording.told(client, setup, left)
+    last = " ".join([last, *own_memory.told(client, setup)])
+    recorded = [] if undo else [*lines, last, *personal_space.told(setup)]
     out.result(_document(drawn, fitted, recorded, undo=undo), lambda: _show(out, drawn, setup, diff=asked.diff))
     for line in recorded:
         out.say(line)
