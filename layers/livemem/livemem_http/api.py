@@ -28,6 +28,8 @@ from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
 from livemem.jobs.job import ENDED
 from livemem.store import keys
+from livemem.text import code_version
+from livemem.text.code_version import CodeVersion
 from livemem.text.invisible import visible
 from livemem.text.language import Lang
 from livemem_http import bodies, cost, environment, negotiation, problems, queries, routing, sending, texts
@@ -303,6 +305,12 @@ class Api:
         request = _REQUEST.get()
         request.varies = "Accept, Accept-Language"
         return negotiation.language(request.headers.get("accept-language"))
+
+    def reader(self) -> CodeVersion:
+        """The version of the code that the caller works on, by its header; the answer says that it depends on it."""
+        request = _REQUEST.get()
+        request.varies = f"{request.varies}, {code_version.HEADER.title()}"
+        return CodeVersion.of_header(request.headers.get(code_version.HEADER))
 
     def path_rest(self) -> str:
         """The `{path+}` of the request, decoded."""

@@ -90,7 +90,7 @@ def start_session(
     space = session.enter("read", space_id)
     decision.check_user(session.principal.name, user, may_write=session.may("write"))
     name = session.principal.name if user is None else user
-    request = StartRequest(lang=session.language(lang), user=name, **wanted)
+    request = StartRequest(lang=session.language(lang), user=name, reader=session.code, **wanted)
     view = StartView.of(start.start(session.process, space, request))
     text = view.markdown
     for part in view.parts:
@@ -122,7 +122,7 @@ def read(
     from livemem_http.views.read import ReadView, read_as_markdown  # noqa: PLC0415
 
     space = session.enter("read", space_id)
-    wanted = by_id.ReadRequest.of(id, max_chars=max_chars, cursor=cursor)
+    wanted = by_id.ReadRequest.of(id, max_chars=max_chars, cursor=cursor, reader=session.code)
     full = by_id.full_id(session.process, space, wanted.id)
     # Tools that change something take the full id alone.
     told = f"[id {full}]\n" if full != wanted.id else ""

@@ -3,6 +3,7 @@ one is called.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from livemem.ask import question_work
@@ -50,7 +51,7 @@ def search(
     if space and conversation_id is not None:
         conversation_id = by_id.conversation_id(session.process, space, conversation_id)
     asked = SearchRequest.of(q, limit=limit, conversation_id=conversation_id, cwd=cwd, room=room, **wanted)
-    asked = asked.asking_why_not(why_not)
+    asked = replace(asked.asking_why_not(why_not), reader=session.code)
     if spaces is not None:
         if any(one is not None for one in (space_id, conversation_id, cwd, room, why_not)):
             raise InvalidRequest.of("spaces", "goes with no space_id, and with nothing that is in one space alone")
@@ -89,6 +90,7 @@ def context(session: McpSession, space_id: str, q: str | None, **wanted: Any) ->
         lang=session.language(None),
         item_form=hit_lines.of_known,
         talk_form=hit_lines.OF_TALK,
+        reader=session.code,
     )
     view = ContextView.of(found)
     return ToolAnswer(context_as_markdown(view), telling.as_json(view))

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
-from livemem.changes import records
+from livemem.changes import code_lines, records
 from livemem.changes.records import Before, FileChange, Record
 from livemem.changes.section_sources import MOST_LINKS, SectionPath, Sources, State, Trace, own_texts
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.process import Process
-from livemem.text import text_tokens
+from livemem.text import code_version, text_tokens
 
 
 def with_sources(process: Process, space_id: str, record: Record) -> Record:
@@ -66,6 +66,7 @@ def after(state: State, record: Record, change: FileChange) -> State:
     earned, confirmed = _credits(record, change), _confirmed(change)
     origins = _origins(was, own) if record.kind == "tidy" else {}
     after: State = {}
+    lines = code_lines.after(state, record, change)
     room = MOST_LINKS
     for section, text in own.items():
         trace = state[section].copy() if section in was and section in state else Trace()
@@ -83,6 +84,7 @@ def after(state: State, record: Record, change: FileChange) -> State:
             room -= len(new[:room])
         for origin in origins.get(section, ()):
             room = _take_over(trace, state.get(origin, Trace()), room)
+        trace.lines = {key: lines[key] for key in map(code_version.line_key, text.splitlines()) if key in lines}
         after[section] = trace
     return after
 

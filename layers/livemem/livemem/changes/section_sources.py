@@ -16,6 +16,7 @@ from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.store import keys
 from livemem.store.stored_documents import Count, LazyModel, Moment, Number
+from livemem.text.code_version import CodeVersion
 
 MOST_NOTES = 20_000
 """Notes kept for a file: about 1 MB of a record. Beyond that the oldest are left out, and counted."""
@@ -32,16 +33,18 @@ SectionPath = tuple[str, ...]
 @dataclass
 class Trace:
     """The sources of a section: note id -> the consolidation that brought it in, oldest first; its manual corrections;
-    how many older notes were left out; and when a caller last corrected or confirmed it by hand.
+    how many older notes were left out; when a caller last corrected or confirmed it by hand; and of which version of
+    the code its lines are, by their keys (code_lines.py).
     """
 
     sources: dict[str, int] = field(default_factory=dict)
     corrections: list[int] = field(default_factory=list)
     omitted: int = 0
     by_hand_at: str | None = None
+    lines: Mapping[str, CodeVersion] = field(default_factory=dict)
 
     def copy(self) -> "Trace":
-        return Trace(dict(self.sources), list(self.corrections), self.omitted, self.by_hand_at)
+        return Trace(dict(self.sources), list(self.corrections), self.omitted, self.by_hand_at, self.lines)
 
     def newest_note(self) -> str | None:
         """When the newest of its notes was written, ISO 8601 in UTC. None if it rests on none."""
@@ -60,13 +63,14 @@ State = dict[SectionPath, Trace]
 
 
 class StoredSectionSources(LazyModel):
-    """One section. `notes` are positions in the file's notes, such as `0-12,15`."""
+    """One section. `notes` are positions in the file's notes, such as `0-12,15`, those of `lines` in its `codes`."""
 
     path: list[str]
     notes: str = ""
     corrections: list[Number] = []
     omitted: Count = 0
     by_hand_at: Moment | None = None
+    lines: dict[str, Count] = {}
 
 
 class Sources(LazyModel):
@@ -74,6 +78,8 @@ class Sources(LazyModel):
 
     notes: dict[str, Number] = {}
     sections: list[StoredSectionSources] = []
+    codes: list[dict[str, str]] = []
+    """Versions of the code, each once."""
 
     @model_validator(mode="after")
     def _within_the_limits(self) -> Self:
@@ -84,6 +90,8 @@ class Sources(LazyModel):
                 links += last - first + 1
                 if not first <= last < len(self.notes) or links > MOST_LINKS:
                     raise ValueError("positions of notes that are not there, or too many of them")
+            if any(place >= len(self.codes) for place in section.lines.values()):
+                raise ValueError("positions of versions that are not there")
         return self
 
     @classmethod
@@ -96,11 +104,13 @@ class Sources(LazyModel):
             links.update(trace.sources.keys())
         newest = _fitting(sorted(numbered, key=lambda note_id: (numbered[note_id], note_id)), links)
         positions = {note_id: index for index, note_id in enumerate(newest)}
+        versions = dict.fromkeys(code for trace in state.values() for code in trace.lines.values())
+        codes = {code: place for place, code in enumerate(versions)}
         traces = []
         for path, trace in state.items():
             numbers = [positions[note_id] for note_id in trace.sources if note_id in positions]
             omitted = trace.omitted + len(trace.sources) - len(numbers)
-            if numbers or omitted or trace.corrections or trace.by_hand_at:
+            if numbers or omitted or trace.corrections or trace.by_hand_at or trace.lines:
                 traces.append(
                     StoredSectionSources(
                         path=list(path),
@@ -108,19 +118,25 @@ class Sources(LazyModel):
                         corrections=trace.corrections,
                         omitted=omitted,
                         by_hand_at=trace.by_hand_at,
+                        lines={key: codes[code] for key, code in trace.lines.items()},
                     )
                 )
-        return cls(notes={note_id: numbered[note_id] for note_id in newest}, sections=traces)
+        return cls(
+            notes={note_id: numbered[note_id] for note_id in newest},
+            sections=traces,
+            codes=[code.fields() for code in codes],
+        )
 
     def state(self) -> State:
         """The traces by section path."""
-        notes = list(self.notes.items())
+        notes, codes = list(self.notes.items()), list(map(CodeVersion.read, self.codes))
         return {
             tuple(section.path): Trace(
                 dict(notes[index] for index in _unpacked(section.notes)),
                 list(section.corrections),
                 section.omitted,
                 section.by_hand_at,
+                {key: codes[place] for key, place in section.lines.items()},
             )
             for section in self.sections
         }

@@ -18,8 +18,10 @@ from livemem.changes.section_sources import PREAMBLE, SectionPath, Trace, own_te
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.process import Process
+from livemem.recall import code_marks
 from livemem.spaces.rules import LOAD_FIRST
 from livemem.store.bucket import BANK_FILE
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.invisible import visible
 
 BANK = "bank/"
@@ -156,9 +158,11 @@ class RestsOn:
         return [self.traces[part.path]] if part.path in self.traces else []
 
 
-def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:
+def sections_of(
+    rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn], reader: CodeVersion = UNKNOWN
+) -> list[StartSection]:
     """The sections of the bank that hold something, in the order of the rules: as these name their files. `rests`: what
-    they rest on, by file.
+    they rest on, by file. Their lines are marked for the `reader` (code_marks.py).
     """
     by_path = {path: place for place, path in enumerate(files_in_rules(rules))}
     bank = sorted(bank, key=lambda file: by_path.get(file.path, len(by_path)))
@@ -171,7 +175,7 @@ def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) 
     }
     return [
         replace(
-            _section(file, part, rests.get(file.path), place(file.path, part.titles)),
+            _section(file, part, rests.get(file.path), place(file.path, part.titles), reader),
             label=BETWEEN.join(part.titles[shared[file.path] :] or part.titles),
         )
         for file, part in parts
@@ -187,6 +191,13 @@ def verified_at(process: Process, space_id: str, file: File, headings: str) -> s
     return min((_section(file, part, rests, None).verified_at for part in parts), default=None)
 
 
+def lines_of(process: Process, space_id: str, file: File) -> Mapping[str, CodeVersion]:
+    """The versions of the code that lines of a file are of, by their keys: the requests of `rest_on`."""
+    rests = rest_on(process, space_id, [file]).get(file.path)
+    traces = rests.traces.values() if rests else ()
+    return {key: code for trace in traces for key, code in trace.lines.items()}
+
+
 def _taken_apart(bank: Sequence[File]) -> set[str]:
     """The files that are parsed into sections: the smaller ones first."""
     by_size = sorted(bank, key=lambda file: len(file.content or ""))
@@ -194,8 +205,11 @@ def _taken_apart(bank: Sequence[File]) -> set[str]:
     return {file.path for file, end in zip(by_size, ends, strict=True) if end <= PARSED_MOST}
 
 
-def _section(file: File, part: OwnText, rests: RestsOn | None, first: int | None) -> StartSection:
+def _section(
+    file: File, part: OwnText, rests: RestsOn | None, first: int | None, reader: CodeVersion = UNKNOWN
+) -> StartSection:
     traces = rests.of(part) if rests else []
+    lines = {key: code for trace in traces for key, code in trace.lines.items()}
     moments = [moment for trace in traces if (moment := trace.newest_note())]
     if rests and part.path in rests.corrected:
         moments.append(rests.at)
@@ -205,7 +219,7 @@ def _section(file: File, part: OwnText, rests: RestsOn | None, first: int | None
         file.path,
         file_id(file.path) if part.whole else section_id(file.path, part.titles),
         " > ".join(part.path),
-        visible(part.text),
+        visible(code_marks.marked(part.text, lines, reader)),
         moment,
         max([moment, *confirmed]),
         frozenset[str]().union(*(trace.sources for trace in traces)),

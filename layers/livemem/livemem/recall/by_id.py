@@ -9,7 +9,7 @@ routes. A short id (short_ids.py) means what the bucket has, so that it holds in
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -24,10 +24,11 @@ from livemem.memories.memory import Memory
 from livemem.notes import pages
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import bank_sections, short_ids
+from livemem.recall import bank_sections, code_marks, short_ids
 from livemem.spaces import rules, unreadable
 from livemem.store import cursors, keys
 from livemem.store.bucket import NOTE, TURN
+from livemem.text.code_version import UNKNOWN, CodeVersion
 
 NOTICE_CHARS = 120
 """Room on a page for the words that name the next one."""
@@ -95,18 +96,28 @@ _AGAIN = re.compile(r" \(\d+\)$")
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """The checked values of a request: the id, how many characters a page may have, and where the page begins."""
+    """The checked values of a request: the id, how many characters a page may have, and where the page begins.
+    `reader`: the version of the code that the agent works on.
+    """
 
     id: str
     max_chars: int
     place: TextPlace | None
+    reader: CodeVersion = UNKNOWN
 
     @classmethod
-    def of(cls, reference: str, *, max_chars: int = CHARS_DEFAULT, cursor: str | None = None) -> "ReadRequest":
+    def of(
+        cls,
+        reference: str,
+        *,
+        max_chars: int = CHARS_DEFAULT,
+        cursor: str | None = None,
+        reader: CodeVersion = UNKNOWN,
+    ) -> "ReadRequest":
         """The request's values. Raises InvalidRequest."""
         if not CHARS_LEAST <= max_chars <= CHARS_MOST:
             raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
-        return cls(reference.strip(), max_chars, cursors.decode_with(TextPlace.parse, cursor))
+        return cls(reference.strip(), max_chars, cursors.decode_with(TextPlace.parse, cursor), reader)
 
 
 @dataclass(frozen=True)
@@ -125,24 +136,27 @@ Look = Callable[[Process, str], Thing]
 
 
 def read(process: Process, space_id: str, request: ReadRequest) -> Thing:
-    """The thing with the wanted id, whole.
+    """The thing with the wanted id, whole. Notes and lines of the bank are marked for the reader (code_marks.py).
 
-    In a process without caches: rules, synthesis and a file 2 GET; the list of files 1 GET and 1 LIST; a section 3 GET,
-    and 1 in a process that has just read this version of its file; a live note 1 GET, and up to 2
-    GET and 1 LIST to know that it is no late duplicate; another note the requests of pages.get; a memory 1 GET, 2
-    LIST for each kind, and 1 GET for each operation; a turn 2 GET, 1 LIST, and 1 GET for it and each neighbour; a
-    summary 5 GET and 1 LIST.
+    In a process without caches: rules, synthesis and a file 2 GET, and of a file 1 more for a reader that works on a
+    branch; the list of files 1 GET and 1 LIST; a section 3 GET, and 1 in a process that has just read this version of
+    its file; a live note 1 GET, and up to 2 GET and 1 LIST to know that it is no late duplicate; another note the
+    requests of pages.get; a memory 1 GET, 2 LIST for each kind, and 1 GET for each operation; a turn 2 GET, 1 LIST, and
+    1 GET for it and each neighbour; a summary 5 GET and 1 LIST.
 
     Raises InvalidRequest, InvalidName, NotFound, ObjectUnreadable.
     """
-    return _look(request.id.removeprefix(f"/v1/spaces/{space_id}/"))(process, space_id)
+    thing = _look(request.id.removeprefix(f"/v1/spaces/{space_id}/"), request.reader)(process, space_id)
+    if isinstance(thing.content, Note) and (mark := code_marks.mark(thing.content.code, request.reader)):
+        return replace(thing, content=replace(thing.content, content=f"{thing.content.content.rstrip()}{mark}"))
+    return thing
 
 
-def _look(name: str) -> Look:
+def _look(name: str, reader: CodeVersion) -> Look:
     if name in _FIXED:
         return _FIXED[name]
     if name.startswith(bank_sections.BANK) or ".md" in name:
-        return lambda process, space_id: _of_bank(process, space_id, name)
+        return lambda process, space_id: _of_bank(process, space_id, name, reader)
     for look in (_note, _memory, _of_talk):
         try:
             return look(name)
@@ -151,16 +165,18 @@ def _look(name: str) -> Look:
     raise InvalidRequest.of("id", NOT_AN_ID)
 
 
-def _of_bank(process: Process, space_id: str, name: str) -> Thing:
+def _of_bank(process: Process, space_id: str, name: str, reader: CodeVersion) -> Thing:
     # As searches tell it, the path and the headings stand side by side.
     path, headings = bank_sections.split_id(name if ".md#" in name else name.replace(".md > ", ".md#", 1))
     file = history.read_file(process, space_id, path, at=None, sources=False)[0]
     content = file.content or ""
+    lines = bank_sections.lines_of(process, space_id, file) if reader.repository else {}
     if headings is None:
-        return Thing("file", content)
+        return Thing("file", code_marks.marked(content, lines, reader))
     for target in (headings, _AGAIN.sub("", headings)):
         result = bank_sections.section_text(content, target)
         if result is not None:
+            result = code_marks.marked(result, lines, reader)
             return Thing("section", result, bank_sections.verified_at(process, space_id, file, target))
     raise NotFound("section", headings[:200])
 

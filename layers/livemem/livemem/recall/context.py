@@ -39,6 +39,7 @@ from livemem.store import keys, stored
 from livemem.store.bucket import BOUNDARY, SUMMARY, TURN, BoundaryKey, SummaryKey
 from livemem.store.cache import TimedCache
 from livemem.store.objects import Entry
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.language import Lang
 
 RECENT, SEARCH, SUMMARIES = "turns", "search", "summaries"
@@ -89,10 +90,12 @@ def context(
     lang: Lang | None = None,
     item_form: Callable[[KnownItem], str] | None = None,
     talk_form: TalkForm | None = None,
+    reader: CodeVersion = UNKNOWN,
 ) -> Context:
     """The context of the conversation or the room that the request names, else of its message. `lang`: of a room's
-    headings, unless the request has one. The forms are those of the Markdown, where they are others. Requests are those
-    of `of_conversation`, `memory_context.context` and `message_context.context`.
+    headings, unless the request has one. The forms are those of the Markdown, where they are others. Items about a
+    message are marked for the `reader` (code_marks.py). Requests are those of `of_conversation`,
+    `memory_context.context` and `message_context.context`.
 
     Raises NotFound, InvalidName, InvalidRequest, SearchNotReady.
     """
@@ -110,7 +113,7 @@ def context(
     values = request.values("kinds", "max_chars", "clear")
     if request.q is None:
         raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
-    return message_context.context(process, space_id, request.q, form=item_form, **values)
+    return message_context.context(process, space_id, request.q, form=item_form, reader=reader, **values)
 
 
 def _items_of_conversation(conversation_id: str, sections: Sections) -> list[KnownItem]:

@@ -21,6 +21,7 @@ from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail, held
 from livemem.store import bucket, keys
 from livemem.store.bucket import IN_CONVERSATION, IN_VERSION, SUMMARIES_FOLDER, SUMMARY_VERSIONS, SummaryKey
 from livemem.store.objects import Entry, Object
+from livemem.text.code_version import FIELDS
 from livemem.text.items import folded
 
 logger = logging.getLogger(__name__)
@@ -362,7 +363,7 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
     ]
 
 
-SHOWN_OF_TURN = {"timestamp", "client_timestamp", "author", "user", "written_by", "role", "erased_on"}
+SHOWN_OF_TURN = {"timestamp", "client_timestamp", "author", "user", "written_by", "role", "erased_on", *FIELDS}
 SHOWN = {
     *("level", "number", "covers", "children", "range_start", "range_end", "created_at", "generated_at", "summary"),
     *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),

@@ -17,7 +17,7 @@ from livemem.memories.memory import Memory
 from livemem.notes import note as notes
 from livemem.notes.note import CopiedFrom, Note
 from livemem.process import Process
-from livemem.recall import bank_sections, conversation_documents
+from livemem.recall import bank_sections, code_marks, conversation_documents
 from livemem.rooms import message as messages
 from livemem.search.documents import (
     ARCHIVE,
@@ -133,7 +133,9 @@ def _of_note(
         category=note.category,
         tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
         source=more | _origin(note),
-        more=({"written_by": note.agent} if note.author else {}) | ({SECTIONS: [*sections]} if sections else {}),
+        more=({"written_by": note.agent} if note.author else {})
+        | ({SECTIONS: [*sections]} if sections else {})
+        | note.code.fields(),
     )
 
 
@@ -166,14 +168,15 @@ def _record(space_id: str, item: Object) -> Reading:
 
 
 def _confirmed(record: Record) -> dict[str, dict[str, str]]:
-    """When the sections of the files that a change wrote were last confirmed, by path and title. Empty for a file of
-    which the record does not know it.
+    """When the sections of the files that a change wrote were last confirmed, by path and title, and the versions of
+    the code of their lines. Empty for a file of which the record does not know it.
     """
     result: dict[str, dict[str, str]] = {}
     for change in record.files:
         file = storable(change.path)
         moments = result.setdefault(file, {})
         for path, trace in (change.sources.state() if change.sources else {}).items():
+            moments |= {code_marks.of_line(key): code.as_header() for key, code in trace.lines.items()}
             moment = trace.verified_at()
             if moment:
                 title = _title(file, [storable(item) for item in path])

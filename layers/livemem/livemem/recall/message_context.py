@@ -20,7 +20,7 @@ from livemem.markdown.sections import split_address
 from livemem.memories import reading as memories
 from livemem.memories.memory import Memory
 from livemem.process import Process
-from livemem.recall import bank_sections, conversation_documents, fan_out, search
+from livemem.recall import bank_sections, code_marks, conversation_documents, fan_out, search
 from livemem.recall.document_sources import reading_id
 from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.relevance import RelevanceFloor, text_of
@@ -33,6 +33,7 @@ from livemem.search.view import SearchView
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.items import names
 from livemem.text.language import LANGUAGES, Lang, language_of
 from livemem.text.speakers import said_by
@@ -183,13 +184,15 @@ def context(
     max_chars: int = CHARS_DEFAULT,
     clear: bool = False,
     form: Callable[[KnownItem], str] | None = None,
+    reader: CodeVersion = UNKNOWN,
 ) -> Context:
     """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
     those of `search.search`, for small talk only that of the space.
 
-    `form`: an item as Markdown, where a caller has a form of its own. `kinds`: some of KINDS with commas between them,
-    None for all. `clear`: only the items that are clearly about it (evidence.clear_places), in short, and none where
-    the space has no recall. Raises NotFound, InvalidRequest, SearchNotReady.
+    `form`: an item as Markdown, where a caller has a form of its own. `reader`: what is of another branch is marked for
+    it (code_marks.py). `kinds`: some of KINDS with commas between them, None for all. `clear`: only the items that are
+    clearly about it (evidence.clear_places), in short, and none where the space has no recall. Raises NotFound,
+    InvalidRequest, SearchNotReady.
     """
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
@@ -200,9 +203,8 @@ def context(
     if floor.small_talk or (clear and not meta.recall):
         return Context([], "", None)
     # The floor of contexts is applied to each hit, below.
-    request = replace(
-        SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch), floor=None, present=True, clear=clear
-    )
+    request = SearchRequest.of(question, scope=ALL, limit=LOOKED_AT).of_kinds(batch)
+    request = replace(request, floor=None, present=True, clear=clear, reader=reader)
     until = process.clock() + search.READING
     with search.answering(process, meta, [request], until=until) as (view, (answer,)):
         items, shown, size = [], [], 0
@@ -268,6 +270,7 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor | None) 
 
 
 def _of_document(hit: Hit, most: int) -> KnownItem:
+    hit = code_marks.shown(hit)
     document = hit.document
     text = _part(document.text, hit.snippet, most)
     if most < ITEM_CHARACTERS and hit.line[1]:
@@ -305,6 +308,7 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn], most: int) -> KnownItem:
                 lines.append(f"{line(who)}{at}: {line(_part(side, snippet, most // 2))}")
     if not any(lines):
         lines = [line(_part(document.text, hit.snippet, most))]
+    lines[-1] += "".join(mark for _, mark in hit.marks)
     first = exchange[0]
     return KnownItem(
         TURN,

@@ -27,7 +27,7 @@ from livemem.errors import (
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
-from livemem.recall import bank_sections, conversation_documents, document_sources
+from livemem.recall import bank_sections, code_marks, conversation_documents, document_sources
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.hit_list import HitList
@@ -318,9 +318,10 @@ class _PresentView:
         matches = Matches(view.index, index_shape, meaning, self._query(request))
         hit_list = HitList(matches, request)
         hits, after = hit_list.page(request.skip, request.limit)
+        excerpts = [matches.excerpt(hit) for hit in hits] if request.excerpts else hits
         return SpaceHits(
             self.space_id,
-            [matches.excerpt(hit) for hit in hits] if request.excerpts else hits,
+            [code_marks.with_marks(view.index, hit, request.reader) for hit in excerpts],
             "bm25" if self.vector.values is None or request.aside else "hybrid",
             unembedded=self.unembedded,
             documents=len(view.shape().documents),

@@ -28,6 +28,7 @@ from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
 from livemem.store import keys
 from livemem.text import items
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.items import folded
 from livemem.text.speakers import check_speaker
 
@@ -102,6 +103,8 @@ class SearchRequest:
     """Whether only hits come that are clearly about the text, of the first ones (evidence.clear_places)."""
     why_not: str = ""
     """The id of a document for which the answer says why it was not found; empty for none."""
+    reader: CodeVersion = UNKNOWN
+    """The version of the code that the agent works on: hits of other branches are marked (code_marks.py)."""
 
     @classmethod
     def of(

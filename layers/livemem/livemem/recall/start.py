@@ -19,7 +19,7 @@ from livemem.limits import SPEAKER_BYTES
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import start_material
+from livemem.recall import code_marks, start_material
 from livemem.recall.start_lines import (
     SHARE_OF_QUESTION,
     SHARE_OF_USER,
@@ -38,6 +38,7 @@ from livemem.recall.start_lines import (
 from livemem.recall.start_material import PastSession, StartMaterial
 from livemem.recall.start_outline import WORDS, LeftOut, StartWords, Why, day
 from livemem.text import similarity, text_tokens
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.invisible import visible
 from livemem.text.items import within_item
 from livemem.text.language import LANGUAGES, Lang, language_of
@@ -100,7 +101,8 @@ class Start:
 @dataclass(frozen=True)
 class StartRequest:
     """The values of a request, checked. `lang` None is the language of the space. `user`: the person whom the agent
-    works with; None for nobody. `at`: an earlier moment (time_travel.then).
+    works with; None for nobody. `at`: an earlier moment (time_travel.then). `reader`: the version of the code that the
+    agent works on.
     """
 
     max_chars: int = CHARS_DEFAULT
@@ -108,6 +110,7 @@ class StartRequest:
     lang: Lang | None = None
     user: str | None = None
     at: str | None = None
+    reader: CodeVersion = UNKNOWN
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest, naming the field and its bounds."""
@@ -133,6 +136,7 @@ def start(process: Process, space_id: str, request: StartRequest) -> Start:
         # Users are stored without what looks like a secret.
         user=None if request.user is None else identifier(request.user),
         at=request.at,
+        reader=request.reader,
     )
     return render(material, request.max_chars, request.lang or language_of(material.language))
 
@@ -174,16 +178,16 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
     live: list[StartItem] = []
     doubts = _contradictions(material.live)
 
+    def line(note: Note) -> str:
+        return _note_line(note, doubts.get(note.note_id, ""), code_marks.mark(note.code, material.reader))
+
     def take(pair: tuple[str, StartItem]) -> bool:
         live.append(pair[1])
         return True
 
     # Without room of its own each author has the next turn who has least, whatever the start has place for.
     start_material.share_out(
-        [
-            (item.agent, StartItem(place, "live", item.note_id, _note_line(item, doubts.get(item.note_id, ""))))
-            for place, item in enumerate(material.live)
-        ],
+        [(item.agent, StartItem(place, "live", item.note_id, line(item))) for place, item in enumerate(material.live)],
         0,
         author=lambda item: item[0],
         size=lambda item: len(item[1].text),
@@ -478,11 +482,11 @@ def _contradictions(notes: Sequence[Note]) -> dict[str, str]:
     return doubts
 
 
-def _note_line(note: Note, doubt: str = "") -> str:
+def _note_line(note: Note, doubt: str = "", mark: str = "") -> str:
     tags = [f"#{tag}" for tag in note.tags]
     # Nobody wrote a captured note, and one that was passed on is of another space: the model that reads it has to know.
     source = note.source.mark if note.source else ""
-    return _line([note.moment[:16], note.said_by, note.category, *tags, source, doubt], note.content)
+    return _line([note.moment[:16], note.said_by, note.category, *tags, source, doubt], f"{note.content}{mark}")
 
 
 def _memory_line(memory: Memory) -> str:

@@ -22,7 +22,7 @@ from livemem.memories import state as states
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import fan_out
+from livemem.recall import code_marks, fan_out
 from livemem.recall.bank_sections import StartSection, rest_on, sections_of
 from livemem.recall.fan_out import Tasks
 from livemem.search.documents import BANK, CONVERSATION_KINDS, LIVE, MEMORY, SUMMARY, TURN
@@ -33,6 +33,7 @@ from livemem.store import keys
 from livemem.store.bucket import TURN as TURN_KIND
 from livemem.store.keys import MemoryKind
 from livemem.store.objects import Entry
+from livemem.text.code_version import UNKNOWN, CodeVersion
 from livemem.text.invisible import visible
 from livemem.text.language import detect
 
@@ -123,6 +124,7 @@ class StartMaterial:
     """The last conversations, the newest first, where the bank leaves place for them."""
     by_rules: bool = False
     """Whether fixed rules fold the notes, and no language model."""
+    reader: CodeVersion = UNKNOWN
 
 
 def load(
@@ -133,8 +135,9 @@ def load(
     question: str | None,
     user: str | None = None,
     at: str | None = None,
+    reader: CodeVersion = UNKNOWN,
 ) -> StartMaterial:
-    """The material that a start of so many characters may show to a `user`.
+    """The material that a start of so many characters may show to a `user`, marked for the `reader` (code_marks.py).
 
     `at`: an earlier moment (time_travel.then). It has the rules, the bank and the live notes of that moment, no
     memories and no hints. Of the documents that today's search finds, later notes are left out.
@@ -150,7 +153,7 @@ def load(
         tasks[MEMORIES] = lambda: _memories(process, space_id)
     if question is not None:
         scope = SCOPE if at is None else SCOPE_OF_PAST
-        tasks[SEARCH] = lambda: _found(process, space_id, question, scope)
+        tasks[SEARCH] = lambda: _found(process, space_id, question, scope, reader)
     results, failures = fan_out.done(process, SECONDS, tasks)
     if SPACE in failures:
         raise fan_out.error_of(failures[SPACE])
@@ -174,7 +177,7 @@ def load(
     urgent_first = sorted(newest_first, key=lambda note: note.category not in URGENT)
     return StartMaterial(
         whole_space.meta,
-        sections_of(whole_space.rules or "", whole_space.bank, rest_on(process, space_id, whole_space.bank)),
+        sections_of(whole_space.rules or "", whole_space.bank, rest_on(process, space_id, whole_space.bank), reader),
         whole_space.synthesis,
         urgent_first,
         max(whole_space.live.count, len(ids)),
@@ -188,6 +191,7 @@ def load(
         whole_space.meta.language or detect(whole_space.rules or ""),
         results.get(SESSIONS, ()),
         process.settings.has_offline_llm(),
+        reader,
     )
 
 
@@ -314,7 +318,9 @@ def _session(process: Process, space_id: str, conversation_id: str) -> PastSessi
     return PastSession(summary_id, summary.range_end, author, conversation.title or "", text)
 
 
-def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
+def _found(
+    process: Process, space_id: str, question: str, scope: str, reader: CodeVersion
+) -> tuple[list[StartHit], int]:
     """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
     from livemem.recall import document_sources, search  # noqa: PLC0415
@@ -323,9 +329,9 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
     request = SearchRequest.of_message(question, scope=scope, limit=HITS)
     if not request:
         return [], 0
-    answer = search.search(process, space_id, replace(request, present=scope == SCOPE))
+    answer = search.search(process, space_id, replace(request, present=scope == SCOPE, reader=reader))
     hits = []
-    for hit in answer.hits:
+    for hit in map(code_marks.shown, answer.hits):
         document = hit.document
         role = document.role if document.kind == TURN else ""
         tags = (f"#{tag}" for tag in document.tags)

@@ -89,8 +89,8 @@ class Reading:
 
     Several objects may hold the same document: the one of the highest `rank` counts. `gives_back`: ids of documents
     that the object gives up. No object of a lower rank counts for them, except those of rank 0 (an undo gives notes
-    back). `confirmed`: by group, when its documents were last confirmed, by their titles. The object of the highest
-    rank tells it of all documents of a group.
+    back). `confirmed`: by group, when its documents were last confirmed, by their titles, and what else is told of
+    it by other names. The object of the highest rank tells it of all documents of a group.
     """
 
     key: str

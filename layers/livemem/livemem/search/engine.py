@@ -82,6 +82,8 @@ class Hit:
     """The characters of its best line, where its lines are statements of their own (`Matches.with_line`)."""
     superseded_by: str | None = None
     """The id of the document that says what holds instead, as the caller found it."""
+    marks: Sequence[tuple[int, str]] = ()
+    """What the caller shows behind places of the document's text, in their order."""
 
 
 BEFORE = 3

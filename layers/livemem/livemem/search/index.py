@@ -400,6 +400,11 @@ class Index:
         row = self._db.execute("SELECT moment FROM confirmed WHERE part = ? AND title = ?", wanted).get
         return None if row is None else str(row)
 
+    def told_of(self, group: str, names: Collection[str]) -> dict[str, str]:
+        """What an object tells of names in a group (`documents.Reading.confirmed`)."""
+        rows = self._all("SELECT title, moment FROM confirmed WHERE part = ?", (group,)) if names else []
+        return {str(name): str(told) for name, told in rows if name in names}
+
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
         """The texts that are embedded for passages, by their numbers."""
         result: dict[int, str] = {}

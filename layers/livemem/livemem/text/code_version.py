@@ -1,5 +1,6 @@
 """The version of the code that an agent had before it when it wrote: a repository, a branch and a commit in it."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -66,6 +67,11 @@ class CodeVersion:
 
 UNKNOWN = CodeVersion()
 FIELDS = tuple(CodeVersion.__dataclass_fields__)
+
+
+def line_key(line: str) -> str:
+    """A short hash of the words of a line: lines that differ in blanks alone have the same."""
+    return hashlib.sha256(" ".join(line.split()).encode(errors="replace")).hexdigest()[:8]
 
 
 def check(field: str, name: str, value: str) -> str:

@@ -1,5 +1,6 @@
 """Searches one space or several, and gives an agent the context for its start."""
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated
 
@@ -276,7 +277,12 @@ def get_start(
     caller = api.principal()
     decision.check_user(caller.name, user, may_write="write" in caller.permissions)
     wanted = StartRequest(
-        max_chars=max_chars, q=q, lang=lang or api.language(), user=caller.name if user is None else user, at=at
+        max_chars=max_chars,
+        q=q,
+        lang=lang or api.language(),
+        user=caller.name if user is None else user,
+        at=at,
+        reader=api.reader(),
     )
     return StartView.of(start.start(process(), space_id, wanted))
 
@@ -298,7 +304,7 @@ def read_by_id(
     """A file, section, note, turn, summary or memory, by the id that the start, searches, contexts and the list of what
     may be out of date give. A long text comes in pages. The cursor of a text that was changed since is refused (422).
     """
-    wanted = ReadRequest.of(id, max_chars=max_chars, cursor=cursor)
+    wanted = ReadRequest.of(id, max_chars=max_chars, cursor=cursor, reader=api.reader())
     return ReadView.of(wanted, by_id.read(process(), space_id, wanted))
 
 
@@ -380,6 +386,7 @@ def search_space(
         everything=everything,
     )
     wanted = wanted.asking_why_not(why_not).from_rank(cursors.decode_number(cursor))
+    wanted = replace(wanted, reader=api.reader())
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain, floor=wanted.floor)
 
 
@@ -431,6 +438,7 @@ def search_spaces(
         min_score=min_score,
         everything=everything,
     )
+    wanted = replace(wanted, reader=api.reader())
     found = search.several(process(), api.principal(), spaces, wanted, cursors.decode_name(cursor))
     return SearchAnswer.of_several(found, limit, explain=explain, floor=wanted.floor)
 
@@ -463,4 +471,4 @@ def load_context(
     are not relevant enough are left out, and nothing is shown twice.
     """
     wanted = ContextRequest(q, conversation_id, room, kinds, lang, limit, max_chars, max_turns, raw_chars, clear)
-    return ContextView.of(context.context(process(), space_id, wanted, lang=api.language()))
+    return ContextView.of(context.context(process(), space_id, wanted, lang=api.language(), reader=api.reader()))

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from livemem import clock
-from livemem.recall import document_sources, search
+from livemem.recall import code_marks, document_sources, search
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.search import HitsOfSpaces, SpaceHits
 from livemem.recall.search_request import SKIP_MOST
@@ -174,6 +174,7 @@ AnyHit = Annotated[
 
 def hit_view(space_id: str, hit: Hit, *, explain: bool, named: bool) -> HitView:
     """A hit with the fields of its kind. `named`: whether it names its space."""
+    hit = code_marks.shown(hit)
     document, (start, end) = hit.document, hit.snippet
     values = {
         "kind": document.kind,
