@@ -1,4 +1,5 @@
-"""Marks for lines that name files which are gone. They are made here, where the repository is; nothing of it is sent.
+"""Marks for lines that name files which are gone, or are of another branch (branch_marks.py). They are made here, where
+the repository is; nothing of it is sent.
 
 Of a file only its name is looked at. git reads the names in former commits, without hooks, monitors and requests.
 """
@@ -11,9 +12,11 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from live_memory.cli.repository import git
+from live_memory.cli import branch_marks
+from live_memory.cli.repository import ask_git, git
 
 SECONDS = 0.05
 """For all look-ups of a text together: an agent waits for them. A path that is not looked up by then has no mark."""
@@ -45,21 +48,27 @@ class _Named:
 
 
 def marked(text: str, folder: Path) -> str:
-    """The text of a memory, with MARK behind each path that the folder's repository has lost since the day of its line.
+    """The text of a memory, with MARK behind each path that the folder's repository has lost since the day of its line,
+    and without the marks of branches that the folder's has.
 
     A line without a day has that of the lines above it, up to their heading. This waits SECONDS at most, also for a
     disk that hangs, and never raises.
     """
-    named = list(_named(text))
-    if not named or not _AT_WORK.acquire(blocking=False):
-        return text
+    named, commits = list(_named(text)), branch_marks.commits(text)
+    if not (named or commits) or not _AT_WORK.acquire(blocking=False):
+        return branch_marks.settled(text)
     gone: list[set[_Named]] = []
+    merged: set[str] = set()
 
     def look() -> None:
         try:
             with suppress(OSError, ValueError, RuntimeError):
                 # One answer still arrives when the time of the other ends.
-                gone.append(_gone(named, folder, time.monotonic() + 0.8 * SECONDS))
+                until, top = time.monotonic() + 0.8 * SECONDS, _top(folder)
+                if top and commits:
+                    merged.update(branch_marks.merged(top, commits, partial(_ask, until)))
+                if top and named:
+                    gone.append(_gone(named, top, until))
         finally:
             _AT_WORK.release()
 
@@ -68,12 +77,13 @@ def marked(text: str, folder: Path) -> str:
     worker.join(SECONDS)
     for one in reversed([one for one in named if gone and one in gone[0]][:MOST_MARKS]):
         text = text[: one.end] + MARK + text[one.end :]
-    return text
+    return branch_marks.settled(text, frozenset(merged))
 
 
-def marks(text: str) -> list[str]:
-    """The marked paths of a text, each with its mark."""
-    return re.findall(rf"\S+{re.escape(MARK)}", text)
+def marks(text: str) -> dict[str, str]:
+    """The marked words of a text, each with its mark, and without it."""
+    found = re.finditer(rf"(\S+)(?:{re.escape(MARK)}|{branch_marks.MARK.pattern})", text)
+    return {one[0]: one[1] for one in found}
 
 
 def _named(text: str) -> Iterator[_Named]:
@@ -91,11 +101,16 @@ def _named(text: str) -> Iterator[_Named]:
         begin += len(line)
 
 
-def _gone(named: Iterable[_Named], folder: Path, until: float) -> set[_Named]:
+def _top(folder: Path) -> Path | None:
     folder = folder.resolve()
-    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
-    if not top:
-        return set()
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+
+
+def _ask(until: float, top: Path, *arguments: str) -> str | None:
+    return ask_git(top, *arguments, seconds=_left(until))
+
+
+def _gone(named: Iterable[_Named], top: Path, until: float) -> set[_Named]:
     paths = list(dict.fromkeys(one.path for one in named))[:MOST_PATHS]
     missing = [path for path in paths if time.monotonic() < until and _is_missing(top, path)]
     if not missing:

@@ -169,7 +169,12 @@ def _bounded(identity: str) -> str:
 
 
 def git(folder: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str:
-    """What git says, empty if it fails, takes longer or is not there.
+    """What git says, empty if it fails (ask_git)."""
+    return ask_git(folder, *arguments, seconds=seconds) or ""
+
+
+def ask_git(folder: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str | None:
+    """What git says, None if it fails, takes longer or is not there.
 
     `folder` is the top of a work tree: a folder below it may look like a repository itself (a bare one) and name any
     remote. The repository may be somebody else's: what its configuration names is not run, and nothing is fetched.
@@ -186,8 +191,8 @@ def git(folder: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str:
             env={name: value for name, value in os.environ.items() if name not in _OF_ANOTHER} | _VARIABLES,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ""
-    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
+        return None
+    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
 
 
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")

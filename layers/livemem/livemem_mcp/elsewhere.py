@@ -83,7 +83,7 @@ def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mappi
         "routeKey": _route(operation),
         "rawPath": path,
         "rawQueryString": urlencode(query),
-        "headers": {"authorization": session.authorization, **_told(session), **headers},
+        "headers": {"authorization": session.authorization, **_language(session), **headers},
         "requestContext": {
             "http": {"method": operation["method"], "path": quote(path)},
             "requestId": session.request_id,
@@ -105,9 +105,8 @@ def _check_full(arguments: Mapping[str, Any]) -> None:
                 raise InvalidRequest.of(name, "is a short id. read, which takes it, tells the full one")
 
 
-def _told(session: McpSession) -> dict[str, str]:
-    told = {"accept-language": session.accept_language, code_version.HEADER: session.code.as_header()}
-    return {name: value for name, value in told.items() if value}
+def _language(session: McpSession) -> dict[str, str]:
+    return {"accept-language": session.accept_language} if session.accept_language else {}
 
 
 def _route(operation: Mapping[str, Any]) -> str:

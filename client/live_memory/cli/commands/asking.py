@@ -1,10 +1,12 @@
 """Reading the memory: `start`, `read`, `show`, `bank`, `search`, `context`, `ask`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from live_memory.cli import reading, texts, waiting
+from live_memory.cli import gone_paths, reading, texts, waiting
+from live_memory.cli.code_version import WorkTree
 from live_memory.cli.exits import FAILED, Refused
 from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
@@ -34,7 +36,7 @@ def start(
     json: Json = False,
 ) -> None:
     """Show the context for an agent's start: the current sections, new notes, and the names of all other sections."""
-    with opened(ctx, json=json, space=space) as session:
+    with opened(ctx, json=json, space=space, **_of_code(json)) as session:
         wanted: dict[str, Any] = {"q": q, "lang": lang, "user": user}
         beside = session.beside() if at is None else None
         if not beside:
@@ -51,7 +53,7 @@ def start(
 
 def _both(session: Session, answer: dict[str, Any], own: str) -> None:
     """An answer with Markdown, and the text of the personal space behind it."""
-    session.out.result({**answer, "personal": own}, lambda: session.out.text(answer["markdown"] + own))
+    session.out.result({**answer, "personal": own}, lambda: _text(session, answer["markdown"] + own))
 
 
 def read(
@@ -68,7 +70,7 @@ def read(
     json: Json = False,
 ) -> None:
     """Show one thing by its id, whole or in pages."""
-    with opened(ctx, json=json, space=space) as session:
+    with opened(ctx, json=json, space=space, **_of_code(json)) as session:
         _markdown(
             session, "read_by_id", {"space_id": session.space, "id": id, "max_chars": max_chars, "cursor": cursor}
         )
@@ -92,7 +94,16 @@ def _markdown(session: Session, operation: str, arguments: dict[str, Any]) -> No
     if session.out.json:
         session.out.document(session.call(operation, **arguments))
     else:
-        session.out.text(session.client.markdown(operation, given(arguments)))
+        _text(session, session.client.markdown(operation, given(arguments)))
+
+
+def _text(session: Session, text: str) -> None:
+    session.out.text(gone_paths.marked(text, Path.cwd()))
+
+
+def _of_code(json: bool) -> dict[str, Any]:
+    """The option for a connection that names the version of the code here. JSON stays as the service gives it."""
+    return {} if json else {"headers": WorkTree(Path.cwd()).headers()}
 
 
 def bank(
@@ -174,7 +185,7 @@ def search(
     """Search everything, by words and by meaning. Exit code 7: nothing was found. With --all a space that
     can't be searched is named, and the others answer.
     """
-    with opened(ctx, json=json, space=space) as session:
+    with opened(ctx, json=json, space=space, **_of_code(json)) as session:
         filters = {"author": author, "category": category, "tag": tag, "since": since, "until": until}
         arguments: dict[str, Any] = {"q": q, "scope": scope, "limit": limit, **filters}
         if everything:
@@ -231,11 +242,12 @@ def _why_not(why: dict[str, Any]) -> str:
 
 def _hits(session: Session, hits: list[dict[str, Any]], *, everywhere: bool) -> None:
     lines = []
-    for hit in hits:
+    marked = gone_paths.marked("\0".join(hit["snippet"] for hit in hits), Path.cwd()).split("\0")
+    for hit, snippet in zip(hits, marked, strict=False):
         where = [hit.get("space_id")] if everywhere else ["personal"] if hit.get("personal") else []
         head = [*where, hit["kind"], hit["id"], texts.moment(hit["time"]), hit.get("author"), hit.get("category")]
         lines += [("  ".join(texts.one_line(str(word)) for word in head if word), "bold")]
-        lines += [(f"  {texts.one_line(hit['snippet'], 400)}", ""), ("", "")]
+        lines += [(f"  {texts.one_line(snippet, 400)}", ""), ("", "")]
     if lines:
         session.out.lines(lines[:-1])
 
@@ -259,7 +271,7 @@ def context(
     json: Json = False,
 ) -> None:
     """Show what an agent should know before it answers, of all kinds; or what a conversation or a room needs."""
-    with opened(ctx, json=json, space=space) as session:
+    with opened(ctx, json=json, space=space, **_of_code(json)) as session:
         part = {"kinds": kinds, "conversation_id": conversation, "room": room, "lang": lang, "limit": limit}
         arguments = {"q": q, **part, "max_chars": max_chars}
         beside = None if conversation or room or not q else session.beside()

@@ -67,7 +67,7 @@ class Passer:
         self._agent = NAMELESS
         self._folder = folder
         self._code = WorkTree(folder)
-        self._marks: set[str] = set()
+        self._marks: dict[str, str] = {}
         self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
@@ -174,7 +174,7 @@ class Passer:
         return found
 
     def _with_marks(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """The answer with marks at paths that are gone (gone_paths.py)."""
+        """The answer with marks at paths that are gone and lines of other branches (gone_paths.py)."""
         result = answer.get("result")
         parts = result.get("content") if isinstance(result, dict) else None
         for part in parts if isinstance(parts, list) else ():
@@ -186,8 +186,8 @@ class Passer:
     def _without_marks(self, asked: Mapping[str, Any], line: bytes) -> bytes:
         """The message of an agent that gives back what it has read, such as a line to edit, without the marks."""
         if asked.get("method") == "tools/call" and self._marks:
-            for mark in self._marks:
-                line = line.replace(mark.encode(), mark.removesuffix(gone_paths.MARK).encode())
+            for marked, plain in list(self._marks.items()):
+                line = line.replace(marked.encode(), plain.encode())
         return line
 
     def _post(self, upstream: Upstream, asked: Mapping[str, Any], line: bytes) -> httpx.Response:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from live_memory.cli import own_files, repository
+from live_memory.cli import branch_marks, own_files, repository
 from live_memory.cli.init.hooks.events import is_asked
 from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.repository import Repository
@@ -82,6 +82,10 @@ def _line(item: Mapping[str, Any], chars: int) -> str:
     whose = "personal " if item.get("personal") else ""
     head, end = f"- {str(item['time'])[:10]} {whose}", f" ({item.get('id') or item.get('message_id')})"
     text = " ".join(str(item["text"]).removeprefix("- ").split())
+    # A line that is cut keeps its mark.
+    for mark in list(branch_marks.MARK.finditer(text))[-1:]:
+        if len(mark[0]) <= chars // 2:
+            text, end = text[: mark.start()] + text[mark.end() :], f"{mark[0]}{end}"
     room = max(0, chars - len(head) - len(end))
     return f"{head}{text if len(text) <= room else f'{text[: room - 1]}…'}{end}"[:chars]
 

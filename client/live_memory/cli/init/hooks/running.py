@@ -160,7 +160,7 @@ class Hook:
                 return answers.nothing(event.client, event.name)
             self._check_away()
             start, own = self._start(event, space_id, until)
-            context = answers.memory(space_id, gone_paths.marked(start["markdown"], self.place) + own)
+            context = answers.memory(space_id, gone_paths.marked(start["markdown"] + own, self.place))
             context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
             session = Files.of(self.folder, event.client, space_id, event.session)
             last = Files.of(self.folder, event.client, space_id).take_last(session)
