@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer import testing
 
+from live_memory.cli import code_version
 from tests.support.cli_harness import CliHarness
 
 
@@ -16,6 +17,12 @@ def commands_built_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(testing, "_get_command", cache(testing._get_command))  # type: ignore[attr-defined]
         yield
+
+
+@pytest.fixture(autouse=True)
+def unknown_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run in a repository too, whose branch is none of theirs: git is too late for them."""
+    monkeypatch.setattr(code_version, "SECONDS", -1)
 
 
 @pytest.fixture

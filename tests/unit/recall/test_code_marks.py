@@ -43,7 +43,7 @@ def noted(world: World, content: str, code: CodeVersion) -> None:
 
 
 def started(world: World, reader: CodeVersion = MAIN, **wanted: object) -> str:
-    return start.start(world.new_process(), "demo", StartRequest.of(reader=reader, **wanted)).markdown  # type: ignore[arg-type]
+    return start.start(world.new_process(), "demo", StartRequest(reader=reader, **wanted)).markdown  # type: ignore[arg-type]
 
 
 def found(world: World, reader: CodeVersion = MAIN) -> str:

@@ -55,7 +55,7 @@ def note(
             tags=tag or None,
             source=_source(source) if source else None,
             idempotency_key=key,
-            **WorkTree(Path.cwd()).version(),
+            **({} if personal else WorkTree(Path.cwd()).version()),
         )
         session.out.result(made, lambda: session.out.text(made["note_id"]))
         _tell_redacted(session, made)
