@@ -1,6 +1,6 @@
 """Of which version of the code the lines of a bank file are: that of the notes that a line was written from.
 
-A line keeps it as long as it stands, in whatever section. A line that a person wrote has none, nor one from notes of
+A line keeps it as long as it stands, in any section. A line that a person wrote has none, nor one from notes of
 several branches.
 """
 

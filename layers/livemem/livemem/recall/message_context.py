@@ -189,7 +189,7 @@ def context(
     """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
     those of `search.search`, for small talk only that of the space.
 
-    `form`: an item as Markdown, where a caller has a form of its own. `reader`: what is of another branch is marked for
+    `form`: an item as Markdown, where a caller has a form of its own. `reader`: items of other branches are marked for
     it (code_marks.py). `kinds`: some of KINDS with commas between them, None for all. `clear`: only the items that are
     clearly about it (evidence.clear_places), in short, and none where the space has no recall. Raises NotFound,
     InvalidRequest, SearchNotReady.
