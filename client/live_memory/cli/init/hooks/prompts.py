@@ -34,6 +34,8 @@ PAUSE_SECONDS = 60.0
 KEPT_SECONDS = 30 * 86_400
 MOST_BYTES = 1_048_576
 _WORD = re.compile(r"\w+")
+_OWN_DAY = re.compile(r"\((20\d\d-\d\d-\d\d)\b[^()]*\)\s*\Z")
+"""The day at the end of a line of the bank. The item's time is that of the whole file, which is younger."""
 _TOGETHER = 4
 """Words that are told again if they stand together again."""
 _TOLD = 0.7
@@ -80,7 +82,11 @@ def lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _line(item: Mapping[str, Any], chars: int) -> str:
     whose = "personal " if item.get("personal") else ""
-    head, end = f"- {str(item['time'])[:10]} {whose}", f" ({item.get('id') or item.get('message_id')})"
+    own = _OWN_DAY.search(item["text"]) if item.get("kind") == "bank" else None
+    head, end = (
+        f"- {own[1] if own else str(item['time'])[:10]} {whose}",
+        f" ({item.get('id') or item.get('message_id')})",
+    )
     text = " ".join(str(item["text"]).removeprefix("- ").split())
     # A line that is cut keeps its mark.
     for mark in list(branch_marks.MARK.finditer(text))[-1:]:

@@ -106,6 +106,13 @@ def test_what_the_session_itself_said_is_not_told_to_it_and_is_to_another_one(ma
     assert told(machine, session_id="s2").count("\n- 2026-02-20 ") == 2
 
 
+def test_a_line_of_the_bank_has_its_own_day_and_not_that_of_its_file(machine):
+    machine.memory.items = [item(f"- {FOUND} (2026-01-15, ann)") | {"kind": "bank", "id": "bank/facts.md#Facts"}]
+    assert told(machine).endswith(f"\n- 2026-01-15 {FOUND} (2026-01-15, ann) (bank/facts.md#Facts)")
+    machine.memory.items = [item("- Deploys come from the pipeline.") | {"kind": "bank"}]
+    assert "\n- 2026-02-20 Deploys" in told(machine)
+
+
 def test_what_two_conversations_say_in_the_same_words_is_told_once(machine):
     machine.memory.items = [item(number=number) for number in (1, 2)]
     assert told(machine).count(FOUND) == 1
