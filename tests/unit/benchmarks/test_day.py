@@ -133,7 +133,7 @@ def test_no_step_that_reads_all_live_notes_takes_more_than_70_percent_of_its_fun
     assert {one.step: one.said for one in found}["count"] == "started"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_tokens_that_poll_without_a_pause_take_nothing_from_others_and_are_answered_at_the_rate_of_their_space():
     held = polling.play(Polling(tokens=40, most=1, seconds=40))
     free = polling.play(Polling(tokens=40, most=0, seconds=40))

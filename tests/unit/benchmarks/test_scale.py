@@ -46,7 +46,7 @@ def test_no_change_of_the_registry_is_lost_or_refused_with_100_in_a_minute_or_30
     assert (found.failed, found.lost, len(found.seconds)) == (0, 0, changes)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_tenant_that_writes_without_a_pause_has_one_slot_and_others_wait_no_longer():
     load = queues.Load(spaces=8, notes=60, slots=2)
     alone, beside = queues.play(load), queues.play(replace(load, loop=200))

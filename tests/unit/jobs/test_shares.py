@@ -135,7 +135,7 @@ def test_a_conversation_whose_call_from_the_line_got_lost_is_found_by_the_sweep(
     assert len(world.llm.asked) == 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_tenant_that_sends_turns_to_a_hundred_conversations_delays_others_by_little_more_than_a_minute():
     found = played.play(100, slots=5, minutes=20)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -348,15 +349,22 @@ FILTERED = {
 }
 
 
+@cache
+def of_four() -> World:
+    """20,000 notes of four agents."""
+    world = space_with_notes(0)
+    many(world, 20_000, apart=600, agents=("ann", "bob", "cat", "dan"))
+    world.clock.move(20_000 * 600)
+    return world
+
+
 @pytest.mark.slow
 @each("oldest_first", [False, True])
 @each(("wanted", "newest", "oldest"), FILTERED.values(), ids=FILTERED)
 def test_a_filtered_page_of_20000_notes_looks_at_a_bounded_number_of_names(
     wanted: NotesFilter, newest: int, oldest: int, oldest_first: bool
 ):
-    world = space_with_notes(0)
-    many(world, 20_000, apart=600, agents=("ann", "bob", "cat", "dan"))
-    world.clock.move(20_000 * 600)
+    world = of_four().fork()
 
     page = pages.page(world.process, "demo", wanted, limit=50, oldest_first=oldest_first)
 

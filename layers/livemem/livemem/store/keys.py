@@ -218,7 +218,7 @@ def check_token_hash(token_hash: str) -> str:
 def compact_moment(text: str) -> datetime | None:
     """The moment of a compact time. None for every other text."""
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC) if SLOT.fullmatch(text) else None
+        return datetime.fromisoformat(text + "Z") if SLOT.fullmatch(text) else None
     except ValueError:
         return None
 

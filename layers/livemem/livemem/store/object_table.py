@@ -75,7 +75,7 @@ PARTS = {
     "descending": KeyPart(
         "[0-9]{13}", _milliseconds, lambda text: datetime.fromtimestamp((LAST_MOMENT - int(text)) / 1_000, UTC)
     ),
-    "note": KeyPart(keys.NOTE_ID.pattern, str, lambda text: keys.parse_note_id(text).note_id),
+    "note": KeyPart(keys.NOTE_ID.pattern, str, lambda text: (keys.parse_note_id(text), text)[1]),
     "record": KeyPart(keys.RECORD.pattern, keys.record_text, keys.parse_record_text),
     "run": KeyPart(_ULID, str, _run),
     "path": KeyPart(r"(?s:.*)\.md"),
