@@ -19,7 +19,7 @@ import pytest
 from live_memory import Client
 from scripts import plugins
 from tests.integration.local.support import wait_until
-from tests.support import anthropic_server, front, responses_server
+from tests.support import anthropic_server, front, llm_server, responses_server
 from tests.support.responses_server import tools_of
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY
@@ -27,7 +27,9 @@ from tests.support.world import BOOTSTRAP_KEY
 PROGRAMS = {
     "claude": "@anthropic-ai/claude-code",
     "codex": "@openai/codex",
+    "copilot": "@github/copilot",
     "gemini": "@google/gemini-cli",
+    "opencode": "opencode-ai",
     "mcpb": "@anthropic-ai/mcpb",
 }
 """The programs, and where npm has them."""
@@ -63,11 +65,17 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stdout
         return done.stdout
+
+    def init(self, url: str, client: str) -> None:
+        """Give a client the memory of the space `ferry`, at a service elsewhere."""
+        self.install(url)
+        command = [self.home / "bin/livemem", "init", client, "--space", "ferry", "--yes"]
+        subprocess.run(command, cwd=self.project, env=self.environ, check=True, capture_output=True, timeout=120)
 
     def install(self, url: str) -> None:
         """Put `livemem` on the PATH, for a service elsewhere. Programs pass few variables on to their servers."""
@@ -168,6 +176,75 @@ def test_gemini_cli_takes_the_extension_and_connects_to_its_server(machine: Mach
     machine.run("gemini", "extensions", "install", folder, "--consent")
 
     assert "livemem (from livemem): livemem mcp (stdio) - Connected" in machine.run("gemini", "mcp", "list")
+
+
+def checked(asked: Any, api: Client) -> None:
+    """One request of a session whose prompt was "When do ferries leave?" has the start and the tools, and the session
+    is recorded.
+    """
+    assert json.dumps(asked).count("S3 is the only store.") == 1
+    assert [name for name in TOOLS if name not in json.dumps(asked["tools"])] == []
+    assert wait_until(lambda: said(api)) == ["When do ferries leave?"]
+
+
+@needs("gemini")
+def test_a_session_of_gemini_cli_with_the_hooks_of_init_has_start_and_tools_and_is_recorded(
+    machine: Machine, api: Client
+) -> None:
+    machine.init(api.url, "gemini")
+    own = {"security": {"folderTrust": {"enabled": False}, "auth": {"selectedType": "gemini-api-key"}}}
+    (machine.home / ".gemini/settings.json").write_text(json.dumps(own))
+    candidate = {"content": {"role": "model", "parts": [{"text": "At nine."}]}, "finishReason": "STOP", "index": 0}
+    with llm_server.serving(*[streamed({"candidates": [candidate]})] * 9) as server:
+        machine.environ |= {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": server.url.removesuffix("/v1")}
+        told = machine.run("gemini", "-m", "gemini-2.5-flash", "--yolo", "-p", "When do ferries leave?")
+    assert "Live Memory: 1 decision" in told
+    checked(server.asked[-1].body, api)
+
+
+def streamed(*chunks: dict[str, Any]) -> llm_server.Step:
+    text = "".join(f"data: {json.dumps(chunk)}\r\n\r\n" for chunk in chunks)
+    return llm_server.answer(text.encode(), content_type="text/event-stream")
+
+
+def completed() -> llm_server.Step:
+    """A chat completion as a stream."""
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "played"}
+    words = {"index": 0, "delta": {"role": "assistant", "content": "At nine."}, "finish_reason": None}
+    end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    return streamed({**head, "choices": [words]}, {**head, "choices": [end]})
+
+
+@needs("copilot")
+def test_a_session_of_copilots_command_line_with_the_hooks_of_init_has_start_and_tools_and_is_recorded(
+    machine: Machine, api: Client
+) -> None:
+    machine.init(api.url, "copilot")
+    with llm_server.serving(*[completed()] * 9) as server:
+        machine.environ |= {"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "played"}
+        machine.environ["COPILOT_PROVIDER_BASE_URL"] = server.url
+        machine.run("copilot", "--trust-folder", "-p", "When do ferries leave?")
+    checked(next(one.body for one in server.asked if one.method == "POST"), api)
+
+
+@needs("opencode")
+def test_a_session_of_opencode_with_the_plugin_of_init_has_start_and_tools_and_is_recorded(
+    machine: Machine, api: Client
+) -> None:
+    machine.init(api.url, "opencode")
+    with llm_server.serving(*[completed()] * 9) as server:
+        options = {"baseURL": server.url, "apiKey": "k"}
+        played = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"played": {"name": "played"}}}
+        own = {"provider": {"played": played}, "model": "played/played", "autoupdate": False}
+        (machine.home / ".config/opencode").mkdir(parents=True)
+        (machine.home / ".config/opencode/opencode.json").write_text(json.dumps(own))
+        machine.environ["OPENCODE_DISABLE_MODELS_FETCH"] = "1"
+        # It puts a prompt of several words into quotes.
+        machine.run("opencode", "run", "Ferries?")
+    asked = next(one.body for one in server.asked if one.body and one.body.get("tools"))
+    assert json.dumps(asked).count("S3 is the only store.") == 1
+    assert {f"livemem_{name}" for name in TOOLS} <= {tool["function"]["name"] for tool in asked["tools"]}
+    assert wait_until(lambda: said(api)) == ["Ferries?"]
 
 
 @needs("mcpb")

@@ -9,9 +9,8 @@ export const LiveMemory = async ({ client, directory }) => {
   const started = new Map() // The sessions of this process: what their hook said at the start.
   const ofAgents = new Set() // Sessions of sub-agents.
 
-  const run = (event, session, more = {}) =>
+  const call = (event, session, more) =>
     new Promise((done) => {
-      if (!COMMANDS[event]) return done({})
       const [program, ...words] = COMMANDS[event].split(" ")
       const hook = spawn(program, words, { cwd: directory, stdio: ["pipe", "pipe", "ignore"], timeout: MILLISECONDS })
       let said = ""
@@ -27,11 +26,16 @@ export const LiveMemory = async ({ client, directory }) => {
       hook.stdin.end(JSON.stringify({ session_id: session, cwd: directory, hook_event_name: event, ...more }))
     })
 
+  const run = async (event, session, more) => {
+    if (!COMMANDS[event]) return {}
+    return call(event, session, more).catch(() => ({})) // Whatever it is, the session goes on.
+  }
+
   const words = (parts) =>
     parts.flatMap((part) => (part.type === "text" && !part.synthetic && !part.ignored ? [part.text] : [])).join("\n\n")
 
   const send = async (event, session) => {
-    const { data = [] } = await client.session.messages({ path: { id: session } })
+    const { data = [] } = await client.session.messages({ path: { id: session } }).catch(() => ({}))
     const over = data.filter(({ info }) => info.role === "user" || (info.time.completed && !info.summary))
     const messages = over.map(({ info, parts }) => ({
       id: info.id,
