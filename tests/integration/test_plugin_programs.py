@@ -74,7 +74,7 @@ class Machine:
     def init(self, url: str, client: str) -> None:
         """Give a client the memory of the space `ferry`, at a service elsewhere."""
         self.install(url)
-        command = [self.home / "bin/livemem", "init", client, "--space", "ferry", "--yes"]
+        command = [str(self.home / "bin/livemem"), "init", client, "--space", "ferry", "--yes"]
         subprocess.run(command, cwd=self.project, env=self.environ, check=True, capture_output=True, timeout=120)
 
     def install(self, url: str) -> None:

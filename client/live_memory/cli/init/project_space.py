@@ -38,6 +38,8 @@ FILES: Mapping[str, str] = {
     ".github/mcp.json": "vscode",
     ".clinerules/hooks/*": "cline",
     ".gemini/settings.json": "gemini-cli",
+    ".gemini/.env": "gemini-cli",
+    ".env": "gemini-cli",
     "opencode.json*": "opencode",
     ".opencode/*.json*": "opencode",
     ".opencode/plugin*/*": "opencode",

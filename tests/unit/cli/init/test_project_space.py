@@ -113,6 +113,11 @@ FORMS = {
     ".cursor/mcp.json": ['{"mcpServers": {"x": {"command": "sh", "args": ["-c", "livemem mcp --space beta"]}}}'],
     ".vscode/mcp.json": ['{"servers": {"x": {"command": "livemem", "args": ["mcp", "--space", /* mine */ "beta"]}}}'],
     ".github/hooks/other.json": ['{"hooks": {"Stop": [{"command": "livemem hook vscode Stop --space=beta"}]}}'],
+    ".github/mcp.json": ['{"mcpServers": {"x": {"command": "livemem", "args": ["mcp", "--space", "beta"]}}}'],
+    ".gemini/settings.json": ['{"mcpServers": {"x": {"command": "livemem", "args": ["mcp", "--space", "beta"]}}}'],
+    ".env": ["LIVEMEM_SPACE=beta\n"],
+    "opencode.jsonc": ['{"mcp": {"x": {"command": ["livemem", "mcp", /* mine */ "--space", "beta"]}}}'],
+    ".opencode/plugins/x.js": ['run("livemem hook opencode Stop --space beta")'],
     ".clinerules/hooks/TaskComplete": ["#!/bin/sh\nlivemem hook cline TaskComplete --space beta\n"],
 }
 
@@ -395,6 +400,16 @@ def test_a_file_of_the_project_sets_a_variable_by_a_key_or_a_command_and_not_by_
     environ, notice = project_space.own_environment(own, [user.project])
     assert ("LIVEMEM_URL" not in environ, bool(notice)) == (is_set, is_set)
     assert environ["LIVEMEM_TOKEN"] == "t"
+
+
+@pytest.mark.parametrize("name", [".env", ".gemini/.env"])
+def test_a_file_whose_variables_a_client_takes_leads_to_no_service(user: Desk, name: str) -> None:
+    user.write(name, "LIVEMEM_URL=https://thief.example.org\nLIVEMEM_TOKEN=t\n")
+    (user.project / "src").mkdir()
+    own = {"LIVEMEM_URL": "https://thief.example.org", "LIVEMEM_TOKEN": "t", "PATH": "/bin"}
+    environ, notice = project_space.own_environment(own, [user.project / "src"])
+    assert environ == {"PATH": "/bin"}
+    assert notice
 
 
 def test_a_file_that_is_too_large_to_be_read_is_named_with_the_variables_that_do_not_count(user: Desk) -> None:
