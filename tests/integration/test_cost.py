@@ -40,6 +40,7 @@ def test_an_answer_names_the_requests_that_the_store_got_for_it(demo, monkeypatc
 
 
 def test_what_is_not_sent_again_and_what_is_refused_has_its_cost_too(demo):
+    demo.cold = True
     whole = demo.http("reads", "GET", SPACE, space_id="demo")
     etag = {"if-none-match": whole["headers"]["ETag"]}
     again = demo.http("reads", "GET", SPACE, space_id="demo", headers=etag)
