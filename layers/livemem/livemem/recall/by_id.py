@@ -286,18 +286,14 @@ def conversation_id(process: Process, space_id: str, name: str) -> str:
 
 def _notes(process: Process, space_id: str, name: str, time: str) -> list[str]:
     """The ids of the notes that it fits, each once: after an undo a note is live and in a record."""
-    live, archived = process.store.concurrently(
-        lambda: _live(process, space_id, time),
+    entries, archived = process.store.concurrently(
+        lambda: list(process.store.scan(f"{NOTE.prefix(space_id)}{time}_")),
         lambda: records.note_ids_at(process, space_id, time),
     )
+    live = filter(None, (NOTE.last(entry.key) for entry in entries))
     return sorted(
         result for result in {*live, *archived} if result.startswith(name) or short_ids.of_note(result) == name
     )
-
-
-def _live(process: Process, space_id: str, time: str) -> list[str]:
-    entries = process.store.scan(f"{NOTE.prefix(space_id)}{time}_")
-    return [note_id for entry in entries if (note_id := NOTE.last(entry.key))]
 
 
 def _only(what: str, name: str, ids: Sequence[str]) -> str:

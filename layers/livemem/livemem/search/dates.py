@@ -5,7 +5,6 @@ dates that it counts from the day on which it is asked: `last week`, `il y a tro
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import lru_cache
 
 _MONTHS = (
     "january janvier jan",
@@ -53,7 +52,7 @@ def dates(text: str) -> tuple[Date, ...]:
             continue
         day = int(match["before"] or match["after"] or 0)
         year = int(match["year"]) if match["year"] else None
-        result.append(Date(year, _month_of()[word.lower()], day if 1 <= day <= 31 else None))
+        result.append(Date(year, _MONTH_OF[word.lower()], day if 1 <= day <= 31 else None))
     if not result:
         dates += [Date(year, None, None) for year in years]
     for item in result:
@@ -74,11 +73,7 @@ def _of_numbers(match: re.Match[str]) -> list[Date]:
     return [Date(*part) for part in dict.fromkeys(parts) if 1 <= part[1] <= 12 and 1 <= (part[2] or 1) <= 31]
 
 
-@lru_cache(maxsize=1)
-def _month_of() -> dict[str, int]:
-    return {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-
-
+_MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 _YEAR = r"(?:19|20)\d\d"
 _NUMBERS = re.compile(
     rf"(?<![\w./-])(?:(?P<year>{_YEAR})(?P<mark>[-/.])(?P<month>\d\d?)(?:(?P=mark)(?P<day>\d\d?))?"

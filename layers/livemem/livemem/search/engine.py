@@ -307,6 +307,7 @@ def _rank(
         _instances(index, index_shape, index.completions(prefix, MOST_COMPLETIONS)) for prefix in query.prefixes
     ]
     cosines = _cosines(index_shape, meaning, candidates) if meaning else None
+    named = [place for place, author in enumerate(index_shape.authors) if words.names(query, author)]
     ranked = ranking.rank(
         index_shape.corpus,
         query,
@@ -314,7 +315,7 @@ def _rank(
         cosines,
         candidates=candidates,
         compared=compared,
-        by_author=_named(index_shape, query),
+        by_author=np.isin(index_shape.author, named) if named else None,
         recency=question.recency,
     )
     matched = ranked.matched
@@ -362,12 +363,6 @@ def _best(scores: NDArray[np.float64], numbers: Numbers, most: int) -> Numbers:
         least = np.partition(scores[numbers], len(numbers) - most)[len(numbers) - most]
         numbers = numbers[scores[numbers] >= least]
     return numbers[np.lexsort((-numbers, -scores[numbers]))][:most]
-
-
-def _named(index_shape: IndexShape, query: Query) -> NDArray[np.bool_] | None:
-    """The documents whose author the query names; None where it names none."""
-    places = [place for place, author in enumerate(index_shape.authors) if words.names(query, author)]
-    return np.isin(index_shape.author, places) if places else None
 
 
 def _instances(index: Index, index_shape: IndexShape, terms: Sequence[str]) -> Instances:

@@ -120,7 +120,7 @@ def save(store: Store, key: str, uid: str, index: Index, scratch: Path, *, repla
         scratch.unlink(missing_ok=True)
 
 
-def prune(store: Store, space_id: str) -> int:
+def prune(store: Store, space_id: str) -> None:
     """Remove all snapshots but the newest of this schema: 1 LIST, and 1 DeleteObjects if there are any. Those of later
     schemas stay, so that two versions of the service can work side by side.
     """
@@ -131,7 +131,6 @@ def prune(store: Store, space_id: str) -> int:
         if parsed and parsed[1] < database.SCHEMA:
             doomed.append(entry.key)
     store.delete_many(doomed)
-    return len(doomed)
 
 
 def remove(store: Store, space_id: str) -> None:
