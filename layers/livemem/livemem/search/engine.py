@@ -173,8 +173,10 @@ class Matches:
         """
         whole = self._whole
         numbers = np.arange(len(whole.owner))
-        owner = np.where(whole.of_kinds(LISTS)[whole.owner], numbers, np.searchsorted(whole.owner, whole.owner))
-        sides = [~whole.of_kinds([kind])[whole.owner] & (owner == numbers) for kind in (BANK, ARCHIVE)]
+        first = np.diff(whole.owner, prepend=-1) > 0
+        lines = first | whole.of_kinds(LISTS)[whole.owner]
+        owner = np.maximum.accumulate(np.where(lines, numbers, 0))
+        sides = [~whole.of_kinds([kind])[whole.owner] & lines for kind in (BANK, ARCHIVE)]
         return self._baseline(question, texts, sides, owner)
 
     def _baseline(
@@ -209,9 +211,10 @@ class Matches:
         first, last = np.searchsorted(self._whole.owner, [place, place + 1])
         near: Sequence[float | None] = [None] * (last - first)
         if self._meaning:
-            numbers = np.arange(len(self._whole.owner))
-            found = _relevance(self._whole, self._meaning, (numbers >= first) & (numbers < last), numbers)[first:last]
-            near = [None if np.isnan(one) else float(one) for one in found]
+            rows = self._meaning.rows[first:last]
+            found = np.full(len(rows), np.nan, dtype=np.float32)
+            found[rows >= 0] = self._meaning.pool.products(self._meaning.vector, rows[rows >= 0])
+            near = [None if np.isnan(one) else max(0.0, float(one)) for one in found]
         return [replace(hit, line=line, relevance=one) for line, one in zip(hit.document.passages, near, strict=True)]
 
     def document(self, name: str) -> Document | None:
