@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory import LiveMemoryError
+from live_memory.cli.code_version import WorkTree
 from live_memory.cli.gone_paths import MARK, MOST_MARKS
 from live_memory.cli.init.hooks import answers, events, sending
 from live_memory.cli.init.hooks.command import in_time, run_hook
@@ -308,6 +309,22 @@ def test_each_message_arrives_once_whichever_answer_is_lost(machine, monkeypatch
         assert machine.hook("claude-code", "Stop", transcript_path=path) == {}
     assert machine.memory.said == [f"message {number}" for number in range(7)]
     assert len(machine.memory.conversations) == 1
+
+
+def test_a_service_that_knows_no_version_of_the_code_gets_each_message_without_one(machine, monkeypatch):
+    monkeypatch.setattr(WorkTree, "version", lambda _: {"repository": "forge.example.org/ferry", "commit": "1"})
+    taken = machine.memory._append_turn
+
+    def former(arguments):
+        if any("repository" in line for line in arguments["items"]):
+            raise LiveMemoryError("invalid_request", "Extra inputs are not permitted.", status=422)
+        return taken(arguments)
+
+    monkeypatch.setattr(machine.memory, "_append_turn", former, raising=False)
+    path = machine.transcript(*(claude("user", f"message {number}") for number in range(3)))
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    assert machine.memory.said == [f"message {number}" for number in range(3)]
+    assert machine.log == []
 
 
 def test_a_lost_state_sends_all_again_into_the_same_conversation_where_it_is_once(machine):
