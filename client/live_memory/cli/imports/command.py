@@ -69,11 +69,10 @@ def import_command(
     SOURCE is an export of this service (.tar.gz), which becomes a new space; a folder of Markdown files, which becomes
     the bank of a new space; an export of conversations by Claude or ChatGPT (the zip, or its conversations.json), which
     go into an existing space with what Claude remembers, as former sessions of Claude Code (~/.claude/projects) and
-    Codex (~/.codex/sessions) do;
-    memories of mem0 (JSON), notes of basic-memory, a CLAUDE.md or AGENTS.md, what Claude Code or Codex remembers by
-    itself (~/.claude/projects/*/memory, ~/.codex/memories), or the word git for the newest commits of this repository,
-    which become memories or notes of an existing space; or a copy of a bucket of chrlesur/live-memory, each of whose
-    spaces becomes one here.
+    Codex (~/.codex/sessions) and chats of Cursor (state.vscdb, ~/.cursor/chats) do; memories of mem0 (JSON), notes of
+    basic-memory, a CLAUDE.md or AGENTS.md, what Claude Code or Codex remembers by itself (~/.claude/projects/*/memory,
+    ~/.codex/memories), or the word git for the newest commits of this repository, which become memories or notes of an
+    existing space; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
 
     The command detects the kind of the source, and checks all of it before it sends anything. A repeat imports nothing
     twice. Exit code 1: some content was left out. The report names it.

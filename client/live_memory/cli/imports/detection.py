@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from live_memory.cli.imports import basic_memory, files, mem0, own_memories, rules_texts
+from live_memory.cli.imports import basic_memory, cursor_chats, files, mem0, own_memories, rules_texts
 from live_memory.cli.imports.unfit import BadSource, shown
 
 Kind = Literal["export", "bucket", "chats", "markdown", "mem0", "basic-memory", "rules", "own-memory", "git"]
@@ -24,11 +24,11 @@ EXPORT_BYTES = 1 << 30
 """Bytes of an export of this service as a file: the service's own limit."""
 NOTHING = (
     "Nothing in it can be imported. A source can be an export of this service (.tar.gz) or a folder of Markdown files. "
-    "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or sessions of "
-    "Claude Code (~/.claude/projects) or Codex (~/.codex/sessions). What Claude Code or Codex remembers by itself "
-    "(~/.claude/projects/*/memory, ~/.codex/memories), and the word git in a repository are sources. Memories of mem0 "
-    "(JSON), notes of basic-memory, a CLAUDE.md or AGENTS.md, and a copy of a bucket of chrlesur/live-memory can be "
-    "imported too."
+    "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), sessions of "
+    "Claude Code (~/.claude/projects) or Codex (~/.codex/sessions), or chats of Cursor (state.vscdb, ~/.cursor/chats). "
+    "What Claude Code or Codex remembers by itself (~/.claude/projects/*/memory, ~/.codex/memories), and the word git "
+    "in a repository are sources. Memories of mem0 (JSON), notes of basic-memory, a CLAUDE.md or AGENTS.md, and a copy "
+    "of a bucket of chrlesur/live-memory can be imported too."
 )
 SESSION, COMPRESSED = ".jsonl", ".jsonl.zst"
 UNPACK = "{} is compressed. Unpack it first: `zstd -d`."
@@ -61,7 +61,10 @@ class Source:
         return sorted(
             path
             for path in self.sizes
-            if is_of_chats(path) or path.endswith(SESSION) or (len(self.sizes) == 1 and not is_beside_chats(path))
+            if is_of_chats(path)
+            or path.endswith(SESSION)
+            or cursor_chats.is_one(path)
+            or (len(self.sizes) == 1 and not is_beside_chats(path))
         )
 
     def beside_chats(self) -> list[str]:
@@ -109,8 +112,7 @@ def look(path: Path) -> Source:
     found = Source(path, kind, sizes, unfit)
     if kind == "chats":
         found.unfit.extend(UNPACK.format(shown(name)) for name in sizes if name.endswith(COMPRESSED))
-        # Sessions are read line by line.
-        whole = (name for name in (*found.chats(), *found.beside_chats()) if not name.endswith(SESSION))
+        whole = (name for name in (*found.chats(), *found.beside_chats()) if not _is_read_in_parts(name))
         _check_chats(sum(sizes[name] for name in whole))
     if kind == "export":
         _check_export(path)
@@ -124,11 +126,15 @@ def _kind(sizes: Mapping[str, int]) -> Kind | None:
         return "export"
     if any(is_head(path) for path in sizes):
         return "bucket"
-    if any(path.endswith((SESSION, COMPRESSED)) for path in sizes):
+    if any(path.endswith((SESSION, COMPRESSED)) or cursor_chats.is_one(path) for path in sizes):
         return "chats"
     if any(path.endswith(".md") for path in sizes):
         return "markdown"
     return "chats" if any(map(is_beside_chats, sizes)) else None
+
+
+def _is_read_in_parts(path: str) -> bool:
+    return path.endswith(SESSION) or cursor_chats.is_one(path)
 
 
 def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:
@@ -136,7 +142,7 @@ def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:
         return Source(path, "rules", sizes)
     if path.name.endswith(COMPRESSED):
         raise BadSource(UNPACK.format(shown(path.name)))
-    if path.suffix not in (".json", SESSION):
+    if path.suffix not in (".json", SESSION) and not cursor_chats.is_one(path.name):
         raise BadSource(NOTHING)
     if path.suffix == ".json" and sum(sizes.values()) <= mem0.MOST_BYTES and mem0.rows(path.read_bytes()) is not None:
         return Source(path, "mem0", sizes)

@@ -10,10 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from live_memory import LiveMemoryError
-from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, codex_sessions, files, untaken
+from live_memory.cli.imports import (
+    chatgpt,
+    chats,
+    claude,
+    claude_sessions,
+    codex_sessions,
+    cursor_chats,
+    files,
+    untaken,
+)
 from live_memory.cli.imports.chats import Chat
 from live_memory.cli.imports.claude_sessions import Owners
 from live_memory.cli.imports.codex_sessions import Former
@@ -30,7 +40,7 @@ BODY_ITEMS = 500
 """Turns of one request: the service takes more, but its time for a request is limited."""
 TOO_LARGE = 413
 UNFIT_STATUS = (400, 413, 422)
-NO_CHAT = "The source has no conversation of Claude, ChatGPT, Claude Code or Codex."
+NO_CHAT = "The source has no conversation of Claude, ChatGPT, Claude Code, Codex or Cursor."
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,9 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
             continue
         if file.path.endswith(SESSION):
             yield from _sessions(file, seen, said, owners, former)
+            continue
+        if cursor_chats.is_one(file.path):
+            yield from _of_cursor(source.path, file.path, seen)
             continue
         try:
             for number, element in enumerate(elements(file.content), 1):
@@ -96,6 +109,21 @@ def _sessions(file: File, seen: set[str], said: set[str], owners: Owners, former
         # One file that can't be read does not keep the others.
         return [Unfit(str(error))]
     return chats
+
+
+def _of_cursor(source: Path, name: str, seen: set[str]) -> Iterator[Chat | Unfit]:
+    try:
+        if source.is_file() and source.name != name:
+            raise BadPart("is in an archive. Unpack it first")
+        for chat in cursor_chats.chats_in(source if source.is_file() else source / name):
+            if isinstance(chat, BadPart) or chat.folder in seen:
+                problem = chat if isinstance(chat, BadPart) else "has a chat of an earlier one"
+                yield Unfit(f"{shown(name)} {problem}.")
+            else:
+                seen.add(chat.folder)
+                yield chat
+    except BadPart as error:
+        yield Unfit(f"{shown(name)} {error}.")
 
 
 def _chat(where: str, element: bytes | None, seen: set[str]) -> Chat | Unfit:
