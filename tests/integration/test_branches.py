@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from live_memory import Client
 from live_memory.cli import code_version, gone_paths
+from live_memory.cli.init.hooks import prompts
+from live_memory.cli.init.hooks.prompts import Asked
 from live_memory.cli.main import app
 from live_memory.cli.program import Program
 from tests.support import front
@@ -24,9 +26,9 @@ MARKED = f"{DECIDED} (on feature/x)"
 def test_what_was_decided_on_a_branch_says_so_elsewhere_until_it_is_merged(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (code_version, gone_paths):
+    for module, name in ((code_version, "SECONDS"), (gone_paths, "SECONDS"), (prompts, "REQUEST_SECONDS")):
         # A machine under load needs longer than an agent waits.
-        monkeypatch.setattr(module, "SECONDS", 20)
+        monkeypatch.setattr(module, name, 20)
     place = cloned(tmp_path / "ferry", "https://ann:secret@forge.example.org/ferry/timetable.git")
     git(place, "symbolic-ref", "HEAD", "refs/heads/main")
     git(place, "commit", "-q", "--allow-empty", "-m", "one")
@@ -44,8 +46,17 @@ def test_what_was_decided_on_a_branch_says_so_elsewhere_until_it_is_merged(
         payload = json.dumps({"session_id": "s", "cwd": str(place)})
         return livemem("hook", "claude-code", "SessionStart", "--space", "demo", stdin=payload)
 
+    def prompt() -> str:
+        sessions.append("s")
+        text = "How does the timetable parser read kiel.csv?"
+        payload = json.dumps({"session_id": "".join(sessions), "cwd": str(place), "prompt": text})
+        return livemem("hook", "claude-code", "UserPromptSubmit", "--space", "demo", stdin=payload)
+
+    # In the session of the start nothing comes twice.
+    sessions = ["p"]
     looks: list[Callable[[], str]] = [
         start,
+        prompt,
         lambda: livemem("start"),
         lambda: livemem("search", "timetable parser"),
         lambda: livemem("context", "How does the timetable parser read kiel.csv?"),
@@ -54,6 +65,7 @@ def test_what_was_decided_on_a_branch_says_so_elsewhere_until_it_is_merged(
     with front.opened(service) as door:
         url = f"http://127.0.0.1:{door.port}"
         monkeypatch.setenv("LIVEMEM_URL", url)
+        Asked(tmp_path / "state/hooks", "claude-code").allow(place, url)
         monkeypatch.setenv("LIVEMEM_TOKEN", BOOTSTRAP_KEY)
         with Client(url, BOOTSTRAP_KEY) as client:
             client.call("create_space", {"space_id": "demo", "rules": "# Log"})
@@ -72,7 +84,7 @@ def test_what_was_decided_on_a_branch_says_so_elsewhere_until_it_is_merged(
             ]
 
             # When it is read on another branch, then it says so, as a note and in the bank
-            assert all(MARKED in look() for look in looks[:-1])
+            assert [MARKED in look() for look in looks[:-1]] == [True] * 5
             begun = client.call("start_consolidation", {"space_id": "demo", "by": "agent"})
             good = append_everything(read_prompt([{"content": ""}, {"content": begun["prompt"]}]))
             assert client.call("answer_job", {"job": begun["job"], "text": good})["status"] == "done"

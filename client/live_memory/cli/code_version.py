@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,10 +50,6 @@ class WorkTree:
         return {}
 
     def headers(self) -> dict[str, str]:
-        """The header that names the version, for a request."""
-        return as_headers(self.version())
-
-
-def as_headers(version: Mapping[str, str]) -> dict[str, str]:
-    """The header of a version that is known; none for one that is not."""
-    return {HEADER: json.dumps(version)} if version else {}
+        """The header that names the version, for a request; none where it is not known."""
+        version = self.version()
+        return {HEADER: json.dumps(version)} if version else {}

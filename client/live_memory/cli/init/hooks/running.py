@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -414,13 +415,15 @@ def _hook(
     near = urlsplit(url).hostname in config.LOOPBACK or not (url or settings.token)
     starts = near and local_service.is_installed()
 
+    headers = cache(lambda: WorkTree(asks).headers() if asks else {})
+
     def connect(client: str) -> Memory:
         options: dict[str, Any] = {"timeout": seconds, "retries": 0}
         if starts and not url:
             raise LiveMemoryError(NOT_RUNNING, "The service of this machine does not run.")
         service, token = settings.need_url(), settings.need_token()
-        if asks and (headers := WorkTree(asks).headers()):
-            options["headers"] = headers
+        if told := headers():
+            options["headers"] = told
         if settings.is_local_service:
             from live_memory.cli import agent_tokens  # noqa: PLC0415 - the token of a profile is the agent's own
 
