@@ -88,7 +88,9 @@ def forget() -> None:
     """The next invocation is the first of a new environment."""
     environment.process.cache_clear()
     environment.settings.cache_clear()
-    parameter_provider.cache_clear()
+    if parameter_provider.cache_info().currsize:
+        # Its client takes long to make.
+        parameter_provider().clear_cache()
 
 
 class LambdaApi:
