@@ -53,7 +53,7 @@ def world_of() -> World:
 
 def test_each_of_the_last_sessions_has_a_line_with_its_time_author_and_client_the_newest_first():
     world = world_of()
-    session(world, "The import fails at night.")
+    session(world, "The import fails at night.", title="Why so? (codex session 0b1c)")
     session(world, "The quay is closed.", title="Winter timetable")
     session(world, "Said by the client itself.", title="ann session 1")
 

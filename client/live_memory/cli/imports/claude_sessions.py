@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from live_memory.cli.imports import chats
 from live_memory.cli.imports.chats import Chat, Message
 from live_memory.cli.imports.unfit import BadPart
+from live_memory.cli.transcripts import titles
 from live_memory.cli.transcripts.entries import fields, string
 from live_memory.cli.transcripts.long_lines import lines
 from live_memory.cli.transcripts.messages import SECRETS, Messages, Said, entry_of, instant
 
 SERVICE = "claude-code"
-TITLE_CHARACTERS = 80
 ELSEWHERE = "messages that an earlier session holds"
 
 _COPIED = timedelta(seconds=1)
@@ -98,10 +98,10 @@ def chats_of(path: str, content: Iterable[bytes], seen: set[str], owners: Owners
 
 
 def chat_of(service: str, session: str, messages: list[Message]) -> Chat:
-    """The conversation that messages make, with the first words of the user as its title; raises BadPart."""
+    """The conversation that messages make, with the first line of the user as its title; raises BadPart."""
     first = next((one.text for one in messages if one.role == "user"), "")
     newest = max((one.timestamp or "" for one in messages), default="") or None
-    return Chat(service, session, chats.title_of(first[:TITLE_CHARACTERS]), newest, chats.turns(messages))
+    return Chat(service, session, titles.line_of(first) or titles.of(service, session), newest, chats.turns(messages))
 
 
 def _name(path: str) -> str:

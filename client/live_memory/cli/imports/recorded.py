@@ -23,7 +23,7 @@ class Recorded:
     def find(self, chat: Chat) -> str | None:
         """The conversation that hooks made of a session."""
         listed = (pair for folder in chat.folders for pair in self._listed(folder))
-        found = (name for title, name in listed if title == titles.of(chat.service, chat.chat_id))
+        found = (name for title, name in listed if titles.is_of(title, chat.service, chat.chat_id))
         return min(found, default=None)
 
     def without(self, conversation: str, chat: Chat) -> Chat:

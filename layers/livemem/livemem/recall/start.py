@@ -59,8 +59,8 @@ SIGNAL = 200
 """Characters of a hint that are shown."""
 SESSION = 600
 """Characters of a session's summary that are shown: what a summary of up to 6,000 characters has."""
-OF_A_CLIENT = re.compile(r"(\S+) session \S+")
-"""The title that hooks give: the client, and an id that says nothing."""
+OF_A_CLIENT = re.compile(r"(?:.+ \()?([^\s()]+) session [^\s()]+\)?")
+"""The title that hooks give: perhaps the first prompt, then the client, and an id that says nothing."""
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 SYNTHESIS = ("synthesis", "synthesis")

@@ -346,7 +346,7 @@ def test_a_copy_goes_to_the_conversation_of_its_session_also_when_the_state_of_h
         machine.hook("claude-code", "SessionEnd", transcript_path=str(paths[name]), session_id=paths[name].stem)
         for file in (tmp_path / "state").glob("*.*"):
             file.unlink()
-    titles = {each["title"][-2:]: [*machine.memory.messages[name].values()] for name, each in conversations(machine)}
+    titles = {each["title"][-3:-1]: [*machine.memory.messages[name].values()] for name, each in conversations(machine)}
     assert titles == {"s1": ["Alpha?\n\nA."], "s2": ["Delta?\n\nD."]}
 
 
@@ -368,7 +368,7 @@ def test_copies_of_a_session_whose_conversation_was_deleted_stay_deleted(tmp_pat
 def test_a_file_that_names_another_session_alone_is_its_own(tmp_path):
     path = written(tmp_path / "p", "s9", *ALPHA)
     (conversation,) = hooked(tmp_path, path).memory.conversations.values()
-    assert conversation["title"] == "claude-code session s9"
+    assert conversation["title"] == "Alpha? (claude-code session s9)"
     assert [chat.chat_id for chat in talks.read(look(path.parent))] == ["s9"]
 
 

@@ -164,7 +164,7 @@ class Sender:
     def store(self, lines: list[dict[str, Any]]) -> bool:
         """Store lines in the conversation of the session. Returns whether all are stored, or never will be."""
         lines = [{**line, **self._code} for line in lines]
-        return self._import(self.files.load().conversation_id or self._begin(), lines)
+        return self._import(self.files.load().conversation_id or self._begin(lines), lines)
 
     def _end(self, session: Session) -> None:
         if self.event.kind == "close":
@@ -184,8 +184,9 @@ class Sender:
                 raise
         self.files.save(replace(session, closed=session.sent))
 
-    def _begin(self) -> str:
-        conversation = _conversation(self.memory, self.space_id, self.event)
+    def _begin(self, lines: list[dict[str, Any]]) -> str:
+        prompt = next((line["user_message"] for line in lines if line["user_message"]), "")
+        conversation = _conversation(self.memory, self.space_id, self.event, prompt)
         self.files.save(replace(self.files.load(), conversation_id=conversation))
         return conversation
 
@@ -268,16 +269,15 @@ def _chunks(turns: list[Turn], end: int) -> Iterable[Chunk]:
     yield replace(chunk, end=end)
 
 
-def _conversation(memory: Memory, space_id: str, event: Event) -> str:
+def _conversation(memory: Memory, space_id: str, event: Event, prompt: str) -> str:
     """The conversation of the session: the one with its name, else a new one."""
-    title = titles.of(event.client, event.session)
     where = {"host": host()}
     where |= {"cwd": identifier(event.folder)} if event.folder else {}
     listed = memory.call("list_conversations", {"space_id": space_id, "limit": LOOKED_AT, **where})
     for one in listed.get("items", []):
-        if one.get("title") == title:
+        if titles.is_of(one.get("title"), event.client, event.session):
             return str(one["conversation_id"])
-    asked = {"space_id": space_id, "title": title, **where, **KEPT}
+    asked = {"space_id": space_id, "title": titles.of(event.client, event.session, prompt), **where, **KEPT}
     return str(memory.call("create_conversation", asked)["conversation_id"])
 
 

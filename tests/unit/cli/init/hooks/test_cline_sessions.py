@@ -79,7 +79,7 @@ def test_each_answer_of_a_session_is_recorded_once_with_the_words_of_the_user_an
         "No: <b>eu-west-3</b>.\n\nMoved.",
     ]
     (conversation,) = machine.memory.conversations.values()
-    assert conversation["title"] == f"cline session {SESSION}"
+    assert conversation["title"] == f"Where is the queue? (cline session {SESSION})"
     assert machine.memory.closed == [], "an answer is no end of a session"
 
 

@@ -106,7 +106,7 @@ def test_what_was_said_since_the_last_time_is_sent_once(machine):
     assert machine.memory.said == ["Why?", "So.", "And?"]
     assert machine.memory.calls.count("append_turn") == 2
     assert machine.memory.conversations == {
-        "C0": {"conversation_id": "C0", "title": "claude-code session s1", "cwd": "/home/ann/ferry"}
+        "C0": {"conversation_id": "C0", "title": "Why? (claude-code session s1)", "cwd": "/home/ann/ferry"}
     }
 
 

@@ -62,7 +62,7 @@ def test_a_session_that_ended_while_the_service_was_down_is_sent_with_the_next_h
     assert machine.memory.said == ["Why?", "And?"]
     assert machine.memory.calls == []
     assert machine.memory.closed == [("C0", 2)]
-    assert [one["title"] for one in machine.memory.conversations.values()] == ["claude-code session s1"]
+    assert [one["title"] for one in machine.memory.conversations.values()] == ["Why? (claude-code session s1)"]
     assert waits(machine) == []
     assert not (machine.folder / "state/unsent").exists()
 
