@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-SCHEMA = 18
+SCHEMA = 19
 """Grows with every change of the tables, of the indexed terms of a text, or of the documents made from objects."""
 
 _TABLES = """
