@@ -20,12 +20,11 @@ def commits(text: str) -> list[str]:
 def merged(top: Path, some: Collection[str], ask: Callable[..., str | None]) -> set[str]:
     """Those of some commits that are in the branch of a work tree. `ask` asks git, and gives None where that fails."""
     there = (ask(top, "rev-list", "--no-walk", "--ignore-missing", *some) or "").split()
-    known = {commit for commit in some if any(name.startswith(commit) for name in there)}
-    apart = ask(top, "rev-list", *sorted(known), "^HEAD") if known else None
+    apart = ask(top, "rev-list", *there, "^HEAD") if there else None
     if apart is None:
         return set()
-    names = apart.split()
-    return {commit for commit in known if not any(name.startswith(commit) for name in names)}
+    names = set(there).difference(apart.split())
+    return {commit for commit in some if any(name.startswith(commit) for name in names)}
 
 
 def settled(text: str, gone: Collection[str] = ()) -> str:
