@@ -167,19 +167,19 @@ class Counted:
 
     def decompressobj(self, bits):
         self.streams += 1
-        stream = zlib.decompressobj(bits)
-        counted = self
+        return CountedStream(self, zlib.decompressobj(bits))
 
-        class Stream:
-            eof = property(lambda _: stream.eof)
-            unused_data = property(lambda _: stream.unused_data)
-            unconsumed_tail = property(lambda _: stream.unconsumed_tail)
 
-            def decompress(self, data, most):
-                counted.given += len(data)
-                return stream.decompress(data, most)
+class CountedStream:
+    def __init__(self, counted, stream):
+        self._counted, self._stream = counted, stream
 
-        return Stream()
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def decompress(self, data, most):
+        self._counted.given += len(data)
+        return self._stream.decompress(data, most)
 
 
 EMPTY, ONE, ZEROS = (gzip.compress(content, 9, mtime=0) for content in (b"", b"x", bytes(5)))
