@@ -86,8 +86,6 @@ class BackupView(Model):
     """Number of objects by kind: live notes, bank files, records and others."""
     changes: int
     """The number of the newest change of the bank in the backup."""
-    duration_seconds: float | None = None
-    """Duration of the backup in seconds."""
     unchanged_at: AwareDatetime | None = None
     """The time, UTC, at which the service last found that the space is the same as in this backup."""
 

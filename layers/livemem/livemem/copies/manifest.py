@@ -14,7 +14,6 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from livemem import clock
 from livemem.errors import NotFound
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Job
@@ -78,14 +77,6 @@ class Manifest(Job):
     def removed(self) -> bool:
         """Whether it is being removed, or was."""
         return self.status == "cancelled"
-
-    @property
-    def duration_seconds(self) -> float | None:
-        """How long it took."""
-        if not self.complete or not self.ended_at:
-            return None
-        took = clock.parse(self.ended_at) - clock.parse(self.created_at)
-        return round(max(took.total_seconds(), 0.0), 3)
 
     def stands_for(self) -> str:
         """The newest moment whose state it is known to hold, for people and for retention."""

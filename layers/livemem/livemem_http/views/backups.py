@@ -67,7 +67,6 @@ class BackupView(View):
         ),
     ]
     changes: Annotated[int, described("The number of the newest change of the bank in the backup.", 7)]
-    duration_seconds: Annotated[float | None, described("Duration of the backup in seconds.", 1.36)] = None
     unchanged_at: Annotated[
         Moment | None,
         described(
@@ -86,7 +85,6 @@ class BackupView(View):
                 "complete": manifest.complete,
                 "completed_at": manifest.ended_at if manifest.complete else None,
                 "objects": manifest.objects_count,
-                "duration_seconds": manifest.duration_seconds,
             }
         )
 
