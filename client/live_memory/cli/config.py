@@ -164,17 +164,20 @@ def settle(
     folders: Sequence[Path] = (),
     given: str | None = None,
     look: Callable[[Path], LocalService | None] | None = None,
+    client: str = "",
+    service: str | None = None,
 ) -> Settings:
     """The settings of this call. Where nothing names a service, the one that runs on this machine, with its own key.
 
-    What `init` recorded for the repository of the first of `folders` counts more than the profile that nobody named.
+    What `init` recorded for the `client` in the repository of the first of `folders` counts more than the profile that
+    nobody named, and the URL `service` more than the record.
 
     The space is the one that the user names here, else `given`, else that of the environment, else the one that `init`
     gave to the repository of the first of `folders`, else the profile's. `given` is from a client's configuration,
     which may be a file of the project. So it counts, as the environment does, only if project_space.choose says so.
     `look` finds the service of a data folder, by default `local_service.ready`.
 
-    Raises Refused for a missing profile, or a token that would go to another service.
+    Raises Refused for a missing profile, a token that would go to another service, or records that differ.
     """
     name = profile_name(environ, profile)
     said = {field: environ.get(f"LIVEMEM_{field.upper()}") or None for field in ("url", "token", "space")}
@@ -187,7 +190,7 @@ def settle(
         stored = Profile()
     login = stored
     if folders and (stored.url or stored.token) and not (profile or environ.get("LIVEMEM_PROFILE") or said["url"]):
-        stored = stored if said["token"] else _recorded(environ, folders[0], stored)
+        stored = stored if said["token"] else _recorded(environ, folders[0], stored, client, service)
     if said["url"] and not said["token"] and stored.token and check_url(said["url"]) != stored.url:
         # A URL from the environment must not get the token that is stored for another service.
         raise Refused("LIVEMEM_URL names another service than the stored token belongs to: set LIVEMEM_TOKEN too.")
@@ -216,13 +219,13 @@ def settle(
     )
 
 
-def _recorded(environ: Mapping[str, str], folder: Path, login: Profile) -> Profile:
+def _recorded(environ: Mapping[str, str], folder: Path, login: Profile, client: str, service: str | None) -> Profile:
     """The profile for a folder: none where `init` gave it the service of this machine, and with another service the one
     that has its token. Else the login.
     """
     from live_memory.cli.init.accepted import Accepted  # noqa: PLC0415 - as in _chosen
 
-    service = Accepted(environ).service(folder, login.url)
+    service = service or Accepted(environ).service(folder, login.url, client)
     if service and service == address_of(environ, None, is_local=True):
         return Profile()
     found = (one for one in read(file_path(environ)).values() if service and one.url == service and one.token)

@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -262,9 +263,14 @@ def recorded(home: Path, service: str, **variables: str):
     (home / "ferry" / "below").mkdir(parents=True, exist_ok=True)
     (home / "ferry" / ".git").mkdir(exist_ok=True)
     Accepted(environ).keep(repository.of(home / "ferry"), "codex", "demo", service)
+    return settled(home, environ)
+
+
+def settled(home: Path, environ: dict[str, str], **asked: Any) -> list[config.Settings]:
+    """What is settled in a folder of the repository, and above it."""
     running = LocalService(1, "http://127.0.0.1:4000", "lm_own", {})
     folders = (home / "ferry" / "below", home)
-    return [config.settle(environ, folders=[folder], look=lambda _: running) for folder in folders]
+    return [config.settle(environ, folders=[folder], look=lambda _: running, **asked) for folder in folders]
 
 
 def test_a_login_to_another_service_does_not_count_where_init_gave_the_repository_that_of_this_machine(tmp_path: Path):
@@ -284,6 +290,25 @@ def test_the_login_to_the_recorded_service_is_used_and_without_one_that_of_the_p
     assert elsewhere.url == URL
     here, _ = recorded(tmp_path, "https://nobody.example.org")
     assert (here.url, here.is_recorded) == (URL, False)
+
+
+def test_each_client_goes_to_the_service_that_init_recorded_for_it_and_commands_must_name_one(tmp_path: Path):
+    recorded(tmp_path, local := str(tmp_path / "data"))
+    environ = {"LIVEMEM_CONFIG": str(tmp_path / "config.toml"), "LIVEMEM_STATE": str(tmp_path / "state")}
+    environ |= {"LIVEMEM_DATA_DIR": local}
+    Accepted(environ).keep(repository.of(tmp_path / "ferry"), "claude-code", "demo", URL)
+
+    of = {name: settled(tmp_path, environ, client=name)[0] for name in ("codex", "codex-mcp-client", "claude-code")}
+    assert {name: one.token for name, one in of.items()} == {
+        **dict.fromkeys(("codex", "codex-mcp-client"), "lm_own"),
+        "claude-code": TOKEN,
+    }
+    for asked in ({}, {"client": "cursor"}):
+        with pytest.raises(Refused, match=r"different services: name one by `--profile NAME`"):
+            settled(tmp_path, environ, **asked)
+    named = settled(tmp_path, environ, client="cursor", service="https://work.example.org")[0]
+    assert named.token == "lm_work"
+    assert settled(tmp_path, {**environ, "LIVEMEM_PROFILE": "work"})[0].token == "lm_work"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,10 @@ FOLDER, PERSONAL = "spaces", "personal"
 CONVERSATIONS = "conversations"
 """Stands where a client does, if conversations of the folder show that it had the space before this list was kept."""
 MOST = 1_000
+DIFFERENT = (
+    "The clients of this repository use different services: name one by `--profile NAME`, or by LIVEMEM_URL and "
+    "LIVEMEM_TOKEN (for `livemem init`, by `--url`)."
+)
 
 
 @dataclass(frozen=True)
@@ -51,19 +55,25 @@ class Accepted:
         """The spaces of the user's own files (`--scope user`), which hold in all projects."""
         return self._read(_name())
 
-    def service(self, folder: Path, login: str | None) -> str | None:
-        """The service that `init` recorded for the repository of a folder, as config.address_of names it. None: none,
-        several to its clients, or that of the `login`.
+    def service(self, folder: Path, login: str | None, client: str = "") -> str | None:
+        """The service that `init` recorded for a client in the repository of a folder, as config.address_of names it,
+        else the one that other clients have there. None: none, or that of the `login`. Raises Refused if these differ.
+
+        `client`: also as it names itself over MCP, such as `codex-mcp-client`.
         """
         if all(one.get("service") in (None, login) for one in self._documents("*.json")):
             return None
         here = of_folder(folder)
-        for place in () if self._is_in(here.top) else here.places:
-            documents = self._documents(f"{_name(here.identity, place)}-*.json")
-            services = {str(one["service"]) for one in documents if one.get("service")}
-            if services:
-                return services.pop() if len(services) == 1 else None
-        return None
+        places = () if self._is_in(here.top) else here.places
+        found = [list(self._documents(f"{_name(here.identity, place)}-*.json")) for place in places]
+        services = [
+            {str(one.get("client")): str(one["service"]) for one in each if one.get("service")} for each in found
+        ]
+        own = (each[name] for each in services for name in each if client.lower().startswith(name))
+        others = next(filter(None, services), {}).values()
+        if not (service := next(own, None)) and len(set(others)) > 1:
+            raise Refused(DIFFERENT)
+        return service or next(iter(others), None)
 
     def keep(
         self, repository: Repository | None, client: str, space_id: str | None, service: str | None = None

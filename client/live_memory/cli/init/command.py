@@ -89,7 +89,10 @@ def init_command(
     """Give a client the memory: MCP server, rules text, hooks. Says first what it writes, and can undo it."""
     with plain(ctx, json=json) as (program, out):
         folder = directory.resolve()
-        known = config.settle(program.environ, profile=program.profile, space=space, folders=[folder])
+        service = ANY_URL if undo else url and config.check_url(url)
+        known = config.settle(
+            program.environ, profile=program.profile, space=space, folders=[folder], client=client, service=service
+        )
         if known.notice and not undo:
             out.say(known.notice)
         local = not url and not undo and _is_local(known)
@@ -226,11 +229,11 @@ def _drawn(client: str, fitted: Fitting, setup: Setup, *, undo: bool = False) ->
     return plan.draw_up([*places, *personal_space.places(setup, records, undo=undo)], records, undo=undo)
 
 
-def _make_personal(program: Program, known: config.Settings, setup: Setup) -> None:
+def _make_personal(program: Program, known: config.Settings, setup: Setup, client: str) -> None:
     """Make the personal space unless it is there. Raises Refused."""
     personal_space.check(setup)
     if setup.local:
-        known = config.settle(setup.environ, profile=program.profile, folders=[setup.project])
+        known = config.settle(setup.environ, profile=program.profile, folders=[setup.project], client=client)
     if not setup.local and known.need_url() != setup.url:
         raise Refused("--url names another service than your token belongs to.")
     assert setup.personal
@@ -252,7 +255,7 @@ def _write(
     if setup.local:
         setup = replace(setup, space=_make_space(program, known, setup, client, out, derived=asked.derived))
     if setup.personal:
-        _make_personal(program, known, setup)
+        _make_personal(program, known, setup, client)
     fitted, kept = clients.fitting(client, setup), record.path_of(setup.environ, client, setup.scope, setup.root)
     if setup != shown:
         drawn = _drawn(client, fitted, setup)
@@ -329,7 +332,7 @@ def _make_space(
         out.say(f"The service of this machine was started: {found.url}.")
     space = None if derived else setup.space
     here = replace(
-        config.settle(environ, profile=program.profile, folders=[setup.project]),
+        config.settle(environ, profile=program.profile, folders=[setup.project], client=client),
         space=space,
         sources={**known.sources, "url": config.LOCAL_SERVICE, "space": config.PROJECT},
     )

@@ -135,7 +135,7 @@ class Upstreams:
     def _settings(self) -> Settings:
         given = None if self._space == AUTO else self._space
         environ, profile = self._program.environ, self._program.profile
-        return config.settle(environ, profile=profile, folders=[self._folder], given=given)
+        return config.settle(environ, profile=profile, folders=[self._folder], given=given, client=self._agent)
 
     def _find(self) -> Upstream:
         settings = self._settings()

@@ -389,7 +389,9 @@ def _settle(program: Program, called: Called, *, tries: bool = False, **asked: A
             away.learn(LiveMemoryError("no_answer", "The service of this machine gave no answer."))
             return None
 
-    return config.settle(program.environ, profile=called.profile or program.profile, look=look, **asked)
+    return config.settle(
+        program.environ, profile=called.profile or program.profile, look=look, client=called.client, **asked
+    )
 
 
 def _of_prompts(away: Away) -> Away:
