@@ -8,6 +8,8 @@ from contextlib import closing
 from hashlib import sha256
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from live_memory.cli.imports import talks
 from live_memory.cli.imports.chats import Chat
@@ -150,3 +152,32 @@ def test_in_an_archive_a_database_is_named(tmp_path):
     with zipfile.ZipFile(archive, "w") as made:
         made.write(path, "state.vscdb")
     assert [one.reason for one in talks.read(look(archive))] == ["'state.vscdb' is in an archive. Unpack it first."]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.just(10**400),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+IN_HEAD = "composerId createdAt lastUpdatedAt name subComposerIds isBestOfNSubcomposer conversation"
+FIELDS = [
+    *(("composerData:b", name) for name in [*IN_HEAD.split(), "fullConversationHeadersOnly"]),
+    *(("bubbleId:b:b-0", name) for name in ("type", "text", "bubbleId", "createdAt")),
+]
+
+
+@given(st.sampled_from(FIELDS), JSON)
+@example(("bubbleId:b:b-0", "type"), [1])
+@example(("bubbleId:b:b-0", "createdAt"), 10**400)
+@example(("composerData:b", "lastUpdatedAt"), -(10**400))
+@example(("composerData:b", "createdAt"), 10**400)
+@example(("composerData:b", "composerId"), "\ud800")
+def test_a_field_of_any_kind_leaves_the_other_chats_as_they_are(tmp_path_factory, field, value):
+    rows = chat("a", (1, NIGHT), (2, ANSWER)) | chat("b", (1, "Lost?"), (2, "No."))
+    rows[field[0]][field[1]] = value
+    folder = tmp_path_factory.mktemp("odd")
+    editor(folder, rows)[1].close()
+    found = {one.chat_id: one for one in chats_in(folder)}
+    assert said(found["a"]) == [(NIGHT, ANSWER)]
+    if field[1] == "type" and not isinstance(value, int | float):
+        assert found["b"].left_out["texts of a kind that is not known (messages of Cursor)"] == 1

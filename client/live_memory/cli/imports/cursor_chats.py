@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,9 @@ class _Database:
 
     def one(self, asked: str, name: str) -> bytes:
         """A value, empty if there is none."""
-        row = self.connection.execute(f"{asked} = ? AND length(value) <= ?", (name, VALUE_BYTES)).fetchone()
+        row = self.connection.execute(
+            f"{asked} = ? AND length(value) <= ?", (chats.text_of(name), VALUE_BYTES)
+        ).fetchone()
         return row[0] if row and isinstance(row[0], bytes) else b""
 
 
@@ -106,7 +108,8 @@ def _of_editor(database: _Database) -> Iterator[Chat | BadPart]:
             if not bubble:
                 reader.left_out[LOST] += 1
                 continue
-            role = _ROLES.get(bubble.get("type", one.get("type")), "")
+            kind = bubble.get("type", one.get("type"))
+            role = _ROLES.get(kind, "") if isinstance(kind, int) else ""
             said = {"content": string(bubble.get("text")), "id": string(bubble.get("bubbleId"))}
             _take(reader, number, {"role": role, **said, "timestamp": _moment(bubble.get("createdAt"))})
         yield _chat(reader, name, head, head.get("lastUpdatedAt"))
@@ -168,7 +171,9 @@ def _chat(reader: Messages, name: str, head: Mapping[str, Any], updated_at: obje
 def _moment(value: object) -> str | None:
     """A time as Cursor writes it: in milliseconds, or as a text."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return chats.moment(value / 1000 if is_number else value)  # type: ignore[operator]
+    with suppress(OverflowError):
+        return chats.moment(value / 1000 if is_number else value)  # type: ignore[operator]
+    return None
 
 
 def _entry(value: object) -> Mapping[str, Any]:

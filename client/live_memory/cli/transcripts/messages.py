@@ -176,9 +176,9 @@ def instant(stamp: Any) -> str | None:
     """The time of a line, if it is one: the service refuses all lines for a wrong one."""
     try:
         moment = datetime.fromisoformat(stamp)
-    except (ValueError, TypeError):
+        return moment.astimezone(UTC).isoformat() if moment.tzinfo and moment.year > 1 else None
+    except (ValueError, TypeError, OverflowError):
         return None
-    return moment.astimezone(UTC).isoformat() if moment.tzinfo and moment.year > 1 else None
 
 
 def entry_of(line: bytes | None) -> dict[str, Any] | None:
