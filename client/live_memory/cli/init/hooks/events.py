@@ -211,6 +211,8 @@ def _said(client: str, name: str, payload: Mapping[str, Any]) -> tuple[Literal["
             about = own.get("taskMetadata")
             return "assistant", _text(about if isinstance(about, dict) else own, "result")
         return "user", _text(own, "prompt")
-    # Gemini CLI puts what a hook said at the start before the first prompt.
-    prompt = _text(payload, "prompt").rpartition("</hook_context>\n\n")[2]
+    prompt = _text(payload, "prompt")
+    if client == "gemini-cli":
+        # It puts what a hook said at the start before the first prompt.
+        prompt = prompt.rpartition("</hook_context>\n\n")[2]
     return "user", prompt if EVENTS[client][name] == "recall" else ""

@@ -81,6 +81,13 @@ def test_gemini_cli_is_asked_about_the_prompt_without_the_memory_that_it_puts_be
     assert machine.memory.asked == [PROMPT]
 
 
+def test_a_prompt_of_another_client_that_names_the_mark_of_gemini_cli_is_asked_about_as_a_whole(machine):
+    prompt = f"{PROMPT} It follows:\n</hook_context>\n\nSo it is."
+    machine.hook("claude-code", "UserPromptSubmit", prompt=prompt)
+    (asked,) = machine.memory.asked
+    assert PROMPT in asked
+
+
 def test_nothing_is_told_twice_in_a_session_and_again_in_another_one(machine):
     assert told(machine)
     assert not told(machine, "Is there really only one store now?")
