@@ -159,8 +159,8 @@ class Settings(BaseModel):
 
     def __init__(self, **given: Any) -> None:
         """What nobody gave is that of the environment, whose names may have letters of any case."""
-        # Sorted: where both names of the timeout are set, the present one counts.
-        names = {FORMER.get(key := name.lower(), key): os.environ[name] for name in sorted(os.environ)}
+        # Sorted without case: where both names of the timeout are set, the present one counts.
+        names = {FORMER.get(key := name.lower(), key): os.environ[name] for name in sorted(os.environ, key=str.lower)}
         super().__init__(**({name: value for name, value in names.items() if name in type(self).model_fields} | given))
 
     s3_bucket_name: str = "live-memory"
