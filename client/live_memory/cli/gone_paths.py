@@ -80,12 +80,6 @@ def marked(text: str, folder: Path) -> str:
     return branch_marks.settled(text, frozenset(merged))
 
 
-def marks(text: str) -> dict[str, str]:
-    """The marked words of a text, each with its mark, and without it."""
-    found = re.finditer(rf"(\S+)(?:{re.escape(MARK)}|{branch_marks.MARK.pattern})", text)
-    return {one[0]: one[1] for one in found}
-
-
 def _named(text: str) -> Iterator[_Named]:
     day, begin = "", 0
     for line in text.splitlines(keepends=True):

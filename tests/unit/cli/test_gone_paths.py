@@ -199,20 +199,21 @@ def test_what_an_agent_reads_over_mcp_and_at_its_start_is_marked(repository, ser
     assert "(gone)" in hook.run("claude-code", "SessionStart", "demo", asked)
 
 
-def test_a_mark_that_an_agent_gives_back_does_not_reach_the_memory(repository, serve):
+def test_what_an_agent_writes_after_it_has_read_marks_reaches_the_memory_as_it_is(repository, serve):
     bodies = []
 
     def answer(request):
         bodies.append(json.loads(request.body))
-        parts = [{"type": "text", "text": NOTE.format("`old.py`")}]
+        parts = [{"type": "text", "text": f"{NOTE.format('`old.py`')}- a (gone), works (on linux)\n"}]
         return answer_json(200, {"jsonrpc": "2.0", "id": bodies[-1]["id"], "result": {"content": parts}})
 
-    edit = {"find": "`old.py` (gone) holds the parser.", "text": "That is (gone)."}
-    called = [{**CALL, "params": {"name": "read"}}, {**CALL, "params": {"name": "edit_file", "arguments": edit}}]
+    note = {"content": "The deploy works (on linux), `old.py` (gone) for good, as is metadata (gone)."}
+    called = [{**CALL, "params": {"name": "read"}}, {**CALL, "params": {"name": "note", "arguments": note}}]
     upstreams: Any = Upstreams(serve(answer))
     output = io.BytesIO()
     passer = Passer(upstreams, KeptAnswers(Path("/none"), "full"), output, print, repository)
     for message in called:
         passer.answer(json.dumps(message).encode())
 
-    assert bodies[1]["params"]["arguments"] == {"find": "`old.py` holds the parser.", "text": "That is (gone)."}
+    assert b"`old.py` (gone) holds" in output.getvalue()
+    assert bodies[1]["params"]["arguments"] == note

@@ -67,7 +67,6 @@ class Passer:
         self._agent = NAMELESS
         self._folder = folder
         self._code = WorkTree(folder)
-        self._marks: dict[str, str] = {}
         self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
@@ -180,15 +179,7 @@ class Passer:
         for part in parts if isinstance(parts, list) else ():
             if isinstance(part, dict) and isinstance(part.get("text"), str):
                 part["text"] = gone_paths.marked(part["text"], self._folder)
-                self._marks.update(gone_paths.marks(part["text"]))
         return answer
-
-    def _without_marks(self, asked: Mapping[str, Any], line: bytes) -> bytes:
-        """The message of an agent that gives back what it has read, such as a line to edit, without the marks."""
-        if asked.get("method") == "tools/call" and self._marks:
-            for marked, plain in list(self._marks.items()):
-                line = line.replace(marked.encode(), plain.encode())
-        return line
 
     def _post(self, upstream: Upstream, asked: Mapping[str, Any], line: bytes) -> httpx.Response:
         query = urlencode({"space": upstream.space, **self._query})
@@ -203,9 +194,7 @@ class Passer:
             **({} if _meta(asked).get("traceparent") else _exchange.trace()),
         }
         client = self._web[httpx.URL(upstream.url).host in LOOPBACK]
-        return client.post(
-            f"{upstream.url}/mcp?{query}", content=self._without_marks(asked, line).strip(), headers=headers
-        )
+        return client.post(f"{upstream.url}/mcp?{query}", content=line.strip(), headers=headers)
 
     def _write(self, answer: dict[str, Any]) -> None:
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
