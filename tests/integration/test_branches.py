@@ -92,7 +92,7 @@ def test_what_was_decided_on_a_branch_says_so_elsewhere_until_it_is_merged(
                 told = look()
                 assert MARKED in told
                 assert "three times. (on" not in told
-                assert "(on feature/x@" not in told
+                assert "(on feature/x as of" not in told
 
             # And no more once it is merged, nor on the branch itself
             git(place, "merge", "-q", "--no-ff", "-m", "merge", "feature/x")

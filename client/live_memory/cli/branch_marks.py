@@ -1,4 +1,5 @@
-"""Marks of lines that were written on another branch. The service writes ` (on feature/x@0123456789ab)`.
+"""Marks of lines that were written on another branch. The service writes
+` (on feature/x as of 0123456789ab)`, which no branch's name looks like.
 
 Here, where the repository is, a mark goes if the branch of this folder has its commit. Else it becomes
 ` (on feature/x)`.
@@ -8,13 +9,16 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-MARK = re.compile(r" \(on (?P<branch>[\w./@#+=,%-]{1,200}?)(?:@(?P<commit>[0-9a-f]{12}))?\)")
+_BRANCH = r"[\w./@#+=,%-]{1,200}"
+MARK = re.compile(rf" \(on (?P<branch>{_BRANCH}) as of (?P<commit>[0-9a-f]{{12}})\)")
+SHORT = rf" \(on {_BRANCH}\)"
+"""What becomes of it where the commit is not merged."""
 MOST_COMMITS = 200
 
 
 def commits(text: str) -> list[str]:
     """The commits that a text's marks name, each once, at most MOST_COMMITS."""
-    return list(dict.fromkeys(found["commit"] for found in MARK.finditer(text) if found["commit"]))[:MOST_COMMITS]
+    return list(dict.fromkeys(found["commit"] for found in MARK.finditer(text)))[:MOST_COMMITS]
 
 
 def merged(top: Path, some: Collection[str], ask: Callable[..., str | None]) -> set[str]:
@@ -27,10 +31,10 @@ def merged(top: Path, some: Collection[str], ask: Callable[..., str | None]) -> 
     return {commit for commit in some if any(name.startswith(commit) for name in names)}
 
 
-def settled(text: str, gone: Collection[str] = ()) -> str:
-    """The text without the marks of some commits; the others name their branch alone."""
+def shorten(text: str, merged: Collection[str] = ()) -> str:
+    """The text without the marks of merged commits; the others name their branch alone."""
 
     def of(found: re.Match[str]) -> str:
-        return "" if found["commit"] in gone else f" (on {found['branch']})"
+        return "" if found["commit"] in merged else f" (on {found['branch']})"
 
     return MARK.sub(of, text)

@@ -7,16 +7,14 @@ Of a file only its name is looked at. git reads the names in former commits, wit
 import os
 import re
 import stat
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from live_memory.cli import branch_marks
-from live_memory.cli.repository import ask_git, git
+from live_memory.cli.repository import ask_until, look
 
 SECONDS = 0.05
 """For all look-ups of a text together: an agent waits for them. A path that is not looked up by then has no mark."""
@@ -34,8 +32,10 @@ _PATH = re.compile(
     r"`(?P<quoted>[^`\s]+?)(?::\d+(?:-\d+)?)*`"
     rf"|(?<![\w/.:~@%`\\-])(?P<plain>[\w@.-]+(?:/[\w@.-]+)*\.(?:{_SUFFIX}))(?![\w/%-])"
 )
-_AT_WORK = threading.BoundedSemaphore(4)
-"""Look-ups under way: on a disk that hangs they never end."""
+_COMMIT = "//"
+"""No path begins with it."""
+_LATEST = 253_402_300_799
+"""The last second of the year 9999."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +55,28 @@ def marked(text: str, folder: Path) -> str:
     disk that hangs, and never raises.
     """
     named, commits = list(_named(text)), branch_marks.commits(text)
-    if not (named or commits) or not _AT_WORK.acquire(blocking=False):
-        return branch_marks.settled(text)
-    gone: list[set[_Named]] = []
+    gone: set[_Named] = set()
     merged: set[str] = set()
 
-    def look() -> None:
-        try:
-            with suppress(OSError, ValueError, RuntimeError):
-                # One answer still arrives when the time of the other ends.
-                until, top = time.monotonic() + 0.8 * SECONDS, _top(folder)
-                if top and commits:
-                    merged.update(branch_marks.merged(top, commits, partial(_ask, until)))
-                if top and named:
-                    gone.append(_gone(named, top, until))
-        finally:
-            _AT_WORK.release()
+    def work(until: float) -> None:
+        # One answer still arrives when the time of the other ends.
+        until -= 0.2 * SECONDS
+        top = _top(folder)
+        if top and commits:
+            merged.update(branch_marks.merged(top, commits, partial(ask_until, until)))
+        for lost in _lost(named, top, until) if top and named else ():
+            gone.update(one for one in named if one.day <= lost.get(one.path, ""))
 
-    worker = threading.Thread(target=look, name="gone paths", daemon=True)
-    worker.start()
-    worker.join(SECONDS)
-    for one in reversed([one for one in named if gone and one in gone[0]][:MOST_MARKS]):
+    if named or commits:
+        look(work, SECONDS)
+    for one in reversed([one for one in named if one in gone][:MOST_MARKS]):
         text = text[: one.end] + MARK + text[one.end :]
-    return branch_marks.settled(text, frozenset(merged))
+    return branch_marks.shorten(text, frozenset(merged))
+
+
+def marks(text: str) -> dict[str, str]:
+    """The words of a text that have a mark: with it, and without."""
+    return {one[0]: one[1] for one in re.finditer(rf"(\S+)(?:{re.escape(MARK)}|{branch_marks.SHORT})", text)}
 
 
 def _named(text: str) -> Iterator[_Named]:
@@ -100,18 +99,31 @@ def _top(folder: Path) -> Path | None:
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
 
 
-def _ask(until: float, top: Path, *arguments: str) -> str | None:
-    return ask_git(top, *arguments, seconds=_left(until))
-
-
-def _gone(named: Iterable[_Named], top: Path, until: float) -> set[_Named]:
+def _lost(named: Collection[_Named], top: Path, until: float) -> Iterator[dict[str, str]]:
+    """The last day (UTC) on which each missing path was removed: by commits, then since the last one."""
     paths = list(dict.fromkeys(one.path for one in named))[:MOST_PATHS]
     missing = [path for path in paths if time.monotonic() < until and _is_missing(top, path)]
     if not missing:
-        return set()
+        return
     oldest = min(one.day for one in named if one.path in missing)
-    lost = _lost(top, missing, oldest, until)
-    return {one for one in named if one.day <= lost.get(one.path, "")}
+    log = ("log", "--diff-filter=D", "--no-renames", "--no-ext-diff", "--name-only", "-z", f"--format={_COMMIT}%ct")
+    lost: dict[str, str] = {}
+    day = ""
+    for part in (ask_until(until, top, *log, f"--since={oldest}T00:00:00Z", "--", *missing) or "").split("\0"):
+        if part.startswith(_COMMIT):
+            day = _day(int(part.removeprefix(_COMMIT)))
+        else:
+            lost |= {above: max(day, lost.get(above, "")) for above in _above(part.removeprefix("\n"))}
+    yield lost
+    # Not --deleted, which looks at each file of the repository. "H": it is not left out of a sparse checkout.
+    tracked = ask_until(until, top, "ls-files", "-t", "-z", "--", *missing) or ""
+    today = _day(time.time())
+    names = [line[2:] for line in tracked.split("\0") if line.startswith("H ")]
+    yield {above: today for name in names for above in _above(name)}
+
+
+def _day(moment: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(min(moment, _LATEST)))
 
 
 def _is_missing(top: Path, path: str) -> bool:
@@ -132,26 +144,8 @@ def _is_missing(top: Path, path: str) -> bool:
     return False
 
 
-def _lost(top: Path, paths: list[str], since: str, until: float) -> dict[str, str]:
-    """The last day (UTC) on which each path was removed, by a commit or since the last one."""
-    log = ("log", "--diff-filter=D", "--no-renames", "--no-ext-diff", "--name-only", "-z", "--format=%x01%ct")
-    committed = git(top, *log, f"--since={since}T00:00:00Z", "--", *paths, seconds=_left(until))
-    tracked = git(top, "ls-files", "--deleted", "-z", "--", *paths, seconds=_left(until))
-    lost: dict[str, str] = {}
-    for commit in committed.split("\x01")[1:]:
-        moment, *names = commit.replace("\n", "\0").split("\0")
-        day = time.strftime("%Y-%m-%d", time.gmtime(int(moment)))
-        lost |= {above: max(day, lost.get(above, "")) for name in names for above in _above(name)}
-    today = time.strftime("%Y-%m-%d", time.gmtime())
-    return lost | {above: today for name in tracked.split("\0") for above in _above(name)}
-
-
 def _above(name: str) -> Iterator[str]:
     """A file and the folders that it was in: one that is missing went with its files."""
     while name:
         yield name
         name = name.rpartition("/")[0]
-
-
-def _left(until: float) -> float:
-    return max(0.001, until - time.monotonic())

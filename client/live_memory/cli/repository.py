@@ -3,8 +3,11 @@
 import hashlib
 import os
 import re
+import threading
+import time
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -18,6 +21,8 @@ LONGEST = 64
 NAMELESS = "default"
 """The space of a folder without a name: the root, where chat programs start their servers."""
 _GIT_SECONDS = 5.0
+_AT_WORK = threading.BoundedSemaphore(4)
+"""Look-ups under way: on a disk that hangs they never end."""
 _HASH, _PATH_HASH = 8, 12
 _NAME_CHARS = 120
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^]/]*\]|[^/:]*)(?::\d*)?(?:/(.*))?", re.IGNORECASE | re.DOTALL)
@@ -166,6 +171,35 @@ def _bounded(identity: str) -> str:
         return line.encode(errors="replace").decode()
     code = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[:_PATH_HASH]
     return f"{line.encode(errors='replace')[:_NAME_CHARS].decode(errors='ignore')}#{code}"
+
+
+def look(work: Callable[[float], None], seconds: float) -> None:
+    """Do some work that asks git, in a thread, and wait `seconds` at most: on a disk that hangs no process of git ends,
+    even if it is killed. `work` gets the moment, as `time.monotonic`, when its time is over. Never raises.
+    """
+    until = time.monotonic() + seconds
+    if not _AT_WORK.acquire(timeout=max(0.0, seconds)):
+        return
+
+    def run() -> None:
+        try:
+            with suppress(Exception):
+                work(until)
+        finally:
+            _AT_WORK.release()
+
+    worker = threading.Thread(target=run, name="git", daemon=True)
+    try:
+        worker.start()
+    except RuntimeError:
+        _AT_WORK.release()
+        return
+    worker.join(max(0.0, until - time.monotonic()))
+
+
+def ask_until(until: float, folder: Path, *arguments: str) -> str | None:
+    """The same as `ask_git`, until a moment."""
+    return ask_git(folder, *arguments, seconds=max(0.001, until - time.monotonic()))
 
 
 def git(folder: Path, *arguments: str, seconds: float = _GIT_SECONDS) -> str:

@@ -1,13 +1,20 @@
 """Which version of the code goes along with what an agent writes and asks: never a secret, and no command of theirs."""
 
 import json
+import os
+import threading
 from pathlib import Path
+from shutil import which
+from typing import Any
 
 import pytest
 
 from live_memory.cli import code_version
-from live_memory.cli.code_version import WorkTree
+from live_memory.cli.code_version import WorkTree, place_of
+from live_memory.cli.init.hooks import running
+from live_memory.cli.init.hooks.events import Called
 from live_memory.cli.init.hooks.running import Hook
+from live_memory.cli.program import Program
 from livemem.text.code_version import CodeVersion
 from local.front.httpd import answer_json
 from tests.support.cases import each
@@ -74,13 +81,28 @@ def test_without_a_remote_it_is_the_folders_name_and_elsewhere_nothing(tmp_path,
     assert WorkTree(tmp_path / "plain").headers() == WorkTree(tmp_path / "gone").headers() == {}
 
 
-@each("branch", ["x`y", "x)y", "x;y", "b" * 201, "<x>", "$(x)"])
-def test_a_branch_that_no_text_should_hold_is_not_named(branch, place):
+@each(
+    ("branch", "named"),
+    [
+        ("x`y", "x-y"),
+        ("fix(auth)!", "fix-auth--"),
+        ("x;y", "x-y"),
+        ("b" * 201, "b" * 200),
+        ("<x>", "-x-"),
+        ("$(x)", "--x-"),
+        ("für/x", "für/x"),
+    ],
+)
+def test_a_branch_is_named_without_what_no_text_should_hold(branch, named, place):
     commit = committed(place)
     (place / ".git/HEAD").write_text(f"ref: refs/heads/{branch}\n")
-    (place / f".git/refs/heads/{branch}").write_text((place / ".git/refs/heads/main").read_text())
+    head = place / f".git/refs/heads/{branch}"
+    head.parent.mkdir(exist_ok=True)
+    head.write_text((place / ".git/refs/heads/main").read_text())
 
-    assert WorkTree(place).version() == {"repository": NAME, "commit": commit}
+    version = WorkTree(place).version()
+    assert version == {"repository": NAME, "branch": named, "commit": commit}
+    assert CodeVersion(**version).checked() == CodeVersion(**version)
 
 
 def test_nothing_that_a_repository_names_is_run(place, tmp_path):
@@ -101,6 +123,62 @@ def test_a_git_that_takes_longer_than_an_agent_waits_tells_nothing(place, monkey
     monkeypatch.setattr(code_version, "SECONDS", 0)
 
     assert WorkTree(place).version() == {}
+
+
+def test_a_git_that_is_late_for_the_branch_tells_no_repository_either(place, tmp_path, monkeypatch):
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *rev-parse*) exec sleep 20;; esac\nexec {which("git")} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(code_version, "SECONDS", 1)
+
+    assert WorkTree(place).headers() == {}
+
+
+def test_a_git_that_never_ends_keeps_nobody_waiting(place, monkeypatch):
+    ended, awake = [], threading.Event()
+    monkeypatch.setattr(code_version, "SECONDS", 0.001)
+    monkeypatch.setattr(code_version, "ask_until", lambda *_: ended.append(awake.wait(20)))
+
+    assert WorkTree(place).version() == {}
+    assert place_of(place, place.parent) == place
+    assert ended == []
+    awake.set()
+
+
+def test_a_session_in_another_work_tree_of_its_project_works_on_that_ones_branch(place, tmp_path):
+    committed(place)
+    other = tmp_path / "other"
+    git(place, "worktree", "add", "-qb", "feature/wt", str(other))
+    stranger = cloned(tmp_path / "stranger", "git@forge.example.org:ferry/other.git")
+    git(stranger, "commit", "-q", "--allow-empty", "-m", "one")
+    sent = []
+
+    class Recording(FakeMemory):
+        def call(self, name, arguments):
+            sent.extend(arguments.get("items", ()))
+            return super().call(name, arguments)
+
+    for number, folder in enumerate((other, stranger, place.parent, place)):
+        transcript = tmp_path / f"{number}.jsonl"
+        said = {"role": "user", "content": "Which store?"}
+        line = {"type": "user", "uuid": f"u{number}", "sessionId": str(number), "message": said}
+        transcript.write_text(json.dumps(line) + "\n")
+        environ = {
+            "CLAUDE_PROJECT_DIR": str(place),
+            "LIVEMEM_CONFIG": "/none",
+            "LIVEMEM_STATE": str(tmp_path / "state"),
+            "LIVEMEM_TOKEN": "t",
+            "LIVEMEM_URL": "https://memory.example.org",
+        }
+        memory: Any = Recording()
+        program = Program(environ=environ, connect_quickly=lambda *_, memory=memory, **__: memory)
+        event = {"session_id": str(number), "transcript_path": str(transcript), "cwd": str(folder)}
+        called = Called("claude-code", "Stop", "demo", None, None)
+        running.handle(program, called, json.dumps(event), print, [])
+
+    assert [turn.get("branch") for turn in sent] == ["feature/wt", "main", "main", "main"]
 
 
 def test_a_call_over_stdio_names_it_and_nothing_else_does(place, serve):

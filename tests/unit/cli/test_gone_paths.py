@@ -17,6 +17,7 @@ from live_memory.cli.gone_paths import MOST_MARKS, marked
 from live_memory.cli.init.hooks.running import Hook
 from live_memory.cli.mcp.kept_answers import KeptAnswers
 from live_memory.cli.mcp.stdio import Passer
+from live_memory.cli.repository import ask_until
 from local.front.httpd import answer_json
 from tests.integration.local.support import wait_until
 from tests.support.cases import each
@@ -199,7 +200,9 @@ def test_what_an_agent_reads_over_mcp_and_at_its_start_is_marked(repository, ser
     assert "(gone)" in hook.run("claude-code", "SessionStart", "demo", asked)
 
 
-def test_what_an_agent_writes_after_it_has_read_marks_reaches_the_memory_as_it_is(repository, serve):
+def test_what_an_agent_writes_after_it_has_read_marks_reaches_the_memory_as_it_is_but_quotes_have_no_marks(
+    repository, serve
+):
     bodies = []
 
     def answer(request):
@@ -208,7 +211,10 @@ def test_what_an_agent_writes_after_it_has_read_marks_reaches_the_memory_as_it_i
         return answer_json(200, {"jsonrpc": "2.0", "id": bodies[-1]["id"], "result": {"content": parts}})
 
     note = {"content": "The deploy works (on linux), `old.py` (gone) for good, as is metadata (gone)."}
-    called = [{**CALL, "params": {"name": "read"}}, {**CALL, "params": {"name": "note", "arguments": note}}]
+    quoted = {"line": "`old.py` (gone) works (on linux)", "content": "`old.py` (gone)"}
+    edit = {"edits": [quoted], "reason": "`old.py` (gone)"}
+    asked = {"read": {}, "note": note, "patch_bank_file": edit}
+    called = [{**CALL, "params": {"name": name, "arguments": arguments}} for name, arguments in asked.items()]
     upstreams: Any = Upstreams(serve(answer))
     output = io.BytesIO()
     passer = Passer(upstreams, KeptAnswers(Path("/none"), "full"), output, print, repository)
@@ -217,3 +223,34 @@ def test_what_an_agent_writes_after_it_has_read_marks_reaches_the_memory_as_it_i
 
     assert b"`old.py` (gone) holds" in output.getvalue()
     assert bodies[1]["params"]["arguments"] == note
+    assert bodies[2]["params"]["arguments"] == {**edit, "edits": [{**quoted, "line": "`old.py` works (on linux)"}]}
+
+
+def test_a_deleted_file_of_any_name_hides_no_other(repository):
+    names = ["a\x01b", "c\n//d", "\x012"]
+    for name in names:
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text("x")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "three", day="2026-04-02")
+    git(repository, "rm", "-q", *names)
+    git(repository, "commit", "-qm", "four", day="2026-04-03")
+
+    assert marked(NOTE.format("old.py"), repository) == NOTE.format("old.py (gone)")
+
+
+def test_what_a_sparse_checkout_leaves_out_is_not_gone(repository):
+    git(repository, "sparse-checkout", "set", "--no-cone", "nothing")
+    assert not (repository / "src/app.py").exists()
+    assert marked(NOTE.format("src/app.py"), repository) == NOTE.format("src/app.py")
+
+
+def test_what_commits_removed_is_marked_also_when_git_has_no_time_for_more(repository, monkeypatch):
+    def ask(until, top, *arguments):
+        return "" if arguments[0] == "ls-files" and awake.wait(20) else ask_until(until, top, *arguments)
+
+    awake = threading.Event()
+    monkeypatch.setattr(gone_paths, "SECONDS", 2)
+    monkeypatch.setattr(gone_paths, "ask_until", ask)
+    assert marked(NOTE.format("old.py"), repository) == NOTE.format("old.py (gone)")
+    awake.set()

@@ -24,7 +24,7 @@ from tests.support.world import EVERYONE, World
 MAIN = CodeVersion("forge.example.org/ferry", "main", "00000000000a")
 THERE = replace(MAIN, branch="feature/x", commit="00000000000b")
 ELSEWHERE = replace(THERE, repository="forge.example.org/other")
-MARK = " (on feature/x@00000000000b)"
+MARK = " (on feature/x as of 00000000000b)"
 HERE, OTHER = "The ferry import tries three times.", "The timetable parser reads `kiel.csv` in one pass."
 
 
@@ -72,7 +72,7 @@ def test_what_is_of_another_branch_is_marked_for_who_works_on_one_and_for_nobody
     for reader in (UNKNOWN, THERE, ELSEWHERE):
         assert MARK not in look(world, reader)
     if look is started:
-        assert f"{HERE} (on main@00000000000a)" in look(world, THERE)
+        assert f"{HERE} (on main as of 00000000000a)" in look(world, THERE)
 
 
 def test_a_start_with_marks_keeps_to_its_characters(world):

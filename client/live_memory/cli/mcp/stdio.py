@@ -33,6 +33,7 @@ AT_ONCE, WAITING = 8, 32
 SECONDS = httpx.Timeout(60, connect=5)
 PARSE_ERROR, INVALID_REQUEST, FAILED = -32700, -32600, -32000
 
+_MOST_MARKS = 1_000
 _REFUSED = 401
 _GIVES_MEMORY = {"start_session", "read", "notes", "search", "context", "ask", "poll"}
 _CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
@@ -67,6 +68,7 @@ class Passer:
         self._agent = NAMELESS
         self._folder = folder
         self._code = WorkTree(folder)
+        self._marks: dict[str, str] = {}
         self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
@@ -178,8 +180,23 @@ class Passer:
         parts = result.get("content") if isinstance(result, dict) else None
         for part in parts if isinstance(parts, list) else ():
             if isinstance(part, dict) and isinstance(part.get("text"), str):
-                part["text"] = gone_paths.marked(part["text"], self._folder)
+                plain = part["text"]
+                part["text"] = gone_paths.marked(plain, self._folder)
+                made = gone_paths.marks(part["text"]).items() - gone_paths.marks(plain).items()
+                self._marks = dict([*self._marks.items(), *made][-_MOST_MARKS:])
         return answer
+
+    def _without_marks(self, asked: Mapping[str, Any], line: bytes) -> bytes:
+        """The message. Where it edits lines of the bank, these are quoted without the marks that were made here."""
+        arguments = _params(asked).get("arguments")
+        edits = arguments.get("edits") if isinstance(arguments, dict) and self._marks else None
+        of_lines = (
+            [one for one in edits if isinstance(one, dict) and one.get("line")] if isinstance(edits, list) else []
+        )
+        for edit in of_lines:
+            for marked, plain in self._marks.items():
+                edit["line"] = str(edit["line"]).replace(marked, plain)
+        return json.dumps(asked).encode() if of_lines else line
 
     def _post(self, upstream: Upstream, asked: Mapping[str, Any], line: bytes) -> httpx.Response:
         query = urlencode({"space": upstream.space, **self._query})
@@ -194,7 +211,9 @@ class Passer:
             **({} if _meta(asked).get("traceparent") else _exchange.trace()),
         }
         client = self._web[httpx.URL(upstream.url).host in LOOPBACK]
-        return client.post(f"{upstream.url}/mcp?{query}", content=line.strip(), headers=headers)
+        return client.post(
+            f"{upstream.url}/mcp?{query}", content=self._without_marks(asked, line).strip(), headers=headers
+        )
 
     def _write(self, answer: dict[str, Any]) -> None:
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Marks for what was written on another branch than the one that the reader works on: ` (on feature/x@0123456789ab)`.
+"""Marks for what was written on another branch than the reader's: ` (on feature/x as of 0123456789ab)`.
 
 Nothing is left out, since agents side by side must know of each other. The reader's program, which has the repository,
 takes away the marks of commits that its branch has, and shortens the others.
@@ -24,7 +24,7 @@ def mark(code: CodeVersion, reader: CodeVersion) -> str:
     """The mark of what is of another branch of the reader's repository, else nothing."""
     if not code.branch or not reader.repository or code.repository != reader.repository or code.branch == reader.branch:
         return ""
-    return f" (on {code.branch}{f'@{code.commit}' if code.commit else ''})"
+    return f" (on {code.branch}{f' as of {code.commit}' if code.commit else ''})"
 
 
 def marked(text: str, lines: Mapping[str, CodeVersion], reader: CodeVersion) -> str:

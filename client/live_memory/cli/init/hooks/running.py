@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
 from live_memory.cli import config, gone_paths, local_service
-from live_memory.cli.code_version import WorkTree
+from live_memory.cli.code_version import WorkTree, place_of
 from live_memory.cli.config import Settings
 from live_memory.cli.given_lines import GivenLines
 from live_memory.cli.init import project_space, record
@@ -314,13 +314,14 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
             log(f"livemem hook: {line}")
         return found.space_id
 
-    asks = folders[0] if event and event.kind in ("load", "recall") else None
+    place = place_of(folders[0], Path(event.folder)) if event and event.folder else folders[0]
+    asks = place if event and event.kind in ("load", "recall") else None
     hook = _hook(program, settings, log, later, asks)
     if event and event.kind == "recall":
         hook = _hook(program, settings, log, later, asks, seconds=prompts.REQUEST_SECONDS)
         hook = replace(hook, away=_of_prompts(hook.away) if hook.away and not hook.away.seconds_left() else hook.away)
     notice = " ".join(filter(None, (left_out, settings.notice)))
-    hook = replace(hook, place=folders[0], own=own, notice=notice or None, personal=settings.personal)
+    hook = replace(hook, place=place, own=own, notice=notice or None, personal=settings.personal)
     space = checked_space(settings.space) if settings.space else None
     asked = bool(space) and _is_asked(program, called, settings, folders[0])
     if event and event.kind == "recall" and not asked:
