@@ -5,41 +5,49 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from livemem.settings import Settings
+from livemem.settings import Settings, settings
+from local.try_model import __main__ as try_model
 from local.try_model import cases, trial_table
 from local.try_model.given_model import empty_store
 from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial
 from tests.integration.local.support import wait_until
 from tests.support import llm_server
+from tests.support.cli_harness import CliHarness, Said
 from tests.support.llm_server import LlmServer, answer, serving, silent
 
 NOT_MANAGED_OFFLINE = {"pairs_of_facts", "french_question", "solved_issue", "obsolete_value"}
 """What fixed rules can't do, and what they therefore must be shown not to do."""
 
 
-def livemem(data: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("LLMAAS_")}
-    return subprocess.run(
-        [sys.executable, "-m", "live_memory.cli", "try-model", *arguments],
-        env=own | {"PYTHONPATH": "client", "LIVEMEM_DATA_DIR": str(data)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture
+def livemem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Said]]:
+    """The command, and the program that takes its place, in this process."""
+
+    def take_its_place(_: str, arguments: list[str], variables: dict[str, str]) -> None:
+        monkeypatch.setattr(os, "environ", dict(variables))
+        monkeypatch.setattr(sys, "argv", arguments[arguments.index("local.try_model") :])
+        settings.cache_clear()
+        sys.exit(try_model.main())
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "execve", take_its_place)
+    own = {"PATH": os.environ["PATH"]}
+    yield lambda *said, **variables: CliHarness(tmp_path, environ=own | variables).say("try-model", *said)
+    settings.cache_clear()
 
 
-@pytest.mark.process
-def test_the_offline_llm_is_shown_with_what_it_does_not_manage(tmp_path):
-    done = livemem(tmp_path, "--llm", "offline", "--json", "--prompt-price", "1")
+def test_the_offline_llm_is_shown_with_what_it_does_not_manage(livemem):
+    done = livemem("--llm", "offline", "--json", "--prompt-price", "1")
 
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
     assert told["model"] == "offline-rules"
     assert {one["name"] for one in told["cases"] if not one["passed"]} == NOT_MANAGED_OFFLINE
     assert all(one["wrong"] for one in told["cases"] if not one["passed"])
@@ -48,14 +56,13 @@ def test_the_offline_llm_is_shown_with_what_it_does_not_manage(tmp_path):
     assert told["summary"]["dollars"] == pytest.approx(told["summary"]["prompt_tokens"] / 1e6, rel=0.01)
 
 
-@pytest.mark.process
-def test_an_address_that_is_none_ends_it_at_once(tmp_path):
-    wrong = livemem(tmp_path, LLMAAS_API_URL="http://127.0.0.1:1/v1")
+def test_an_address_that_is_none_ends_it_at_once(livemem):
+    wrong = livemem(LLMAAS_API_URL="http://127.0.0.1:1/v1")
 
-    assert wrong.returncode == 6
-    assert "Nothing listens at LLMAAS_API_URL" in wrong.stderr
+    assert wrong.code == 6
+    assert "Nothing listens at LLMAAS_API_URL" in wrong.err
     # A case is named before its answer: a slow model takes minutes for one.
-    assert wrong.stdout == "first_bank (the first bank, by the standard rules) ...\n"
+    assert wrong.out == "first_bank (the first bank, by the standard rules) ...\n"
 
 
 @pytest.fixture
@@ -68,17 +75,16 @@ def heeded():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.process
-def test_with_json_a_failure_is_a_document_on_stderr_too(tmp_path):
+def test_with_json_a_failure_is_a_document_on_stderr_too(livemem):
     url = {"LLMAAS_API_URL": "http://127.0.0.1:1/v1"}
     for status, code, detail, options, variables in (
         (2, "refused", "--llm URL", ("--json",), {}),
         (6, "model_unusable", "LLMAAS_API_URL", ("--json",), url),
         (2, "refused", "no such case", ("--json", "--case", "no such case"), url),
     ):
-        done = livemem(tmp_path, *options, **variables)
-        told = json.loads(done.stderr)
-        assert (done.returncode, told["code"], done.stdout) == (status, code, ""), told
+        done = livemem(*options, **variables)
+        told = json.loads(done.err)
+        assert (done.code, told["code"], done.out) == (status, code, ""), told
         assert detail in told["detail"]
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from local.demo.__main__ import DemoError, running_service
 from local.front.httpd import Request, Response, Server, answer_json
 from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
 
@@ -59,16 +60,17 @@ def test_a_dead_llm_is_said_before_anything_starts(start, tmp_path):
 
 
 @pytest.mark.parametrize(("status", "words"), [(401, "status 401. Check LLMAAS_API_KEY"), (403, "status 403.")])
-def test_a_key_that_the_llm_refuses_is_said_before_anything_starts(start, tmp_path, status, words):
+def test_a_key_that_the_llm_refuses_is_said_before_anything_starts(monkeypatch, tmp_path, status, words):
     asked: list[Request] = []
     llm = Server("127.0.0.1", 0, lambda request: asked.append(request) or Response(status), max_body=10)
     llm.start()
-    process = start(LLMAAS_API_URL=f"{llm.url}/v1/", LLMAAS_API_KEY="hunter2")
-    _, err = process.communicate(timeout=30)
+    monkeypatch.setenv("LLMAAS_API_URL", f"{llm.url}/v1/")
+    monkeypatch.setenv("LLMAAS_API_KEY", "hunter2")
+    with pytest.raises(DemoError) as refused, running_service(tmp_path / "data"):
+        pass
     llm.stop()
-    assert process.returncode == 1
-    assert words in err
-    assert "hunter2" not in err
+    assert words in str(refused.value)
+    assert "hunter2" not in str(refused.value)
     assert [(request.path, request.header("Authorization")) for request in asked] == [("/v1/models", "Bearer hunter2")]
     assert not (tmp_path / "data").exists()
 
