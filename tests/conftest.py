@@ -25,7 +25,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "ci")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    gc.collect()
     gc.freeze()
     gc.enable()
     # What tests make goes by counts of references, but for few circles: looking for them each 700 objects took an
