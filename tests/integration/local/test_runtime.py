@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 from moto.server import ThreadedMotoServer
 
+from local import stopping
+from local.__main__ import main
 from local.data_dir import DataDir, DataDirInUseError
 from local.front.httpd import Response, Server
 from local.store.paths import decode_key
@@ -109,18 +111,21 @@ def handler(event, context):
 """
 
 
+def environment(folder: Path, data: Path) -> dict[str, str]:
+    others = ("AWS_", "S3_", "LLMAAS_", "EMBEDDINGS_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+    return kept | {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "LIVEMEM_TEMPLATE": str(folder / "template.yaml")}
+
+
 class Process:
     """`python -m local` on a template of its own."""
 
     def __init__(self, folder: Path, data: Path, **variables: str) -> None:
         self.data = data
-        others = ("AWS_", "S3_", "LLMAAS_", "EMBEDDINGS_")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-        environment |= {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "LIVEMEM_TEMPLATE": str(folder / "template.yaml")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "local"],
             cwd=ROOT,
-            env=environment | variables,
+            env=environment(folder, data) | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -168,6 +173,24 @@ def start(folder, tmp_path):
     for process in started:
         process.process.kill()
         process.process.communicate()
+
+
+@pytest.fixture
+def refused(folder, tmp_path, monkeypatch, capsys):
+    """Start a service in this process that does not come to run; returns the status, and what it has said."""
+    before = {number: signal.getsignal(number) for number in stopping.SIGNALS}
+    own = environment(folder, tmp_path / "data")
+
+    def refused(**variables: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(os, "environ", own | variables)
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, getattr(sys, name))
+        status = main()
+        return status, *capsys.readouterr()
+
+    yield refused
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @contextmanager
@@ -260,15 +283,14 @@ def test_the_whole_runtime_from_start_to_restart(start):
     DataDir(again.data).close()
 
 
-def test_a_port_in_use_is_one_sentence(start):
+def test_a_port_in_use_is_one_sentence(refused):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        process = start(PORT=str(port))
-        assert process.process.wait(30) == 1
-        lines = process.process.stderr.read().splitlines()
-    assert len(lines) == 1
-    assert f"127.0.0.1:{port}" in lines[0]
-    assert "PORT" in lines[0]
+        status, _, err = refused(PORT=str(port))
+    (line,) = err.splitlines()
+    assert status == 1
+    assert f"127.0.0.1:{port}" in line
+    assert "PORT" in line
 
 
 @pytest.mark.parametrize(
@@ -280,15 +302,14 @@ def test_a_port_in_use_is_one_sentence(start):
         ({"LIVEMEM_DATA_DIR": "/dev/null/x"}, 1, ["/dev/null/x"]),
     ],
 )
-def test_a_wrong_setting_is_one_sentence_and_nothing_is_started(start, variables, status, words):
-    process = start(**variables)
-    out, err = process.process.communicate(timeout=30)
-    assert process.process.returncode == status
+def test_a_wrong_setting_is_one_sentence_and_nothing_is_started(refused, tmp_path, variables, status, words):
+    found, out, err = refused(**variables)
+    assert found == status
     lines = err.splitlines()
     assert len(lines) == len(words)
     assert all(word in err for word in words)
     assert out == ""
-    assert not process.data.exists()
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
@@ -368,42 +389,39 @@ def test_with_models_of_ones_own_or_no_embeddings_there_is_no_offline_server(sta
     assert f"Embeddings {own or 'none: search goes by words alone'}" in out
 
 
-def test_a_store_that_cannot_be_reached_is_a_sentence(start):
-    process = start(
+def test_a_store_that_cannot_be_reached_is_a_sentence(refused):
+    status, out, err = refused(
         S3_ENDPOINT_URL="http://127.0.0.1:9",
         S3_ACCESS_KEY_ID="a",
         S3_SECRET_ACCESS_KEY="b",
         LLMAAS_API_URL="http://127.0.0.1:9/v1",
     )
-    out, err = process.process.communicate(timeout=30)
-    assert process.process.returncode == 1
+    assert status == 1
     assert "http://127.0.0.1:9" in err
     assert "Traceback" not in err
     assert "ready" not in out
 
 
-def test_a_mistyped_bucket_is_an_error_and_not_a_new_bucket(start, shared_s3, s3):
-    process = start(
+def test_a_mistyped_bucket_is_an_error_and_not_a_new_bucket(refused, shared_s3, s3):
+    status, out, err = refused(
         S3_ENDPOINT_URL=shared_s3.url,
         S3_BUCKET_NAME="bucket-of-noes-own",
         S3_ACCESS_KEY_ID="key",
         S3_SECRET_ACCESS_KEY="secret",
     )
-    out, err = process.process.communicate(timeout=30)
-    assert process.process.returncode == 1
+    assert status == 1
     assert "has no bucket 'bucket-of-noes-own': correct S3_BUCKET_NAME" in err
     assert len(err.splitlines()) == 1
     assert "ready" not in out
     assert "bucket-of-noes-own" not in {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}
 
 
-def test_a_store_that_refuses_the_keys_is_a_sentence_without_them(start):
+def test_a_store_that_refuses_the_keys_is_a_sentence_without_them(refused):
     store = Server("127.0.0.1", 0, lambda _: Response(403), max_body=0)
     store.start()
-    process = start(S3_ENDPOINT_URL=store.url, S3_ACCESS_KEY_ID="key", S3_SECRET_ACCESS_KEY="hunter2")
-    _, err = process.process.communicate(timeout=30)
+    status, _, err = refused(S3_ENDPOINT_URL=store.url, S3_ACCESS_KEY_ID="key", S3_SECRET_ACCESS_KEY="hunter2")
     store.stop()
-    assert process.process.returncode == 1
+    assert status == 1
     assert "refuses access to the bucket 'live-memory' (403): check S3_ACCESS_KEY_ID" in err
     assert "hunter2" not in err
 
@@ -465,8 +483,8 @@ def test_workers_at_one_port_share_a_store_are_started_again_and_end_with_their_
         wait_until(lambda: not [one for one in family if is_alive(one)], 30)
 
 
-def test_several_workers_of_an_embedded_store_are_refused_in_one_sentence(start):
-    process = start(LIVEMEM_WORKERS="2")
-    assert process.process.wait(30) == 2
-    (line,) = process.process.stderr.read().splitlines()
+def test_several_workers_of_an_embedded_store_are_refused_in_one_sentence(refused):
+    status, _, err = refused(LIVEMEM_WORKERS="2")
+    (line,) = err.splitlines()
+    assert status == 2
     assert line.startswith("LIVEMEM_WORKERS needs a store that several processes can share: set S3_ENDPOINT_URL")

@@ -193,9 +193,9 @@ def test_each_option_of_a_start_has_one_name_for_the_command_line_and_the_servic
     ("options", "says", "background"),
     [
         (["--port", "{taken}"], "Set --port to another port", True),
-        (["--s3", "http://127.0.0.1:9", "--bucket", "notes"], "check --s3", False),
-        (["--llm", "no-address"], "--llm", True),
-        (["--region", "nowhere at all"], "--region", False),
+        (["--port", "0", "--s3", "http://127.0.0.1:9", "--bucket", "notes"], "check --s3", False),
+        (["--port", "0", "--llm", "no-address"], "--llm", True),
+        (["--port", "0", "--region", "nowhere at all"], "--region", False),
     ],
 )
 def test_a_serve_that_failed_keeps_none_of_its_options_and_names_them_as_options(tmp_path, options, says, background):
