@@ -71,12 +71,11 @@ def test_ctrl_c_while_the_program_still_loads_is_quiet(environ: Mapping[str, str
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, b"", b"")
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("arguments", [("nope",), ("diff", "abc"), ("diff",), ("show", "--nope"), ("api", "nope")])
-def test_with_json_wrong_usage_is_a_document_too(environ: Mapping[str, str], arguments: tuple[str, ...]):
-    done = subprocess.run([*PROGRAM, *arguments, "--json"], env=environ, capture_output=True, check=False)
-    told = json.loads(done.stderr)
-    assert (done.returncode, done.stdout, told["code"]) == (2, b"", "usage")
+def test_with_json_wrong_usage_is_a_document_too(desk: CliHarness, arguments: tuple[str, ...]):
+    said = desk.say(*arguments, "--json")
+    told = json.loads(said.err)
+    assert (said.code, said.out, told["code"]) == (2, "", "usage")
     assert told["detail"]
 
 
