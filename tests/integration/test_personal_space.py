@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from benchmarks import mcp as bench
 from live_memory import Client
+from live_memory.cli import code_version
 from live_memory.cli.init.hooks import command, prompts
 from live_memory.cli.main import app
 from live_memory.cli.mcp.kept_answers import KeptAnswers
@@ -100,6 +102,15 @@ def test_a_client_that_did_not_bring_it_does_not_take_it_away_and_no_personal_do
     person.init("--undo", client="codex")
     assert [one["space"] for one in person.records] == ["ann"]
     person.init("--no-personal")
+    assert person.records == []
+
+
+def test_the_last_client_that_is_undone_takes_it_away(person: Person) -> None:
+    person.init("--personal", "ann")
+    person.init("--personal", "ann", client="codex")
+    person.init("--undo")
+    assert [one["space"] for one in person.records] == ["ann"]
+    person.init("--undo", client="codex")
     assert person.records == []
 
 
@@ -229,9 +240,10 @@ def test_the_start_of_a_project_is_whole_if_the_personal_space_can_t_be_read(bot
 
 
 def test_search_context_and_prompts_look_into_both_and_say_which(both: Person) -> None:
-    items = json.loads(both.run("search", "the prefix and the driver", "--json", "--everything").stdout)["items"]
-    assert [bool(item.get("personal")) for item in items[:2]] == [False, True]
-    assert both.run("search", "the prefix").stdout.startswith("personal  note")
+    found = json.loads(both.run("search", "the prefix and the driver", "--json", "--everything").stdout)
+    assert "psycopg" in found["items"][0]["snippet"]
+    assert "prefix is a verb" in found["personal"]
+    assert "# Personal space `ann`" in both.run("search", "the prefix").stdout
     assert "# Personal space `ann`" in both.run("context", PROMPT).stdout
     told = hook(both, "UserPromptSubmit", prompt=PROMPT)
     assert "space `ferry`; `personal`: the user's space `ann`" in told
@@ -242,8 +254,60 @@ def test_search_context_and_prompts_look_into_both_and_say_which(both: Person) -
     assert "`personal`" not in told
 
 
-def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(both: Person) -> None:
+def of_start(both: Person) -> None:
     hook(both, "SessionStart")
+
+
+def of_search(both: Person) -> None:
+    assert "prefix is a verb" in both.run("search", "the prefix").stdout
+
+
+def of_tool(name: str, **arguments: Any) -> Callable[[Person], None]:
+    def given(both: Person) -> None:
+        assert "prefix is a verb" in Mcp(both).call(name, **arguments)
+
+    return given
+
+
+def of_read(both: Person) -> None:
+    notes = both.client.call("list_notes", {"space_id": "ann"})["items"]
+    of_tool("read", space_id="ann", id=next(one["note_id"] for one in notes if "verb" in one["content"]))(both)
+
+
+def of_resource(both: Person) -> None:
+    assert "prefix is a verb" in Mcp(both).ask("resources/read", uri="livemem://ann/summary")["contents"][0]["text"]
+
+
+def of_all_spaces(both: Person) -> None:
+    mcp = Mcp(both, toolset="full")
+    assert "prefix is a verb" in mcp.call("search", q=PROMPT, spaces="all")
+
+
+def by_hook(both: Person, transcript: Path) -> None:
+    hook(both, "SessionEnd", transcript_path=str(transcript))
+
+
+def by_import(both: Person, transcript: Path) -> None:
+    both.run("import", str(transcript))
+
+
+@pytest.mark.parametrize("record", [by_hook, by_import])
+@pytest.mark.parametrize(
+    "give",
+    [
+        of_start,
+        of_search,
+        of_tool("search", q="the prefix", space_id="ann"),
+        of_tool("start_session", space_id="ann"),
+        of_read,
+        of_resource,
+        of_all_spaces,
+    ],
+)
+def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(
+    both: Person, give: Callable[[Person], None], record: Callable[[Person, Path], None]
+) -> None:
+    give(both)
     transcript = both.home / "s1.jsonl"
     said = (
         ("user", "How do I name it?"),
@@ -255,7 +319,7 @@ def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(bo
     )
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    hook(both, "SessionEnd", transcript_path=str(transcript))
+    record(both, transcript)
 
     (conversation,) = both.client.call("list_conversations", {"space_id": "ferry"})["items"]
     where = {"space_id": "ferry", "conversation_id": conversation["conversation_id"]}
@@ -267,13 +331,16 @@ def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(bo
 # Over MCP
 
 
+COMMITTING = ["-c", "user.name=ann", "-c", "user.email=ann@example.org", "commit", "-q", "--allow-empty"]
+
+
 class Mcp:
     """An agent's program that calls `livemem mcp` in the project."""
 
-    def __init__(self, person: Person, project: str = "ferry") -> None:
+    def __init__(self, person: Person, project: str = "ferry", toolset: str = "core") -> None:
         program, folder = Program(environ=person.environ), person.home / project
         self.output = io.BytesIO()
-        kept = KeptAnswers(person.home / "kept", "core")
+        kept = KeptAnswers(person.home / "kept", toolset)
         self.passer = Passer(Upstreams(program, project, folder), kept, self.output, lambda _: None, folder)
 
     def ask(self, method: str, **params: Any) -> Any:
@@ -292,15 +359,55 @@ def test_tools_write_to_the_personal_space_if_they_say_so_and_only_where_there_i
     assert {name for name, properties in mcp.tools().items() if "personal" in properties} == {"note", "remember"}
     assert not any("personal" in properties for properties in other.tools().values())
 
-    mcp.call("note", category="decision", content="I like wide screens.", personal=True)
-    mcp.call("note", category="decision", content="The quay has four lamps.", personal=False)
+    for number, yes in enumerate((True, "true", 1)):
+        mcp.call("note", category="decision", content=f"I like {number} wide screens.", personal=yes)
+    for number, no in enumerate((False, "false", 0)):
+        mcp.call("note", category="decision", content=f"The quay has {number} lamps.", personal=no)
+    for doubt in ("yes", "True ", 2, [True], {}):
+        assert "must be true or false" in mcp.call("note", category="decision", content="I snore.", personal=doubt)
 
     def notes(space: str) -> list[str]:
         return [one["content"] for one in both.client.call("list_notes", {"space_id": space})["items"]]
 
-    assert "I like wide screens." in notes("ann")
-    assert "I like wide screens." not in notes("ferry")
-    assert "The quay has four lamps." in notes("ferry")
+    assert sorted(one for one in notes("ann") if "screens" in one) == [f"I like {at} wide screens." for at in range(3)]
+    assert sorted(one for one in notes("ferry") if "lamps" in one) == [f"The quay has {at} lamps." for at in range(3)]
+    assert not any("screens" in one or "snore" in one for one in notes("ferry"))
+    assert not any("lamps" in one or "snore" in one for one in notes("ann"))
+
+
+def test_a_personal_note_is_refused_where_there_is_no_personal_space(both: Person) -> None:
+    mcp = Mcp(both)
+    assert "personal" in mcp.tools()["note"]
+    both.init("--no-personal")
+    for yes in (True, "true", 1, "perhaps"):
+        told = mcp.ask(
+            "tools/call", name="note", arguments={"category": "decision", "content": "I snore.", "personal": yes}
+        )
+        assert told["isError"]
+        assert "there is no personal space here" in told["content"][0]["text"]
+    assert "Noted" in mcp.call("note", category="decision", content="The quay has lamps.", personal=False)
+    written = [one["content"] for one in both.client.call("list_notes", {"space_id": "ferry"})["items"]]
+    assert "The quay has lamps." in written
+    assert "I snore." not in written
+
+
+def test_a_personal_note_bears_nothing_of_the_project_s_code(both: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_version, "SECONDS", 10)
+    tree = both.home / "ferry"
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], [*COMMITTING, "-m", "x"]):
+        subprocess.run(["git", "-C", str(tree), *words], check=True)
+    lines = [json.dumps({"content": f"I like tea {at}."}) for at in range(2)]
+    both.run("note", "--personal", "--batch", stdin="\n".join(lines))
+    both.run("note", "--personal", "I like tea too.")
+    Mcp(both).call("note", category="decision", content="I like tea most.", personal=True)
+    Mcp(both).call("note", category="decision", content="The quay has lamps.")
+
+    def coded(space: str) -> list[Any]:
+        notes = both.client.call("list_notes", {"space_id": space})["items"]
+        return [one["content"] for one in notes if one.keys() & {"repository", "branch", "commit"}]
+
+    assert coded("ferry") == ["The quay has lamps."]
+    assert coded("ann") == []
 
 
 def test_the_tools_cost_a_model_at_most_1100_tokens_also_with_a_personal_space(both: Person) -> None:

@@ -96,8 +96,12 @@ class PersonalSpace:
             shown += block
         if not shown:
             return ""
-        self.given.add(statement(line) for block in shown for line in block.splitlines() if not _HEADING.match(line))
+        self.note("\n".join(shown))
         return text + "".join(f"{line}\n" for line in shown)
+
+    def note(self, text: str) -> None:
+        """Note the lines of a text as given. Raises OSError: then they must not be."""
+        self.given.add(statement(line) for line in text.splitlines() if not _HEADING.match(line))
 
     def context(self, project: Callable[[], T], **wanted: Any) -> tuple[T, str]:
         """The context of the project, and the text to be put behind it. 2 requests at once."""

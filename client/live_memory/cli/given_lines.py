@@ -8,15 +8,20 @@ from pathlib import Path
 from live_memory.cli import own_files
 from live_memory.cli.init.hooks.state import Files
 
-MOST_BYTES = 65_536
+MOST_BYTES = 262_144
 """Bytes of the file. Of a larger one the older half is forgotten."""
 CUT = "[personal]"
-LEAST_WORDS = 3
-"""Words of a sentence that is cut: fewer may be said of anything."""
-_WORD = re.compile(r"\w+")
+LEAST_WORDS, LEAST_LETTERS = 3, 8
+"""Words of a sentence that is cut, or letters of 2 words: fewer may be said of anything."""
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Letters of scripts without spaces, from Thai to Chinese: each is a word."""
+_SPACED = rf"[^\W_{_UNSPACED}]"
+_WORD = re.compile(rf"(?![\W_])[{_UNSPACED}]|{_SPACED}+")
 _HEAD = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[[^\]]*\]\s+)?")
 """Stands before what a line says: a bullet, and in brackets the day and the author."""
-_SENTENCE = re.compile(r"(?<=[.!?;:…])\s+")
+_SENTENCE = re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；：])")
 
 
 def statement(line: str) -> str:
@@ -39,9 +44,8 @@ class GivenLines:
         """Note lines as given. Raises OSError: then they must not be."""
         known = self._lines()
         new = [plain for plain in dict.fromkeys(" ".join(line.split()) for line in lines) if plain not in known]
-        if new and own_files.append(self.path, ("\n".join(new) + "\n").encode(errors="replace")) > MOST_BYTES:
-            kept = self._lines()
-            own_files.write(self.path, ("\n".join(kept[len(kept) // 2 :]) + "\n").encode(errors="replace"))
+        if new:
+            own_files.append_newest(self.path, ("\n".join(new) + "\n").encode(errors="replace"), MOST_BYTES)
 
     def cutter(self) -> Callable[[str], str]:
         """What makes of a message one with CUT in the place of each line, or sentence of one, that was given. Raises
@@ -49,16 +53,13 @@ class GivenLines:
         """
         parts = {part for line in self._lines() for part in (line, *_SENTENCE.split(line))}
         sentences = {
-            plain: words
-            for part in parts
-            if len(words := _WORD.findall(part)) >= LEAST_WORDS and (plain := _plain(part))
+            plain: words for part in parts if _is_told(words := _WORD.findall(part)) and (plain := _plain(part))
         }
 
         def cut(text: str) -> str:
             spoken = f" {_plain(text)} "
             for plain in sorted((one for one in sentences if f" {one} " in spoken), key=len, reverse=True):
-                pattern = r"(?<!\w)" + r"\W+".join(map(re.escape, sentences[plain])) + r"(?!\w)"
-                text = re.sub(pattern, CUT, text, flags=re.IGNORECASE)
+                text = re.sub(_pattern(sentences[plain]), CUT, text, flags=re.IGNORECASE)
             return text
 
         return cut
@@ -69,6 +70,21 @@ class GivenLines:
                 return file.read(2 * MOST_BYTES).decode(errors="replace").splitlines()
         except FileNotFoundError:
             return []
+
+
+def _is_told(words: list[str]) -> bool:
+    return len(words) >= LEAST_WORDS or (len(words) > 1 and sum(map(len, words)) >= LEAST_LETTERS)
+
+
+def _pattern(words: list[str]) -> str:
+    """What finds words with anything between them that is no letter, such as marks of Markdown."""
+    last = len(words) - 1
+    spaced = [bool(re.match(_SPACED, word)) for word in words]
+    parts = [rf"(?<!{_SPACED})" if spaced[0] else ""]
+    for at, word in enumerate(words):
+        between = r"[\W_]+" if at < last and spaced[at] and spaced[at + 1] else r"[\W_]*"
+        parts += [re.escape(word), between if at < last else ""]
+    return "".join((*parts, rf"(?!{_SPACED})" if spaced[-1] else ""))
 
 
 def _plain(text: str) -> str:

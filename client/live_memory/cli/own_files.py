@@ -4,6 +4,7 @@ Windows refuses to replace a file that another process has open just then. It ch
 opened without saying that it is binary, so files are opened by `open`, which says so.
 """
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ OWNER_ONLY = 0o600
 STALE_SECONDS = 20
 """A lock is older than this only if the process that held it died: a hook takes 6 s at most, a new token 10 s."""
 PAUSE_SECONDS = 0.05
+APPEND_SECONDS = 2
 REPLACE_TRIES = 10
 
 
@@ -34,6 +36,19 @@ def append(path: Path, data: bytes) -> int:
     with open(path, "ab", opener=private) as file:
         file.write(data)
         return file.tell()
+
+
+def append_newest(path: Path, data: bytes, most: int, row: int | None = None) -> None:
+    """Append rows, and forget the older half of a file that is larger than `most` bytes then. `row`: bytes of each;
+    None: they are lines. Several processes write one after the other. Raises OSError, and then may not have written.
+    """
+    with lock(path.with_name(f"{path.name}.lock"), time.monotonic() + APPEND_SECONDS) as held:
+        if not held:
+            raise TimeoutError(errno.ETIMEDOUT, "another process writes to it")
+        if append(path, data) > most:
+            whole = path.read_bytes()
+            middle = len(whole) // 2
+            write(path, whole[middle // row * row if row else whole.rfind(b"\n", 0, middle) + 1 :])
 
 
 def write(path: Path, data: bytes, mode: int = OWNER_ONLY, *, lasting: bool = False) -> None:

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from livemem import __version__, limits
-from livemem.errors import AnswerTooLarge, LiveMemoryError
+from livemem.errors import AnswerTooLarge, InvalidRequest, LiveMemoryError
 from livemem.text.invisible import visible, visible_values
 from livemem_http import problems, sending
 from livemem_http import texts as http_texts
@@ -25,6 +25,8 @@ IGNORED, IGNORED_CHARACTERS = 10, 100
 """How many arguments that the tool does not have an answer names, and characters of each."""
 MADE = "commit_unfinished"
 """The code of a change that is made, and must not be made once more."""
+PERSONAL, NO = "personal", (False, 0, "false", None)
+"""An argument that only tools of `livemem mcp` have, and the values that do not ask for it."""
 LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
@@ -113,6 +115,7 @@ def called(
     try:
         meant = tool.read(session, arguments)
         unknown = [one.field for one in meant.unknown]
+        _check_public(unknown, arguments)
         answer = tool.call(session, meant.values)
         text = visible(answer.text + _ignored(unknown))
         data = visible_values(_with_ignored(answer.data, unknown)) if session.structured else None
@@ -121,6 +124,14 @@ def called(
         return _failed(_known(session, error), session.request_id, unknown)
     content = types.TextContent(text=text)
     return types.CallToolResult(content=[content], structured_content=data, is_error=answer.failed)
+
+
+def _check_public(unknown: Sequence[str], arguments: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest for a call that means the user's own space, which only `livemem mcp` knows."""
+    if any(name.rpartition(".")[2] == PERSONAL and arguments.get(name, True) not in NO for name in unknown):
+        raise InvalidRequest(
+            "Nothing was done: here are no personal notes. Name the user's space in `space_id`, or ask the user."
+        )
 
 
 def _ignored(unknown: Sequence[str]) -> str:

@@ -221,6 +221,14 @@ def test_an_argument_that_the_tool_does_not_have_is_named_at_the_end_of_the_answ
     assert "ignored_arguments" not in agents.call("note", **NOTE)
 
 
+def test_a_call_for_the_user_s_own_space_is_refused_as_the_service_knows_none(agents):
+    for yes in (True, "true", 1, "perhaps", []):
+        assert agents.refused("note", **NOTE, personal=yes).startswith("Nothing was done: ")
+    assert agents.world.live_ids() == []
+    agents.call("note", **NOTE, personal=False)
+    assert len(agents.world.live_ids()) == 1
+
+
 def test_so_it_is_where_the_answer_is_markdown_alone_or_an_error(agents):
     plain = agents.result("list_notes", {"tsk": 1}, query={**FULL, "structured": "false"})
     missing = agents.refused("read", id="memories/01KHXA0B7C9D2E4F6G8H0J2K4M", task_progress="x")

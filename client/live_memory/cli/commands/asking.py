@@ -1,7 +1,7 @@
 """Reading the memory: `start`, `read`, `show`, `bank`, `search`, `context`, `ask`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +11,6 @@ from live_memory.cli.exits import FAILED, Refused
 from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
-
-if TYPE_CHECKING:
-    from live_memory.cli.both_spaces import PersonalSpace
 
 Lang = Annotated[
     str | None, typer.Option("--lang", help="The language of the headings: en or fr. Default: that of the space.")
@@ -198,11 +195,13 @@ def search(
             arguments["cursor"] = cursor
         operation = "search_spaces" if everywhere else "search_space"
         beside = None if everywhere or cursor or why_not else session.beside()
+        own = ""
         if beside:
-            found = _of_both(session, beside, arguments)
+            found, own = beside.search(lambda: session.here(operation, **arguments), **arguments)
+            found |= {"personal": own, "nothing": found.get("nothing") and not own.startswith("\n#")}
         else:
             found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
-        session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
+        session.out.result(found, lambda: _hits(session, found["items"], own, everywhere=everywhere))
         if why := found.get("why_not"):
             session.out.say(_why_not(why))
         for one in found.get("failed_spaces") or []:
@@ -212,22 +211,6 @@ def search(
         if more := found.get("next_cursor"):
             session.out.say(f"{found['total']} match. The next ones: --cursor {more}")
         session.end_if_nothing(found)
-
-
-def _of_both(session: Session, beside: "PersonalSpace", arguments: dict[str, Any]) -> dict[str, Any]:
-    """The hits of the project's page, and among them the first ones of the personal space, a third more at most."""
-    from live_memory.cli import both_spaces  # noqa: PLC0415 - only where there is one
-
-    fewer = {**arguments, "limit": max(1, (arguments["limit"] or 10) // 3)}
-    found, own, problem = both_spaces.at_once(
-        lambda: session.here("search_space", **arguments),
-        lambda: beside.ask("search_space", **fewer),
-        grace=both_spaces.GRACE_SECONDS,
-    )
-    if problem:
-        session.out.say(beside.unanswered(problem))
-    items = both_spaces.by_rank(found["items"], (own or {}).get("items") or ())
-    return {**found, "items": items, "nothing": found.get("nothing") and not items}
 
 
 def _why_not(why: dict[str, Any]) -> str:
@@ -240,16 +223,18 @@ def _why_not(why: dict[str, Any]) -> str:
     return texts.one_line(f"Why not {why['id']}: {', '.join(filter(None, parts))}")
 
 
-def _hits(session: Session, hits: list[dict[str, Any]], *, everywhere: bool) -> None:
+def _hits(session: Session, hits: list[dict[str, Any]], own: str, *, everywhere: bool) -> None:
     lines = []
     marked = gone_paths.marked("\0".join(hit["snippet"] for hit in hits), Path.cwd()).split("\0")
     for hit, snippet in zip(hits, marked, strict=False):
-        where = [hit.get("space_id")] if everywhere else ["personal"] if hit.get("personal") else []
+        where = [hit.get("space_id")] if everywhere else []
         head = [*where, hit["kind"], hit["id"], texts.moment(hit["time"]), hit.get("author"), hit.get("category")]
         lines += [("  ".join(texts.one_line(str(word)) for word in head if word), "bold")]
         lines += [(f"  {texts.one_line(snippet, 400)}", ""), ("", "")]
     if lines:
         session.out.lines(lines[:-1])
+    if own:
+        _text(session, own)
 
 
 def context(

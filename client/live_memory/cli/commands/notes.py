@@ -42,10 +42,11 @@ def note(
     """Write a note; with --batch many."""
     with opened(ctx, json=json, space=space) as in_project:
         session = in_project.personal() if personal else in_project
+        code = {} if personal else WorkTree(Path.cwd()).version()
         if batch:
             if source:
                 raise Refused("With --batch there is no --source: pass such notes on one by one.")
-            _batch(session, text, category, tag or [], key)
+            _batch(session, text, category, tag or [], key, code)
             return
         content = reading.text(session.program, text, "The note")
         made = session.here(
@@ -55,7 +56,7 @@ def note(
             tags=tag or None,
             source=_source(source) if source else None,
             idempotency_key=key,
-            **({} if personal else WorkTree(Path.cwd()).version()),
+            **code,
         )
         session.out.result(made, lambda: session.out.text(made["note_id"]))
         _tell_redacted(session, made)
@@ -73,7 +74,9 @@ def _tell_redacted(session: Session, made: dict[str, Any]) -> None:
         session.out.say(f"Replaced as secrets: {', '.join(f'{count} {kind}' for kind, count in found.items())}.")
 
 
-def _batch(session: Session, text: str | None, category: str, tags: list[str], key: str | None) -> None:
+def _batch(
+    session: Session, text: str | None, category: str, tags: list[str], key: str | None, code: dict[str, str]
+) -> None:
     """The notes of stdin, 100 a request. All lines are looked at before the first is sent. Each request has a key of
     its own, so a repeat of the whole batch writes what is missing.
     """
@@ -82,7 +85,6 @@ def _batch(session: Session, text: str | None, category: str, tags: list[str], k
     lines = list(reading.json_lines(reading.stdin("The notes"), "The notes"))
     if not lines:
         raise Refused("The notes: stdin was empty.")
-    code = WorkTree(Path.cwd()).version()
     drafts = [_draft(number, fields, category, tags) | code for number, fields in lines]
     for begin in range(0, len(drafts), AT_ONCE):
         of_part = f"{key}/{begin}" if key else None

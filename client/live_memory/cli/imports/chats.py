@@ -169,9 +169,12 @@ def _time(turn: Turn) -> dict[str, str]:
 def without_private_words(chat: Chat) -> Chat:
     """A conversation without the words that its user marked as private."""
     private = PrivateWords()
-    title = private.cut(chat.title)
-    turns = [_changed(turn, private.cut) for turn in chat.turns]
-    return replace(chat, title=private.again(title), turns=[_changed(turn, private.again) for turn in turns])
+    return changed(changed(chat, private.cut), private.again)
+
+
+def changed(chat: Chat, change: Callable[[str], str]) -> Chat:
+    """A conversation with another title and other texts."""
+    return replace(chat, title=change(chat.title), turns=[_changed(turn, change) for turn in chat.turns])
 
 
 def _changed(turn: Turn, change: Callable[[str], str]) -> Turn:

@@ -161,10 +161,12 @@ def _reading() -> Iterator[None]:
 def _world(session: Session, told: Callable[[], Iterable[str]]) -> Iterator["World"]:
     """The dependencies of an import. `told`: the lines for the user where it can't go on."""
     from live_memory.cli.imports.running import World  # noqa: PLC0415
+    from live_memory.cli.init import record  # noqa: PLC0415
 
     with session.program.web() as web:
         try:
-            yield World(session.client, web, session.program.sleep, session.out.say)
+            hooks = record.state_folder(session.program.environ) / "hooks"
+            yield World(session.client, web, session.program.sleep, session.out.say, hooks)
         except LiveMemoryError:
             for line in told():
                 session.out.say(line)

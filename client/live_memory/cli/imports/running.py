@@ -4,7 +4,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, cast
@@ -12,6 +12,7 @@ from typing import IO, cast
 import httpx
 
 from live_memory import LiveMemoryError
+from live_memory.cli.given_lines import GivenLines
 from live_memory.cli.imports import (
     basic_memory,
     buckets,
@@ -94,6 +95,8 @@ class World:
     web: httpx.Client
     sleep: Callable[[float], None]
     say: Callable[[str], None] = field(default=lambda _: None)
+    hooks: Path | None = None
+    """The folder of the hooks' state, which knows the lines of a personal space that agents were given."""
 
 
 def look(order: Order) -> Source:
@@ -225,4 +228,7 @@ def talk(world: World, source: Source, order: Order, planned: TalkReport) -> Tal
         if done % TOLD_EVERY == 0 or done == total:
             world.say(f"{done} of {total} conversations")
 
-    return talks.carry_out(world.service, source, _wanted(order), planned, told)
+    wanted = _wanted(order)
+    if world.hooks:
+        wanted = replace(wanted, cut=GivenLines.of(world.hooks, wanted.space_id).cutter())
+    return talks.carry_out(world.service, source, wanted, planned, told)

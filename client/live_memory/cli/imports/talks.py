@@ -57,6 +57,8 @@ class Wanted:
     space_id: str
     profile: str = "windows"
     since: str | None = None
+    cut: Callable[[str], str] = str
+    """Takes out of a text what is not for the space."""
 
 
 def read(source: Source) -> Iterator[Chat | Unfit]:
@@ -198,7 +200,7 @@ def carry_out(
         if isinstance(chat, Unfit) or not _fit(wanted, chat):
             continue
         try:
-            _bring(service, wanted, chat, recorded, report)
+            _bring(service, wanted, chats.changed(chat, wanted.cut), recorded, report)
         except LiveMemoryError as error:
             if error.status not in UNFIT_STATUS:
                 raise

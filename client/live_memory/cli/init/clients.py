@@ -45,11 +45,15 @@ def fitting(client: str, setup: Setup) -> Fitting:
     return CLIENTS[client](setup)
 
 
+def others(client: str, setup: Setup) -> list[str]:
+    """The other clients that `init` gave the memory here."""
+    given = (other for other in CLIENTS if other != client)
+    return [other for other in given if record.load(record.path_of(setup.environ, other, setup.scope, setup.root))]
+
+
 def own_places(client: str, setup: Setup, places: list[Place]) -> list[Place]:
     """The places that an undo takes back: not those which another client needs that `init` gave the memory here."""
-    others = (other for other in CLIENTS if other != client)
-    given = [other for other in others if record.load(record.path_of(setup.environ, other, setup.scope, setup.root))]
-    needed = {(place.root, place.relative) for other in given for place in fitting(other, setup).places}
+    needed = {(place.root, place.relative) for other in others(client, setup) for place in fitting(other, setup).places}
     return [place for place in places if (place.root, place.relative) not in needed]
 
 

@@ -226,7 +226,9 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
 def _drawn(client: str, fitted: Fitting, setup: Setup, *, undo: bool = False) -> Plan:
     records = record.load(record.path_of(setup.environ, client, setup.scope, setup.root))
     places = clients.own_places(client, setup, fitted.places) if undo else fitted.places
-    return plan.draw_up([*places, *personal_space.places(setup, records, undo=undo)], records, undo=undo)
+    if not (undo and clients.others(client, setup)):
+        places = [*places, *personal_space.places(setup, undo=undo)]
+    return plan.draw_up(places, records, undo=undo)
 
 
 def _make_personal(program: Program, known: config.Settings, setup: Setup, client: str) -> None:

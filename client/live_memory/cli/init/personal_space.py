@@ -1,7 +1,6 @@
 """The personal space beside a project's: `init` records it on this machine alone, and shows and undoes it as a file."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from live_memory.cli import config, own_files, repository
@@ -9,7 +8,6 @@ from live_memory.cli.exits import Refused
 from live_memory.cli.init import record
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.plan import Place
-from live_memory.cli.init.record import FileRecord
 from live_memory.cli.init.setup import Setup
 
 
@@ -42,16 +40,14 @@ def check(setup: Setup) -> None:
         raise Refused(f"{setup.personal} is the space of the project: give your personal space another name.")
 
 
-def places(setup: Setup, records: Mapping[str, FileRecord], *, undo: bool) -> list[Place]:
-    """The record, where this call changes it. An undo takes away what its own client wrote; without `records` nobody
-    knows who did, and it is taken away too.
-    """
+def places(setup: Setup, *, undo: bool) -> list[Place]:
+    """The record, where this call changes it: all clients of a folder share it, and `undo` takes it away."""
     here = repository.of(setup.project) if setup.scope == "project" else None
     root, name = record.state_folder(setup.environ), Accepted.personal_name(here)
     service = config.address_of(setup.environ, setup.url, is_local=setup.local)
-    if undo and (not records or str((root / name).resolve()) in records):
+    if undo:
         return [Place(root, name, WholeFile(""), wanted=False)]
-    if undo or setup.personal is None:
+    if setup.personal is None:
         return []
     told = {"repository": here and here.identity, "service": service, "space": setup.personal}
     piece = WholeFile(json.dumps(told, ensure_ascii=False) + "\n")

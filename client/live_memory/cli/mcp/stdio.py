@@ -127,7 +127,10 @@ class Passer:
                 self._said.add(notice)
                 self._log(f"livemem mcp: {notice}")
         own = self._upstreams.beside(upstream)
-        if own and asked.get("method") == "tools/call" and isinstance(_params(asked).get("arguments"), dict):
+        calls = asked.get("method") == "tools/call" and isinstance(_params(asked).get("arguments"), dict)
+        if calls and not own and (refused := personal_tools.lacking(asked)):
+            return refused
+        if calls and own:
             found = personal_tools.carried_out(
                 asked,
                 upstream.space,
@@ -136,6 +139,8 @@ class Passer:
             )
         else:
             found = self._asked(upstream, asked, line, version)
+        if own and str(_params(asked).get("uri")).startswith(f"livemem://{own.space_id}/"):
+            found = personal_tools.noted(own, found)
         if own and asked.get("method") == "tools/list":
             found = personal_tools.offered(found)
         return _with_notices(found, upstream.notices) if found else found
@@ -206,7 +211,11 @@ class Passer:
             "Content-Type": "application/json",
             "User-Agent": f"live-memory/{__version__}",
             **headers_of(asked, self._version),
-            **(self._code.headers() if asked.get("method") == "tools/call" else {}),
+            **(
+                self._code.headers()
+                if asked.get("method") == "tools/call" and not _is_personal(asked, upstream)
+                else {}
+            ),
             # A message may name a trace of its own, and a header would count before that.
             **({} if _meta(asked).get("traceparent") else _exchange.trace()),
         }
@@ -246,6 +255,12 @@ def client_of(asked: dict[str, Any]) -> str | None:
     told = _params(asked).get("clientInfo") or _meta(asked).get(_CLIENT_KEY)
     name = told.get("name") if isinstance(told, dict) else None
     return name if isinstance(name, str) and name.strip() else None
+
+
+def _is_personal(asked: Mapping[str, Any], upstream: Upstream) -> bool:
+    arguments = _params(asked).get("arguments")
+    named = arguments.get("space_id") if isinstance(arguments, dict) else None
+    return named is not None and named == upstream.personal
 
 
 def _params(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,10 +35,8 @@ class Copies:
     def add(self, messages: Iterable[Said]) -> None:
         """Note that messages were sent. Raises OSError."""
         rows = b"".join(_digest(said.key) + self._own for said in messages if _has_name(said))
-        if not rows:
-            return
-        if own_files.append(self.path, rows) > MOST_BYTES:
-            self._forget()
+        if rows:
+            own_files.append_newest(self.path, rows, MOST_BYTES, _ROW)
 
     @property
     def _own(self) -> bytes:
@@ -56,10 +54,6 @@ class Copies:
         places = range(0, len(rows) - _ROW + 1, _ROW)
         own = {rows[at : at + _MESSAGE] for at in places if rows[at + _MESSAGE : at + _ROW] == self._own}
         return {rows[at : at + _MESSAGE] for at in places} - own
-
-    def _forget(self) -> None:
-        rows = self._rows()
-        own_files.write(self.path, rows[len(rows) // 2 // _ROW * _ROW :])
 
 
 def _has_name(said: Said) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from live_memory import LiveMemoryError
 from live_memory.cli import own_files
-from live_memory.cli.given_lines import GivenLines
+from live_memory.cli.given_lines import GivenLines, statement
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.running import Hook
@@ -159,6 +159,42 @@ def test_only_whole_sentences_of_given_lines_are_cut_and_the_oldest_lines_are_fo
     monkeypatch.setattr("live_memory.cli.given_lines.MOST_BYTES", 200)
     given.add(f"Another line of number {at} that is long." for at in range(8))
     assert given.cutter()(said) == said
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "left"),
+    [
+        ("Salary: 90000", "My salary: 90000.", "My [personal]."),
+        ("I always use tabs here.", "He said _I always use tabs_ **here**!", "He said _[personal]**!"),
+        ("- 我喜欢喝绿茶。不要在九点前打电话。", "好的，我喜欢喝绿茶，好吗？", "好的，[personal]，好吗？"),
+        ("コミットは短い文で書く", "はい、コミットは**短い文**で書くね", "はい、[personal]ね"),
+        ("I use 日本語 daily", "So I use 日本語 daily.", "So [personal]."),
+        ("Yes: no", "Yes: no", "Yes: no"),
+    ],
+)
+def test_lines_of_any_script_and_within_marks_of_markdown_are_cut(tmp_path, line, said, left):
+    given = GivenLines.of(tmp_path, "demo")
+    given.add([statement(line)])
+    assert given.cutter()(said) == left
+
+
+def test_two_that_write_at_the_limit_lose_no_line_that_is_new(tmp_path):
+    path = tmp_path / "lines"
+
+    def write(name: str) -> None:
+        for at in range(200):
+            own_files.append_newest(path, f"{name} {at}\n".encode(), 2_000)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = path.read_text().splitlines()
+    for name in "ab":
+        mine = [int(line.split()[1]) for line in lines if line.startswith(name)]
+        assert mine == list(range(200 - len(mine), 200))
+    assert len(lines) > 100
 
 
 @pytest.mark.parametrize("damaged", [b"\xff\x00", b"[]", b'{"space": 7, "service": "u"}', b'{"space": "ann"}', b""])
