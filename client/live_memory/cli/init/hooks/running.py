@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
-from live_memory.cli import config, gone_paths, local_service
+from live_memory.cli import config, gone_paths, local_service, own_files
 from live_memory.cli.code_version import WorkTree, place_of
 from live_memory.cli.config import Settings
 from live_memory.cli.given_lines import GivenLines
@@ -109,7 +109,9 @@ class Hook:
             return answers.nothing(event.client, event.name)
         if self.starts and getattr(problem, "code", "") == NOT_RUNNING:
             self.later.append(events.STARTS)
+            # The next call asks again.
             return answers.with_context(event.client, event.name, answers.starting(space_id))
+        self._mark_loaded(event)
         return answers.with_context(
             event.client, event.name, answers.failed(space_id, f"{self.notice or ''} {reason}".strip())
         )
@@ -157,7 +159,7 @@ class Hook:
 
     def _deal(self, event: Event, space_id: str, until: float) -> str:
         if event.kind == "load":
-            if event.once and not Files.of(self.folder, event.client, space_id, event.session).first_load():
+            if event.once and self._session(event).loaded.exists():
                 return answers.nothing(event.client, event.name)
             self._check_away()
             start, own = self._start(event, space_id, until)
@@ -167,6 +169,7 @@ class Hook:
             last = Files.of(self.folder, event.client, space_id).take_last(session)
             if "recall" in events.EVENTS[event.client].values():
                 Told.of(session).begin(start["markdown"] + own)
+            self._mark_loaded(event)
             line = answers.loaded(start, self.url, datetime.now(UTC), last)
             return answers.with_context(event.client, event.name, context, line)
         if event.kind == "recall":
@@ -186,6 +189,14 @@ class Hook:
                 if event.kind == "close":
                     return answers.kept(event.client, event.name, turns, self.url)
         return answers.nothing(event.client, event.name)
+
+    def _session(self, event: Event) -> Files:
+        return Files.of(self.folder, event.client, event.session)
+
+    def _mark_loaded(self, event: Event) -> None:
+        if event.once:
+            with suppress(OSError):
+                own_files.write(self._session(event).loaded, b"")
 
     def _start(self, event: Event, space_id: str, until: float) -> tuple[Any, str]:
         """The start, and the text of the personal space."""
@@ -317,6 +328,8 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     place = place_of(folders[0], Path(event.folder)) if event and event.folder else folders[0]
     asks = place if event and event.kind in ("load", "recall") else None
     hook = _hook(program, settings, log, later, asks)
+    if called.later == events.STARTS:
+        hook = replace(hook, away=None)
     if event and event.kind == "recall":
         hook = _hook(program, settings, log, later, asks, seconds=prompts.REQUEST_SECONDS)
         hook = replace(hook, away=_of_prompts(hook.away) if hook.away and not hook.away.seconds_left() else hook.away)
@@ -368,6 +381,8 @@ def finish(program: Program, called: Called, later: list[str], log: Log, *, wait
         log(f"livemem hook: the service of this machine is started: {start_here(program, settings).url}")
         settings = _settle(program, called, space=called.space, folders=folders)
     hook = _hook(program, settings, log, [])
+    if events.STARTS in later:
+        hook = replace(hook, away=None)
     if WARM in later and not waits and called.space and _is_asked(program, called, settings, folders[0]):
         asked = {"space_id": called.space, "q": prompts.FIRST, "max_chars": prompts.ASKED_CHARS, "clear": True}
         with suppress(LiveMemoryError):
@@ -387,7 +402,9 @@ def _settle(program: Program, called: Called, *, tries: bool = False, **asked: A
         try:
             return local_service.find(folder, prompts.REQUEST_SECONDS if is_prompt else LOOK_SECONDS)
         except TimeoutError:
-            away.learn(LiveMemoryError("no_answer", "The service of this machine gave no answer."))
+            # One that this hook starts may be late.
+            if events.STARTS not in (called.later or ""):
+                away.learn(LiveMemoryError("no_answer", "The service of this machine gave no answer."))
             return None
 
     return config.settle(

@@ -6,6 +6,7 @@ A hook that dies, runs twice or loses an answer sends some messages again: the i
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -126,7 +127,10 @@ class Sender:
             if chunk.lines and not self._send_chunk(chunk):
                 return False
             end = chunk.end
-            self._copies.add(said for said, place in part.messages if done < place <= end or place == end == part.end)
+            with suppress(OSError):
+                self._copies.add(
+                    said for said, place in part.messages if done < place <= end or place == end == part.end
+                )
             session = self.files.load()
             turns = session.turns + (0 if chunk.session else len(chunk.lines))
             self.files.save(replace(session, sent=end, planned=part.end, turns=turns))

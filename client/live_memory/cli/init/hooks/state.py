@@ -6,8 +6,9 @@ since it has a name of its own.
 
 import hashlib
 import json
-from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from live_memory.cli import own_files
@@ -35,6 +36,8 @@ class Files:
 
     folder: Path
     name: str
+    unsaved: list[Session] = field(default_factory=list, compare=False)
+    """The state, where it can't be written: it holds as long as this process, which sends all the same."""
 
     @classmethod
     def of(cls, folder: Path, *parts: str) -> "Files":
@@ -54,6 +57,8 @@ class Files:
 
     def load(self) -> Session:
         """The state. A new one if no state can be read."""
+        if self.unsaved:
+            return self.unsaved[-1]
         try:
             found = json.loads(self.state.read_text("utf-8"))
             conversation, *places = (found[name] for name in ("conversation_id", "sent", "planned", "closed"))
@@ -65,7 +70,11 @@ class Files:
 
     def save(self, session: Session) -> None:
         """Save the state. If two processes write, one wins as a whole."""
-        own_files.write(self.state, json.dumps(asdict(session)).encode())
+        self.unsaved.clear()
+        try:
+            own_files.write(self.state, json.dumps(asdict(session)).encode())
+        except OSError:
+            self.unsaved.append(session)
 
     def keep(self, role: str, content: str, timestamp: str, name: str = "") -> None:
         """Keep a message to be sent. `name`: the id that its client gave it."""
@@ -82,15 +91,22 @@ class Files:
                     names.add(json.loads(line).get("id"))
         return names
 
-    def lock(self, until: float) -> AbstractContextManager[bool]:
+    @contextmanager
+    def lock(self, until: float) -> Iterator[bool]:
         """Whether this process alone works on the session; waits for another process until then, by the monotonic
-        clock.
+        clock. On a full disk there is no lock: what two processes send is stored once.
         """
-        return own_files.lock(self.folder / f"{self.name}.lock", until)
+        with ExitStack() as held:
+            try:
+                alone = held.enter_context(own_files.lock(self.folder / f"{self.name}.lock", until))
+            except OSError:
+                alone = True
+            yield alone
 
     def keep_last(self, session: "Files", turns: int) -> None:
         """Keep how many turns of a session were kept. These are the files of a client in a space."""
-        own_files.write(self.state.with_suffix(".last"), json.dumps([session.name, turns]).encode())
+        with suppress(OSError):
+            own_files.write(self.state.with_suffix(".last"), json.dumps([session.name, turns]).encode())
 
     def take_last(self, but: "Files") -> int:
         """How many turns of the last session were kept. 0: it is `but`, or the number was taken before."""
@@ -102,10 +118,7 @@ class Files:
                 return int(turns)
         return 0
 
-    def first_load(self) -> bool:
-        """Whether this is the first time that the memory is loaded in the session."""
-        try:
-            own_files.make(self.folder / f"{self.name}.loaded").close()
-        except FileExistsError:
-            return False
-        return True
+    @property
+    def loaded(self) -> Path:
+        """Is there once the memory was loaded in the session."""
+        return self.folder / f"{self.name}.loaded"

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from live_memory import LiveMemoryError
+from live_memory.cli.init import record
 from live_memory.cli.init.hooks import running
 from live_memory.cli.init.hooks.away import SECONDS, Away
 from live_memory.cli.init.hooks.command import SECONDS as HOOK_SECONDS
-from live_memory.cli.init.hooks.events import Called
+from live_memory.cli.init.hooks.events import STARTS, Called
 from live_memory.cli.program import Program
 from tests.unit.cli.init.hooks.support import Machine, claude
 
@@ -112,6 +113,21 @@ def test_a_service_of_this_machine_that_hangs_is_looked_for_once_in_five_minutes
     # And what was said waits for a service that answers
     (entry,) = [json.loads(path.read_text()) for path in (tmp_path / "STATE/hooks/unsent").iterdir()]
     assert (entry["session"], entry["transcript"]) == ("s", str(transcript))
+
+
+def test_a_service_that_is_late_while_the_hook_starts_it_is_not_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "LOOK_SECONDS", 0.2)
+    environ = {f"LIVEMEM_{name}": str(tmp_path / name) for name in ("STATE", "CONFIG", "DATA_DIR")}
+    (tmp_path / "DATA_DIR").mkdir()
+    said = json.dumps({"session_id": "s", "cwd": str(tmp_path)})
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        told = {"api": f"http://127.0.0.1:{server.getsockname()[1]}", "pid": 7, "instance": "a" * 32}
+        (tmp_path / "DATA_DIR/endpoints.json").write_text(json.dumps(told))
+        for later, left_alone in ((STARTS, False), (None, True)):
+            called = Called("claude-code", "SessionStart", "demo", later=later)
+            running.handle(Program(environ=environ), called, said, lambda _: None, [])
+            found = Away.of(record.state_folder(environ) / "hooks", "", near=True)
+            assert (found.seconds_left() > 0) == left_alone
 
 
 def test_all_that_a_hook_waits_for_fits_into_its_own_time():

@@ -29,11 +29,12 @@ def payload(hook_name, **more):
     return json.dumps({**told, "sessionContext": {"rootSessionId": SESSION}, "parent_agent_id": None, **more})
 
 
-def run(machine, event, hook_name, **more):
+def run(machine, event, hook_name, *, starts=False, **more):
     hook = Hook(
         lambda _: machine.memory,
         machine.folder / "state",
         machine.log.append,
+        starts=starts,
         environ={"CLINE_DATA_DIR": str(machine.folder / "cline")},
     )
     return json.loads(hook.run("cline", event, "demo", payload(hook_name, **more)))
@@ -164,6 +165,14 @@ def test_the_memory_comes_at_the_first_call_of_a_tool_once_in_a_session_and_not_
     assert machine.memory.calls == ["get_start"]
     # Resumed, it is another task of the same session.
     assert START in run(machine, "PreToolUse", "tool_call", taskId="conv_2")["contextModification"]
+
+
+def test_the_memory_comes_at_the_first_call_after_its_service_has_started(machine):
+    machine.memory.fail = lambda _: LiveMemoryError("no_connection", "Nobody listens.")
+    assert "is starting now" in run(machine, "PreToolUse", "tool_call", starts=True)["contextModification"]
+    machine.memory.fail = lambda _: None
+    assert START in run(machine, "PreToolUse", "tool_call")["contextModification"]
+    assert run(machine, "PreToolUse", "tool_call") == {"cancel": False}
 
 
 def test_in_the_editor_the_memory_comes_at_the_start_of_a_task_alone(machine):

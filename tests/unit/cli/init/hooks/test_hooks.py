@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory import LiveMemoryError
+from live_memory.cli import own_files
 from live_memory.cli.code_version import WorkTree
 from live_memory.cli.gone_paths import MARK, MOST_MARKS
 from live_memory.cli.init.hooks import answers, events, sending
@@ -325,6 +327,23 @@ def test_a_service_that_knows_no_version_of_the_code_gets_each_message_without_o
     machine.hook("claude-code", "Stop", transcript_path=path)
     assert machine.memory.said == [f"message {number}" for number in range(3)]
     assert machine.log == []
+
+
+def test_on_a_full_disk_a_session_is_sent_without_its_state_and_once(machine, monkeypatch):
+    path = machine.transcript(claude("user", "Why?", uuid="u1"), claude("assistant", "So.", uuid="u2"))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(own_files, "private", full)
+        machine.hook("claude-code", "SessionEnd", transcript_path=path)
+    assert machine.memory.said == ["Why?", "So."]
+    assert len(machine.memory.closed) == 1
+    assert any("not noted as unsent: No space left" in line for line in machine.log)
+    machine.hook("claude-code", "SessionEnd", transcript_path=path)
+    assert machine.memory.said == ["Why?", "So."]
+    assert len(machine.memory.conversations) == 1
 
 
 def test_a_lost_state_sends_all_again_into_the_same_conversation_where_it_is_once(machine):
