@@ -40,7 +40,7 @@ def test_on_the_third_day_a_prompt_is_told_what_the_other_agent_decided_about_a_
         monkeypatch.setattr(module, name, 60)
     with day.lived([DECIDED, OTHER]) as days:
         payload = {"session_id": "third", "cwd": str(days.folder), "prompt": "raise the retries of the harbour import"}
-        monkeypatch.setattr(command, "_read_stdin", lambda: json.dumps(payload))
+        monkeypatch.setattr(command, "_read_stdin", lambda _: json.dumps(payload))
         for name, value in days.environ.items():
             monkeypatch.setenv(name, value)
         command.run_hook([day.CLIENTS[1], "UserPromptSubmit", "--space", SPACE], Program(environ=days.environ))

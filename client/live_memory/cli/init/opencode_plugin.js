@@ -7,6 +7,7 @@ const MOST_MESSAGES = 200
 
 export const LiveMemory = async ({ client, directory }) => {
   const started = new Map() // The sessions of this process: what their hook said at the start.
+  const handedOver = new Map() // The messages of each session that a hook took.
   const ofAgents = new Set() // Sessions of sub-agents.
 
   const call = (event, session, more) =>
@@ -15,11 +16,11 @@ export const LiveMemory = async ({ client, directory }) => {
       const hook = spawn(program, words, { cwd: directory, stdio: ["pipe", "pipe", "ignore"], timeout: MILLISECONDS })
       let said = ""
       hook.stdout.setEncoding("utf8").on("data", (part) => (said += part))
-      hook.on("error", () => done({})).on("close", () => {
+      hook.on("error", () => done({ failed: true })).on("close", () => {
         try {
           done(JSON.parse(said))
         } catch {
-          done({})
+          done({ failed: true })
         }
       })
       hook.stdin.on("error", () => {})
@@ -28,7 +29,7 @@ export const LiveMemory = async ({ client, directory }) => {
 
   const run = async (event, session, more) => {
     if (!COMMANDS[event]) return {}
-    return call(event, session, more).catch(() => ({})) // Whatever it is, the session goes on.
+    return call(event, session, more).catch(() => ({ failed: true })) // Whatever it is, the session goes on.
   }
 
   const words = (parts) =>
@@ -43,7 +44,10 @@ export const LiveMemory = async ({ client, directory }) => {
       ts: info.time.created,
       content: words(parts),
     }))
-    await run(event, session, { messages: messages.slice(-MOST_MESSAGES) })
+    const taken = handedOver.get(session) ?? new Set()
+    const left = messages.filter(({ id }) => !taken.has(id)).slice(-MOST_MESSAGES)
+    const { failed } = await run(event, session, { messages: left })
+    if (!failed) handedOver.set(session, new Set(messages.map(({ id }) => id)))
   }
 
   const begin = async (session) => {

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from live_memory import LiveMemoryError
 from live_memory.cli import local_service
 from live_memory.cli.exits import Refused
+from live_memory.cli.init import record
 from live_memory.cli.init.hooks import command
 from live_memory.cli.init.hooks.command import run_hook
 from live_memory.cli.init.hooks.pauses import Pauses
@@ -441,6 +442,7 @@ def test_the_session_goes_on_without_a_service_that_starts_slowly_and_what_waits
     here, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(command, "START_SECONDS", 0.2)
+    monkeypatch.setattr(command, "PAUSE_SECONDS", 0.001)
     # Given a session that ended while the service did not run
     path = tmp_path / "t.jsonl"
     path.write_text(json.dumps({"type": "user", "uuid": "u", "message": {"role": "user", "content": "Why?"}}) + "\n")
@@ -456,6 +458,8 @@ def test_the_session_goes_on_without_a_service_that_starts_slowly_and_what_waits
     assert "is starting now" in context
     assert "`start_session`" in context
     assert "log in" not in done.stdout + done.stderr
+    assert "still starting" in done.stderr
+    assert "sent the next time" not in done.stderr
     assert here.started == []
     (left,) = background
     here.carry_out(*left)
@@ -483,6 +487,13 @@ def test_no_service_of_this_machine_is_started_in_the_place_of_another_one(here,
     done = here.hook("SessionStart")
     assert here.started == started
     assert ("could not be loaded" in done.stdout) == (not started)
+
+
+def test_an_input_that_is_too_long_is_said_in_the_log_of_hooks(here, monkeypatch):
+    monkeypatch.setattr(command, "MOST_BYTES", 1 << 20)
+    here.hook("Stop", messages=["x" * (1 << 20)])
+    log = record.state_folder(os.environ) / "hooks/hooks.log"
+    assert "an input of more than 1 MiB is ignored" in log.read_text()
 
 
 def test_no_other_hook_starts_it(here):

@@ -88,6 +88,16 @@ def test_a_session_gets_the_start_and_what_is_about_each_prompt_and_hands_over_w
     assert {one["session_id"] for one in asked} == {"s"}
     (stop,) = [one for one in asked if one["hook_event_name"] == "Stop"]
     assert [(one["id"], one["content"]) for one in stop["messages"]] == [("m1", "Why?"), ("m2", "So.")]
+    assert handed_over(asked) == [["m1", "m2"], []]
+
+
+def handed_over(asked: list[dict[str, Any]]) -> list[list[str]]:
+    return [[message["id"] for message in one["messages"]] for one in asked if "messages" in one]
+
+
+def test_messages_that_no_hook_took_are_handed_over_again(tmp_path):
+    _, asked = play(tmp_path, "exit 3")
+    assert handed_over(asked) == [["m1", "m2"]] * 2
 
 
 @pytest.mark.parametrize("answer", [None, "exit 3", "echo no JSON", "cat <&-"])

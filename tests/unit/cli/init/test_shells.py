@@ -94,7 +94,7 @@ def test_a_shell_runs_the_command_with_the_input_and_ends_well_also_where_liveme
 def test_a_hook_passes_over_what_cmd_takes_for_arguments(monkeypatch, capsys):
     left = []
     program = Program(detach=lambda arguments, text, log: bool(left.append(arguments)) or True)
-    monkeypatch.setattr("live_memory.cli.init.hooks.command._read_stdin", lambda: "{}")
+    monkeypatch.setattr("live_memory.cli.init.hooks.command._read_stdin", lambda _: "{}")
     arguments = next(command for command in commands("demo") if "Stop" in command).split(" || ")[0].split()
     assert run_hook(arguments[2:], program) == 0
     assert events.in_background("claude-code", "Stop")

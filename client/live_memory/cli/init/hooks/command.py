@@ -5,8 +5,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import takewhile
+from pathlib import Path
 
+from live_memory.cli import own_files
 from live_memory.cli.exits import FAILED, OK, Refused
 from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers, events
@@ -24,6 +28,7 @@ SECONDS = 5.5
 """Seconds after which a client gets its answer in any case. Work that is in time ends before (running.py)."""
 START_SECONDS, PAUSE_SECONDS = 2.0, 0.1
 """For so long a session waits for the service of this machine that its hook starts, and looks again after a pause."""
+STARTING = "the session begins without its memory, whose service is still starting"
 PROMPT_SECONDS = 0.25
 """The same for a prompt; with the start of the process it is 0.3 s."""
 
@@ -64,7 +69,7 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
         # The service itself has started the client, as its model.
         return _answer(nothing)
     seconds = PROMPT_SECONDS if events.is_prompt(called.client, called.event) else SECONDS
-    text = in_time(_read_stdin, seconds)
+    text = in_time(lambda: _read_stdin(record.state_folder(program.environ) / "hooks" / LOG), seconds)
     if called.later:
         return _carry_out(program, called, text or "")
     later: list[str] = []
@@ -83,7 +88,8 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
     answer = in_time(lambda: _handled(program, called, text, _log, later), left()) if text else text
     if events.STARTS in later and leave(",".join(later)):
         later.clear()
-        answer = in_time(lambda: _once_started(program, called, text or ""), min(START_SECONDS, left())) or answer
+        wait = min(START_SECONDS, left())
+        answer = in_time(lambda: _once_started(program, called, text or ""), wait, STARTING) or answer
     code = _answer(answer or nothing)
     if later and not leave(",".join(later)):
         answer = in_time(lambda: _finished(program, called, later, _log, waits=True), left())
@@ -102,9 +108,16 @@ def _carry_out(program: Program, called: Called, text: str) -> int:
     return OK
 
 
-def _read_stdin() -> str:
+def _read_stdin(log: Path) -> str:
     text = sys.stdin.buffer.read(MOST_BYTES + 1)
-    return "" if len(text) > MOST_BYTES else text.decode(errors="replace")
+    if len(text) <= MOST_BYTES:
+        return text.decode(errors="replace")
+    said = f"{_now()} livemem hook: an input of more than {MOST_BYTES >> 20} MiB is ignored"
+    _log(said)
+    # Clients keep no stderr of hooks.
+    with suppress(OSError):
+        own_files.append(log, said.encode() + b"\n")
+    return ""
 
 
 def _answer(text: str) -> int:
@@ -125,6 +138,7 @@ def _handled(program: Program, called: Called, text: str, log: Callable[[str], N
 
 def _once_started(program: Program, called: Called, text: str) -> str:
     """The answer once the service of this machine runs; empty if it does not, or says nothing."""
+    called = replace(called, later=events.STARTS)
     for _ in range(int(START_SECONDS / PAUSE_SECONDS)):
         program.sleep(PAUSE_SECONDS)
         later: list[str] = []
@@ -144,8 +158,9 @@ def _finished(program: Program, called: Called, later: list[str], log: Callable[
     return ""
 
 
-def in_time(work: Callable[[], str], seconds: float) -> str | None:
-    """The answer of some work: "" if it fails, None if it is not done in time and still continues.
+def in_time(work: Callable[[], str], seconds: float, rest: str = "the rest is sent the next time") -> str | None:
+    """The answer of some work: "" if it fails, None if it is not done in time and still continues. `rest`: what the log
+    says then.
 
     It continues in a thread until the process ends: a service that does not answer, or a client that leaves stdin open,
     must not delay a session. The next event sends interrupted messages again.
@@ -163,12 +178,16 @@ def in_time(work: Callable[[], str], seconds: float) -> str | None:
     thread.start()
     thread.join(seconds)
     if not answered:
-        _log(f"livemem hook: not done after {seconds:g} s; the rest is sent the next time")
+        _log(f"livemem hook: not done after {seconds:g} s; {rest}")
     return answered[0] if answered else None
 
 
 def _log_with_time(text: str) -> None:
-    _log(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}")
+    _log(f"{_now()} {text}")
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _log(text: str) -> None:

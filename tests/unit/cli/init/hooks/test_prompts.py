@@ -237,7 +237,7 @@ def hooked(
         "LIVEMEM_CONFIG": "/none",
         "CLAUDE_PROJECT_DIR": str(project),
     }
-    monkeypatch.setattr("live_memory.cli.init.hooks.command._read_stdin", lambda: json.dumps(payload))
+    monkeypatch.setattr("live_memory.cli.init.hooks.command._read_stdin", lambda _: json.dumps(payload))
     monkeypatch.setattr("live_memory.cli.init.hooks.command.PROMPT_SECONDS", 20)
     left: list[list[str]] = []
 
