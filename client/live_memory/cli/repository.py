@@ -28,6 +28,7 @@ _NAME_CHARS = 120
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^]/]*\]|[^/:]*)(?::\d*)?(?:/(.*))?", re.IGNORECASE | re.DOTALL)
 _SCP = re.compile(r"(?:[^/]*@)?(\[[^]/]*\]|[^/:\\]{2,}):(?!//)(.*)", re.DOTALL)
 """`git@host:path`. A single letter before the colon is a drive of Windows."""
+_FETCHED = re.compile(r"^(\S+)\t(.*) \(fetch\)", re.MULTILINE)
 _HELPER = re.compile(r"^[a-z0-9+-]+::", re.IGNORECASE)
 _OTHER_DOOR = re.compile(r"^(alt)?ssh\.(?=[^.]+\.)")
 """Forges answer SSH at the port of HTTPS under such a name of the host (ssh.github.com, altssh.gitlab.com)."""
@@ -70,11 +71,37 @@ class Repository:
         return tuple(place.as_posix() for place in (self.inner, *self.inner.parents))
 
 
+_KNOWN: dict[tuple[Path, Path | None, tuple[int, int] | None], Repository] = {}
+"""A hook looks for one repository in several places, and each look is a program of its own."""
+_MOST_KNOWN = 1_000
+
+
 def of(folder: Path, ask: Ask | None = None) -> Repository:
     """The repository of a folder: by its remote, else by its place on this machine. `ask` asks git."""
-    ask = ask or git
     folder = folder.resolve()
     top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    key = folder, top, _config_time(top)
+    if key in _KNOWN:
+        return _KNOWN[key]
+    here = _found(folder, top, ask or git)
+    # What a limited time sufficed for may be less than there is.
+    if key[2] is not None and not ask and len(_KNOWN) < _MOST_KNOWN:
+        _KNOWN[key] = here
+    return here
+
+
+def _config_time(top: Path | None) -> tuple[int, int] | None:
+    """When the configuration that names the remotes was written last, and its size. None where that is not plain to
+    see: in a work tree beside the repository's own.
+    """
+    try:
+        state = (top / ".git" / "config").stat() if top else None
+    except OSError:
+        return None
+    return (state.st_mtime_ns, state.st_size) if state else (0, 0)
+
+
+def _found(folder: Path, top: Path | None, ask: Ask) -> Repository:
     url = _remote(top, ask) if top else ""
     host, path = _parsed(url)
     if host:
@@ -136,10 +163,8 @@ def _parsed(url: str) -> tuple[str, list[str]]:
 
 def _remote(top: Path, ask: Ask) -> str:
     """The URL of the remote `origin`, else of the only one."""
-    if url := ask(top, "remote", "get-url", "origin"):
-        return url
-    names = ask(top, "remote").split()
-    return ask(top, "remote", "get-url", names[0]) if len(names) == 1 else ""
+    urls = dict(_FETCHED.findall(ask(top, "remote", "-v")))
+    return urls.get("origin") or (next(iter(urls.values())) if len(urls) == 1 else "")
 
 
 def _local(url: str, top: Path) -> Path:
@@ -150,6 +175,8 @@ def _local(url: str, top: Path) -> Path:
 
 def _common_folder(top: Path, ask: Ask) -> Path:
     """The folder of the repository that a work tree is of."""
+    if (top / ".git").is_dir() and not (top / ".git").is_symlink():
+        return top
     common = ask(top, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if not common:
         return top

@@ -201,3 +201,22 @@ def test_a_remote_in_any_other_form_still_gives_an_identity(tmp_path, url):
     here = repository.of(cloned(tmp_path, url))
     assert here.identity
     assert SPACE_ID.fullmatch(here.space_ids[0])
+
+
+def test_a_repository_is_asked_once_by_one_program_until_its_configuration_changes(tmp_path, monkeypatch):
+    git(tmp_path, "init", "-q")
+    programs = []
+    ask = repository.ask_git
+    monkeypatch.setattr(repository, "ask_git", lambda *words, **more: programs.append(words) or ask(*words, **more))
+    assert repository.of(tmp_path) == repository.of(tmp_path)
+    assert len(programs) == 1
+    git(tmp_path, "remote", "add", "origin", "https://forge.example/owner/name")
+    assert repository.of(tmp_path).identity == "forge.example/owner/name"
+    assert len(programs) == 2
+
+
+def test_what_git_had_no_time_for_is_not_kept(tmp_path):
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "remote", "add", "origin", "https://forge.example/owner/name")
+    assert "forge" not in repository.of(tmp_path, lambda *_: "").identity
+    assert repository.of(tmp_path).identity == "forge.example/owner/name"
