@@ -105,6 +105,12 @@ def test_a_client_that_did_not_bring_it_does_not_take_it_away_and_no_personal_do
     assert person.records == []
 
 
+def test_init_says_where_tools_do_not_see_it(person: Person) -> None:
+    for client in ("claude-code", "codex", "cursor", "vscode", "gemini-cli", "opencode"):
+        told = person.init("--personal", "ann", "--dry-run", client=client).stderr
+        assert ("MCP tools of this client ask the service itself" in told) == (client not in ("gemini-cli", "opencode"))
+
+
 def test_the_last_client_that_is_undone_takes_it_away(person: Person) -> None:
     person.init("--personal", "ann")
     person.init("--personal", "ann", client="codex")

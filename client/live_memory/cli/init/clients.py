@@ -25,6 +25,8 @@ from live_memory.cli.init.setup import (
 )
 
 EXECUTABLE = 0o755
+ALWAYS_STARTED = ("gemini-cli", "opencode")
+"""Clients whose server is `livemem mcp`, also for a service elsewhere."""
 READING = ("start_session", "read", "search", "context", "poll")
 """The core tools that only read. Codex and VS Code ask before no such tool, by themselves."""
 _SETTINGS = ".claude/settings.json"

@@ -190,7 +190,7 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
     left = [] if setup.record else others
     *lines, last = recording.told(client, setup, left)
     last = " ".join([last, *own_memory.told(client, setup)])
-    recorded = [] if undo else [*lines, last, *personal_space.told(setup)]
+    recorded = [] if undo else [*lines, last, *personal_space.told(client, setup)]
     out.result(_document(drawn, fitted, recorded, undo=undo), lambda: _show(out, drawn, setup, diff=asked.diff))
     for line in recorded:
         out.say(line)

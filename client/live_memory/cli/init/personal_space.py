@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from live_memory.cli import config, own_files, repository
 from live_memory.cli.exits import Refused
-from live_memory.cli.init import record
+from live_memory.cli.init import clients, record
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.plan import Place
 from live_memory.cli.init.setup import Setup
@@ -56,8 +56,8 @@ def places(setup: Setup, *, undo: bool) -> list[Place]:
     return [Place(root, name, piece, own_files.OWNER_ONLY, wanted=bool(setup.personal) or above)]
 
 
-def told(setup: Setup) -> list[str]:
-    """The line for the person who decides on it."""
+def told(client: str, setup: Setup) -> list[str]:
+    """The lines for the person who decides on it."""
     if not setup.personal:
         return []
     where = "this repository" if setup.scope == "project" else "all your projects"
@@ -66,4 +66,14 @@ def told(setup: Setup) -> list[str]:
         if setup.local
         else "the service's tokens decide if others may read it"
     )
-    return [f"Personal: the agents of {where} see your space {setup.personal} beside the project's; {who}."]
+    by_url = not (setup.local or client in clients.ALWAYS_STARTED)
+    return [
+        f"Personal: the agents of {where} see your space {setup.personal} beside the project's; {who}.",
+        *([_TOOLS_BY_URL] if by_url else []),
+    ]
+
+
+_TOOLS_BY_URL = (
+    "Only hooks and commands do: the MCP tools of this client ask the service itself. What they read of your space by "
+    "its name is not cut from recorded chats."
+)
