@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from live_memory import Client
 from live_memory.cli import code_version, gone_paths
-from live_memory.cli.init.hooks import prompts
+from live_memory.cli.init.hooks import command, prompts
 from live_memory.cli.init.hooks.prompts import Asked
 from live_memory.cli.main import app
 from live_memory.cli.program import Program
@@ -26,9 +26,11 @@ MARKED = f"{DECIDED} (on feature/x)"
 def test_what_was_decided_on_a_branch_says_so_elsewhere_until_it_is_merged(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((code_version, "SECONDS"), (gone_paths, "SECONDS"), (prompts, "REQUEST_SECONDS")):
-        # A machine under load needs longer than an agent waits.
-        monkeypatch.setattr(module, name, 20)
+    # A machine under load needs longer than an agent waits.
+    for module in (code_version, gone_paths, command):
+        monkeypatch.setattr(module, "SECONDS", 20)
+    monkeypatch.setattr(prompts, "REQUEST_SECONDS", 20)
+    monkeypatch.setattr(command, "PROMPT_SECONDS", 60)
     place = cloned(tmp_path / "ferry", "https://ann:secret@forge.example.org/ferry/timetable.git")
     git(place, "symbolic-ref", "HEAD", "refs/heads/main")
     git(place, "commit", "-q", "--allow-empty", "-m", "one")

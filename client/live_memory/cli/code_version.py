@@ -14,7 +14,6 @@ _LONGER = 20
 """So many times as long git may take for what is kept."""
 HEADER = "Livemem-Code"
 _COMMIT_DIGITS = 12
-_HEADS = "refs/heads/"
 _BRANCH_CHARACTERS = 200
 _OTHER = re.compile(r"[^\w./@#+=,%-]")
 """What a branch has in no text of the service (livemem/text/code_version.py)."""
@@ -51,10 +50,9 @@ class WorkTree:
             self._repository = here
             told = ask_until(until, here.top, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD") or ""
             commit, _, name = told.partition("\n")
-            branch = name.removeprefix(_HEADS) if name.startswith(_HEADS) else ""
             fields = {
                 "repository": here.identity.partition("#")[0],
-                "branch": _OTHER.sub("-", branch)[:_BRANCH_CHARACTERS],
+                "branch": _OTHER.sub("-", name.partition("refs/heads/")[2])[:_BRANCH_CHARACTERS],
                 "commit": commit[:_COMMIT_DIGITS],
             }
             # What git had no time for looks like what is not there.
@@ -65,9 +63,9 @@ class WorkTree:
         return found[0] if found else {}
 
 
-def place_of(project: Path, folder: Path) -> Path:
-    """The folder whose code a session works on: its own where that is in another work tree or clone of the project's
-    repository, else the project's.
+def place_of(project: Path, folder: Path, *, waits: bool) -> Path:
+    """The folder whose code a session works on: its own where that is in the project's repository, also in another work
+    tree or clone, else the project's. `waits`: an agent waits, so git has SECONDS, else a second.
     """
     places: list[Path] = []
 
@@ -77,7 +75,7 @@ def place_of(project: Path, folder: Path) -> Path:
             places.append(folder)
 
     if folder != project:
-        look(work, SECONDS)
+        look(work, SECONDS if waits else _LONGER * SECONDS)
     return places[0] if places else project
 
 

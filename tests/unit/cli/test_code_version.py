@@ -142,7 +142,7 @@ def test_a_git_that_never_ends_keeps_nobody_waiting(place, monkeypatch):
     monkeypatch.setattr(code_version, "ask_until", lambda *_: ended.append(awake.wait(20)))
 
     assert WorkTree(place).version() == {}
-    assert place_of(place, place.parent) == place
+    assert place_of(place, place.parent, waits=True) == place
     assert ended == []
     awake.set()
 

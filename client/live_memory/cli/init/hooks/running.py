@@ -325,8 +325,9 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
             log(f"livemem hook: {line}")
         return found.space_id
 
-    place = place_of(folders[0], Path(event.folder)) if event and event.folder else folders[0]
-    asks = place if event and event.kind in ("load", "recall") else None
+    waits = event is not None and event.kind in ("load", "recall")
+    place = place_of(folders[0], Path(event.folder), waits=waits) if event and event.folder else folders[0]
+    asks = place if waits else None
     hook = _hook(program, settings, log, later, asks)
     if called.later == events.STARTS:
         hook = replace(hook, away=None)
