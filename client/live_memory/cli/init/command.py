@@ -188,9 +188,8 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
     after = {step.path: step.after for step in drawn.steps}
     others = recording.left_over(client, setup, after) if undo or not setup.record else []
     left = [] if setup.record else others
-    *lines, last = recording.told(client, setup, left)
-    last = " ".join([last, *own_memory.told(client, setup)])
-    recorded = [] if undo else [*lines, last, *personal_space.told(client, setup)]
+    own = [*own_memory.told(client, setup), *personal_space.told(client, setup)]
+    recorded = [] if undo else [*recording.told(client, setup, left), *own]
     out.result(_document(drawn, fitted, recorded, undo=undo), lambda: _show(out, drawn, setup, diff=asked.diff))
     for line in recorded:
         out.say(line)

@@ -67,7 +67,9 @@ def told(client: str, setup: Setup, left: list[str]) -> list[str]:
     folds = ", and folds the notes at the end of a session" if setup.local else ""
     return [
         f"Recorded: {what} (no files, no results of tools), with the folder's path and this machine's name,",
-        f"as conversations of the space {setup.space} {where}. All who may read the space can read them.",
-        f"The LLM makes summaries and notes of them{folds}. What looks like a secret is replaced first: most, not all.",
-        f"--no-record turns it off, now or later. Chats of that time stay until an admin deletes them.{asked}",
+        (
+            f"in the space {setup.space} {where}, for all who may read it. The LLM makes summaries and notes of it"
+            f"{folds}. Secrets are replaced: most, not all."
+        ),
+        f"--no-record ends it; chats of before stay until an admin deletes them.{asked}",
     ]

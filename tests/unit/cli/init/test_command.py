@@ -123,6 +123,8 @@ def test_init_says_in_ten_lines_what_it_writes_what_is_recorded_and_what_to_do_n
     lines = [line for line in done.output.splitlines() if line.strip()]
     snippet = sum(line.startswith((" ", "{", "}")) for line in lines)
     assert (done.exit_code, len(lines) - snippet <= 10) == (0, True), done.output
+    recorded = [line for line in lines if "--no-re" in line or "own memory" in line]
+    assert all(len(line.replace(str(Path.home()), "~")) < 200 for line in recorded), recorded
     assert lines[0].startswith(f"In {project}: ")
     assert "+" not in "".join(line[:1] for line in lines)
     assert sum(line.startswith("Now: ") for line in lines) == 1
