@@ -21,6 +21,7 @@ _SPACED = rf"[^\W_{_UNSPACED}]"
 _WORD = re.compile(rf"(?![\W_])[{_UNSPACED}]|{_SPACED}+")
 _HEAD = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[[^\]]*\]\s+)?")
 """Stands before what a line says: a bullet, and in brackets the day and the author."""
+_ESCAPED = re.compile(r"\\[nrt]")
 _SENTENCE = re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；：])")
 
 
@@ -57,9 +58,12 @@ class GivenLines:
         }
 
         def cut(text: str) -> str:
-            spoken = f" {_plain(text)} "
+            # Inputs of tools are JSON, in which a letter stands for the end of a line.
+            read = _ESCAPED.sub("  ", text)
+            spoken = f" {_plain(read)} "
             for plain in sorted((one for one in sentences if f" {one} " in spoken), key=len, reverse=True):
-                text = re.sub(_pattern(sentences[plain]), CUT, text, flags=re.IGNORECASE)
+                for found in reversed([*re.finditer(_pattern(sentences[plain]), read, re.IGNORECASE)]):
+                    text, read = (f"{one[: found.start()]}{CUT}{one[found.end() :]}" for one in (text, read))
             return text
 
         return cut

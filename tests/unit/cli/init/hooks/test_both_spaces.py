@@ -170,6 +170,11 @@ def test_only_whole_sentences_of_given_lines_are_cut_and_the_oldest_lines_are_fo
         ("コミットは短い文で書く", "はい、コミットは**短い文**で書くね", "はい、[personal]ね"),
         ("I use 日本語 daily", "So I use 日本語 daily.", "So [personal]."),
         ("Yes: no", "Yes: no", "Yes: no"),
+        (
+            "I snore at night.",
+            r'{"a": "x\nI snore at night.\tI snore at\nnight"}',
+            r'{"a": "x\n[personal].\t[personal]"}',
+        ),
     ],
 )
 def test_lines_of_any_script_and_within_marks_of_markdown_are_cut(tmp_path, line, said, left):
