@@ -16,6 +16,9 @@ from tests.unit.local.offline_llm.support import CONTENTS
 
 CLEAR = {
     "We decided to keep S3 as the only store.": "decision",
+    "We decide here: tickets are priced per kilometre.": "decision",
+    "On décide que les billets se paient au kilomètre.": "decision",
+    "Nous décidons de garder un seul fournisseur.": "decision",
     "Then it was decided not to support Windows 7.": "decision",
     "From now on we deploy on Tuesdays only.": "decision",
     "Nous avons décidé de garder le port de Kiel.": "decision",
@@ -39,6 +42,9 @@ UNCLEAR = (
     "I wonder whether it was decided without Ines.",
     "On n'a pas décidé quel port on garde.",
     "Si on a décidé cela, alors il faut un verrou.",
+    "Each month we decide who moors first at the quay.",
+    "When we decide to keep S3, we need a lock.",
+    "Quand on décide de garder S3, il faut un verrou.",
     "> We decided to keep S3 as the only store.",
     "Hello, how are you today, my friend?",
     "Have we decided to keep S3 as the only store?",
