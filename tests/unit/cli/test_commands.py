@@ -347,7 +347,7 @@ def test_a_space_shows_the_length_of_its_bank_beside_the_one_that_it_should_have
     counted = {**SPACE, "bank_chars": 10_000, "bank_length": 12_600, "tidied": tidied, "tidy_paused": True}
     desk.answers = {"get_space": [counted, {**SPACE, "bank_chars": 10_000}, {**SPACE, "bank_chars": 0}]}
 
-    shown = [re.sub(r"\s+", " ", desk.say("space", "show", "demo").out) for _ in range(3)]
+    shown = [re.sub(r"\s+", " ", desk.say("space", "show").out) for _ in range(3)]
 
     assert "12,600 of 10,000 characters, tidy runs are paused (--resume-tidy)" in shown[0]
     assert "last tidy run 2026-02-20 14:05:00" in shown[0]
@@ -359,7 +359,8 @@ def test_a_space_gets_a_length_and_its_tidy_runs_go_on(desk: CliHarness):
     desk.answers = {"create_space": SPACE, "patch_space": SPACE}
 
     assert desk.say("space", "create", "demo", "--bank-chars", "0").code == 0
-    assert desk.say("space", "set", "demo", "--bank-chars", "2000", "--resume-tidy").code == 0
+    said = desk.say("space", "set", "--bank-chars", "2000", "--resume-tidy")
+    assert said.out == "demo: tidy paused off, bank chars 2000\n"
 
     assert [asked[1].get("bank_chars") for asked in desk.asked] == [0, 2_000]
     assert desk.asked[1][1]["tidy_paused"] is False

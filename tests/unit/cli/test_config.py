@@ -244,7 +244,9 @@ def test_config_shows_where_everything_is_from_and_no_token(desk: CliHarness):
 def test_whoami_says_who_one_is(desk: CliHarness):
     desk.answers = {"get_whoami": ANN}
     assert desk.say("whoami", "--json").json == ANN
-    assert "name\tann" in desk.say("whoami").out
+    said = desk.say("whoami").out
+    assert "name\tann" in said
+    assert "space here\tdemo\n" in said and "personal space here" not in said
 
 
 # The service that `init` recorded for a repository

@@ -112,7 +112,8 @@ def _who(out: Output, who: dict[str, Any], settings: Settings) -> None:
         ["until", texts.moment(who.get("expires_at")) or "for ever"],
         ["service", f"{settings.url}{RECORDED if settings.is_recorded else ''}"],
     ]
-    out.table(["", ""], rows)
+    here = (("space here", settings.space), ("personal space here", settings.personal))
+    out.table(["", ""], [*rows, *([name, space] for name, space in here if space)])
 
 
 def show_config(ctx: typer.Context, json: Json = False) -> None:

@@ -43,6 +43,8 @@ def note(
     with opened(ctx, json=json, space=space) as in_project:
         session = in_project.personal() if personal else in_project
         code = {} if personal else WorkTree(Path.cwd()).version()
+        if personal:
+            session.out.say(f"Personal space: {session.space}")
         if batch:
             if source:
                 raise Refused("With --batch there is no --source: pass such notes on one by one.")

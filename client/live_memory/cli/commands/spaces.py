@@ -6,9 +6,9 @@ import typer
 
 from live_memory.cli import reading, texts
 from live_memory.cli.commands import provisioned
-from live_memory.cli.options import Json, SpaceId, Wait
+from live_memory.cli.options import Json, MaybeSpace, SpaceId, Wait
 from live_memory.cli.output import Output
-from live_memory.cli.session import Session, opened
+from live_memory.cli.session import Session, given, opened
 
 app = typer.Typer(no_args_is_help=True, help="Create, show, change, fork or delete a space.")
 
@@ -49,7 +49,7 @@ def spaces(ctx: typer.Context, json: Json = False) -> None:
 
 
 @app.command("show")
-def show_space(ctx: typer.Context, space_id: SpaceId, json: Json = False) -> None:
+def show_space(ctx: typer.Context, space_id: MaybeSpace = None, json: Json = False) -> None:
     """Show a space's settings, the number of its live notes and the size of its bank."""
     with opened(ctx, json=json, space=space_id) as session:
         found = session.here("get_space")
@@ -123,7 +123,7 @@ def create_space(
 @app.command("set")
 def change_space(
     ctx: typer.Context,
-    space_id: SpaceId,
+    space_id: MaybeSpace = None,
     description: Description = None,
     owner: Annotated[str | None, typer.Option(help="The person or team responsible for the space.")] = None,
     threshold: Threshold = None,
@@ -161,7 +161,12 @@ def change_space(
         raise typer.BadParameter("name at least one setting")
     with opened(ctx, json=json, space=space_id) as session:
         changed = session.here("patch_space", **changes)
-        session.out.result(changed, lambda: session.out.text(changed["space_id"]))
+        set_to = ", ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in given(changes).items())
+        session.out.result(changed, lambda: session.out.text(texts.clean(f"{changed['space_id']}: {set_to}")))
+
+
+def _value(value: object) -> object:
+    return ("off", "on")[value] if isinstance(value, bool) else value
 
 
 @app.command("rules")

@@ -90,7 +90,7 @@ def chats_of(path: str, content: Iterable[bytes], seen: set[str], owners: Owners
     if reader.redacted:
         left_out[SECRETS] = reader.redacted
     if not reader.session:
-        raise BadPart("is no session of Claude Code")
+        raise BadPart("is no session of Claude Code, and not named as those of Codex are (rollout-*.jsonl)")
     made = (chat_of(SERVICE, session, taken) for session, taken in messages.items())
     first, *others = (replace(chat, folders=tuple(folders)) for chat in made)
     title = chats.title_of(reader.shown(reader.clean(title))) or first.title

@@ -35,7 +35,7 @@ def told(client: str, setup: Setup) -> list[str]:
 
 
 def _line(name: str, setup: Setup, folder: Path, off: str, *, on: bool) -> str:
-    taken = f" Take it over first: `livemem import {setup.quoted(folder)}`." if folder.is_dir() else ""
+    taken = f" Take it over first: `livemem import {setup.quoted(folder)}`." if any(folder.rglob("*.md")) else ""
     if not on:
         return f"{name}'s own memory is off: this one is alone."
     return (

@@ -96,4 +96,6 @@ def test_what_a_client_has_remembered_is_named_with_the_command_that_takes_it_ov
         user.home.joinpath(CONFIG).write_text("[features]\nmemories = true\n")
         assert "livemem import" not in own_memory.told(client, user.setup())[0]
         folder.mkdir(parents=True)
+        assert "livemem import" not in own_memory.told(client, user.setup())[0], "An empty folder has nothing to take."
+        (folder / "MEMORY.md").write_text("- The tunnel is closed.\n")
         assert f"livemem import {folder}" in own_memory.told(client, user.setup())[0]
