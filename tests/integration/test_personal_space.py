@@ -123,7 +123,8 @@ def test_the_last_client_that_is_undone_takes_it_away(person: Person) -> None:
 def test_the_no_of_a_project_counts_also_where_all_projects_have_a_personal_space(person: Person) -> None:
     person.init("--personal", "ann", "--scope", "user")
     written = person.run("note", "--personal", "I like short names.")
-    assert written.stdout and "Personal space: ann\n" in written.stderr
+    assert written.stdout
+    assert "Personal space: ann\n" in written.stderr
     assert "personal space here\tann\n" in person.run("whoami").stdout
     person.init("--no-personal")
     person.run("note", "--personal", "I like short names.", ends=2)

@@ -246,7 +246,8 @@ def test_whoami_says_who_one_is(desk: CliHarness):
     assert desk.say("whoami", "--json").json == ANN
     said = desk.say("whoami").out
     assert "name\tann" in said
-    assert "space here\tdemo\n" in said and "personal space here" not in said
+    assert "space here\tdemo\n" in said
+    assert "personal space here" not in said
 
 
 # The service that `init` recorded for a repository

@@ -11,6 +11,7 @@ from tests.support.archives import downloads, export_now, exported, lived_in
 from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
+from tests.unit.cli.test_repository import cloned, git
 
 DONE = {"job": "alpha.import.1", "space_id": "alpha", "status": "done", "kind": "import", "progress": {"done": 12}}
 UPLOAD = {
@@ -126,6 +127,41 @@ def test_only_conversations_that_went_on_since_a_day_are_taken(desk, talk):
     assert (told.json["reports"][0]["conversations"], told.json["reports"][0]["skipped"]) == (0, 1)
     told = desk.say("import", str(talk), "--since", "2026-02-20", "--dry-run", "--json")
     assert told.json["reports"][0]["conversations"] == 1
+
+
+def session_in(folder: Path, projects: Path) -> None:
+    said: dict[str, object] = {"type": "user", "uuid": f"u-{folder.name}", "sessionId": folder.name, "cwd": str(folder)}
+    said |= {"timestamp": "2026-02-20T14:05:00.000Z", "message": {"role": "user", "content": "Keep the quay free."}}
+    write(projects / folder.name, {f"{folder.name}.jsonl": json.dumps(said) + "\n"})
+
+
+def test_of_the_sessions_of_several_projects_only_this_repository_s_come_unless_a_space_is_named(
+    desk, tmp_path, monkeypatch
+):
+    projects, ferry = tmp_path / "projects", tmp_path / "ferry"
+    cloned(ferry, "git@example.org:ann/ferry.git")
+    git(ferry, "commit", "-q", "--allow-empty", "-m", "Begin")
+    git(ferry, "worktree", "add", "-q", str(tmp_path / "tree"))
+    for folder in (ferry / "deck", tmp_path / "tree", tmp_path / "quay", Path("gone"), Path("/old")):
+        session_in(folder, projects)
+    monkeypatch.chdir(ferry)
+
+    def counted(*options: str, source: Path = projects) -> tuple[int, int]:
+        (report,) = desk.say("import", str(source), "--dry-run", "--json", *options).json["reports"]
+        return report["conversations"], report["others"]
+
+    assert counted() == (2, 3)
+    assert counted("--space", "demo") == (5, 0)
+    assert counted(source=projects / "quay") == (1, 0), "The folder of one project was chosen."
+    said = desk.say("import", str(projects), "--dry-run").out
+    assert "of other projects: 3 conversations. `--space SPACE` takes all" in said
+
+    here = {"items": [{"conversation_id": "01A"}]}
+    desk.answers["list_conversations"] = lambda asked: here if "host" in asked else {"items": []}
+    desk.answers["append_turn"] = {"imported": 1, "repeated": 0, "last_turn": 1, "left": 0}
+    desk.answers["close_conversation"] = {"turn_index": 1}
+    (report,) = desk.say("import", str(projects), "--json").json["reports"]
+    assert (report["imported"], names(desk).count("append_turn")) == (2, 2)
 
 
 def test_what_is_left_out_ends_in_exit_code_1(desk, tmp_path):

@@ -430,7 +430,9 @@ def test_a_file_of_other_lines_is_left_out_and_named(tmp_path):
     report = talks.plan(look(projects), talks.Wanted("demo"))
 
     assert report.conversations == 1
-    assert report.left_out == ["'b.jsonl' is no session of Claude Code, and not named as those of Codex are (rollout-*.jsonl)."]
+    assert report.left_out == [
+        "'b.jsonl' is no session of Claude Code, and not named as those of Codex are (rollout-*.jsonl)."
+    ]
 
 
 def test_kinds_are_told_by_names_and_contents(tmp_path):

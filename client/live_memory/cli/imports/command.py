@@ -69,10 +69,11 @@ def import_command(
     SOURCE is an export of this service (.tar.gz), which becomes a new space; a folder of Markdown files, which becomes
     the bank of a new space; an export of conversations by Claude or ChatGPT (the zip, or its conversations.json), which
     go into an existing space with what Claude remembers, as former sessions of Claude Code (~/.claude/projects) and
-    Codex (~/.codex/sessions) and chats of Cursor (state.vscdb, ~/.cursor/chats) do; memories of mem0 (JSON), notes of
-    basic-memory, a CLAUDE.md or AGENTS.md, what Claude Code or Codex remembers by itself (~/.claude/projects/*/memory,
-    ~/.codex/memories), or the word git for the newest commits of this repository, which become memories or notes of an
-    existing space; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
+    Codex (~/.codex/sessions) and chats of Cursor (state.vscdb, ~/.cursor/chats) do, of several projects only the
+    sessions of this repository unless you name --space; memories of mem0 (JSON), notes of basic-memory, a CLAUDE.md or
+    AGENTS.md, what Claude Code or Codex remembers by itself (~/.claude/projects/*/memory, ~/.codex/memories), or the
+    word git for the newest commits of this repository, which become memories or notes of an existing space; or a copy
+    of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
 
     The command detects the kind of the source, and checks all of it before it sends anything. A repeat imports nothing
     twice. Exit code 1: some content was left out. The report names it.
@@ -99,6 +100,7 @@ def _order(
     from datetime import date  # noqa: PLC0415 - what follows is loaded by this command alone
 
     from live_memory.cli.imports import buckets  # noqa: PLC0415
+    from live_memory.cli.imports.projects import Projects  # noqa: PLC0415
     from live_memory.cli.imports.running import Order  # noqa: PLC0415
 
     if cut not in ("windows", "turns"):
@@ -109,7 +111,9 @@ def _order(
         raise Refused("--since must be a date, such as 2026-02-20.") from None
     text = _text_of(rules) if rules else None
     wanted = buckets.THRESHOLD if threshold is None else threshold
-    return Order(source, space, description, text, rules_template, cut, day, wanted)
+    return Order(
+        source, space, description, text, rules_template, cut, day, wanted, projects=None if space else Projects.here()
+    )
 
 
 def _text_of(rules: Path) -> str:

@@ -86,6 +86,8 @@ class TalkReport(_Report):
     """Turns that existed already."""
     skipped: int = 0
     """Conversations that are empty, or older than requested."""
+    others: int = 0
+    """Conversations of other projects, which stay where they are."""
 
     def lines(self) -> list[str]:
         """For people."""
@@ -96,6 +98,8 @@ class TalkReport(_Report):
             made.append(f"  imported into {self.space_id}: {begun}, {new}")
             made += [f"  there already: {texts.count(self.repeated, 'turn')}"] if self.repeated else []
         made += [f"  skipped, as empty or older: {texts.count(self.skipped, 'conversation')}"] if self.skipped else []
+        others = f"  of other projects: {texts.count(self.others, 'conversation')}. `--space SPACE` takes all"
+        made += [others] if self.others else []
         return [*made, *self._rest()]
 
 

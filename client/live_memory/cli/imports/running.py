@@ -29,6 +29,7 @@ from live_memory.cli.imports import (
 )
 from live_memory.cli.imports.detection import Source
 from live_memory.cli.imports.found_items import Found
+from live_memory.cli.imports.projects import Projects
 from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
 from live_memory.cli.imports.sending import Service
 from live_memory.cli.imports.unfit import BadSource
@@ -44,8 +45,8 @@ ANONYMOUS = "import"
 
 @dataclass(frozen=True)
 class Order:
-    """An import as the user requests it: `rules` and `rules_template` for Markdown files, `profile` and `since` for
-    conversations, `threshold` for spaces of a bucket, `newest` for commits.
+    """An import as the user requests it: `rules` and `rules_template` for Markdown files, `profile` and `since` and
+    `projects` for conversations, `threshold` for spaces of a bucket, `newest` for commits.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class Order:
     since: str | None = None
     threshold: int = buckets.THRESHOLD
     newest: int = 100
+    projects: Projects | None = None
 
     def options(self) -> dict[str, str]:
         """The options that go to the service with the archive."""
@@ -138,7 +140,7 @@ def plan(source: Source, order: Order, now: datetime) -> Planned:
 
 
 def _wanted(order: Order) -> talks.Wanted:
-    return talks.Wanted(order.space_id or "", order.profile, order.since)
+    return talks.Wanted(order.space_id or "", order.profile, order.since, order.projects)
 
 
 @contextmanager

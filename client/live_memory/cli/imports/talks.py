@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from live_memory.cli.imports.codex_sessions import Former
 from live_memory.cli.imports.detection import SESSION, Source
 from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
 from live_memory.cli.imports.members import File
+from live_memory.cli.imports.projects import Projects
 from live_memory.cli.imports.recorded import Recorded
 from live_memory.cli.imports.reports import TalkReport
 from live_memory.cli.imports.sending import Service
@@ -52,11 +53,19 @@ class Unfit:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The target of the conversations: the space, the parameters of their blocks, and the first day (`2026-02-20`)."""
+    """The target of the conversations: the space, the parameters of their blocks, and the first day (`2026-02-20`).
+    `projects`: of several projects only the own one's sessions are taken.
+    """
 
     space_id: str
     profile: str = "windows"
     since: str | None = None
+    projects: Projects | None = None
+
+    def leaves(self, chat: Chat) -> bool:
+        """Whether it is another project's."""
+        return bool(self.projects and self.projects.is_other(chat))
+
     cut: Callable[[str], str] = str
     """Takes out of a text what is not for the space."""
 
@@ -166,6 +175,8 @@ def plan(source: Source, wanted: Wanted, *, alone: bool = True) -> TalkReport:
     for chat in read(source):
         if isinstance(chat, Unfit):
             report.left_out.append(chat.reason)
+        elif wanted.leaves(chat):
+            report.others += 1
         elif not _fit(wanted, chat):
             report.skipped += 1
             # What was not understood is told also where nothing else is in a session.
@@ -176,9 +187,11 @@ def plan(source: Source, wanted: Wanted, *, alone: bool = True) -> TalkReport:
             report.turns += len(chat.turns)
             report.characters += chat.characters
             untaken.add(report.not_taken, chat.left_out)
+    if wanted.projects and report.others and not wanted.projects.are_several():
+        return plan(source, replace(wanted, projects=None), alone=alone)
     others = len(source.sizes) - len({*source.chats(), *source.beside_chats()})
     report.not_taken += Counter({untaken.OTHER_FILES: others})
-    if alone and not report.conversations and not report.skipped:
+    if alone and not (report.conversations or report.skipped or report.others):
         raise BadSource(report.left_out[0] if report.left_out else NO_CHAT)
     return report
 
@@ -197,7 +210,7 @@ def carry_out(
     report.dry_run = False
     done, recorded = 0, Recorded(service, wanted.space_id)
     for chat in read(source):
-        if isinstance(chat, Unfit) or not _fit(wanted, chat):
+        if isinstance(chat, Unfit) or not _fit(wanted, chat) or (planned.others and wanted.leaves(chat)):
             continue
         try:
             _bring(service, wanted, chats.changed(chat, wanted.cut), recorded, report)
