@@ -13,7 +13,9 @@ from livemem.conversations.turn import Draft
 from livemem.erasure import erasure
 from livemem.recall import start, start_material
 from livemem.recall.start import StartRequest
+from livemem.recall.start_material import PastSession
 from livemem.spaces import head as heads
+from livemem.text.code_version import CodeVersion
 from tests.support.talk import Summariser, captures, frank
 from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.recall.test_start import live, material, pieces
@@ -72,6 +74,25 @@ def test_a_session_that_is_deleted_or_erased_or_only_asks_is_not_told():
     erasure.erase(world.process, EVERYONE, "demo", [f"{erased}/1"], world.clock() + INVOCATION)
 
     assert told(world) == []
+
+
+def test_a_session_does_not_say_again_what_stands_above_and_has_the_mark_of_its_branch():
+    price, boat, cat = "Tickets are priced per kilometre.", "The ferry has two decks.", "Bob asked about a cat."
+    place = "example.org/ferry"
+    note = replace(live(price)[0], code=CodeVersion(place, "feature/z"))
+    ids = [note.note_id]
+    sessions = [
+        PastSession("conversations/x/summaries/1/1", "2026-02-20T14:02:00Z", "ann", "", f"{price} Done.", ids),
+        PastSession("conversations/y/summaries/1/1", "2026-02-20T14:01:00Z", "ann", "", f"{boat} {price} {cat}", ids),
+        PastSession("conversations/z/summaries/1/1", "2026-02-20T14:00:00Z", "ann", "", "Done."),
+    ]
+    bank = {"a.md": f"# Decks\n\n- {boat[:-1]} (on main)\n"}
+    shown = material(bank, sessions=sessions, live=[note], reader=CodeVersion(place, "main"))
+
+    assert shown_sessions(start.render(shown, 9_500, "en")) == [
+        f"\n## Last sessions, and what held then\n- [2026-02-20T14:01 ann] {cat} (on feature/z)\n",
+        "- [2026-02-20T14:00 ann] Done.\n",
+    ]
 
 
 def test_small_talk_of_a_session_that_notes_are_captured_from_is_not_told():

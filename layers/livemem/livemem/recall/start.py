@@ -6,8 +6,8 @@ the outline, which names all omitted parts. docs/start.md gives the order and it
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from livemem import clock
@@ -61,6 +61,9 @@ SESSION = 600
 """Characters of a session's summary that are shown: what a summary of up to 6,000 characters has."""
 OF_A_CLIENT = re.compile(r"(?:.+ \()?([^\s()]+) session [^\s()]+\)?")
 """The title that hooks give: perhaps the first prompt, then the client, and an id that says nothing."""
+SENTENCE = 20
+"""Characters from which a sentence of a session is not told again. A shorter one alone tells nothing."""
+_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 SYNTHESIS = ("synthesis", "synthesis")
@@ -200,8 +203,8 @@ def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Wh
         StartItem(place, "summary", item.summary_id, _heard_line(item)) for place, item in enumerate(material.heard)
     ]
     sessions = [
-        StartItem(place, "session", item.summary_id, _session_line(item))
-        for place, item in enumerate(material.sessions)
+        StartItem(place, "session", item.summary_id, _session_line(item, code_marks.mark(code, material.reader)))
+        for place, (item, code) in enumerate(_new_sessions(material))
     ]
     own = [
         StartItem(place, "memory", item.memory_id, _memory_line(item), item.updated_at)
@@ -494,14 +497,29 @@ def _memory_line(memory: Memory) -> str:
     return _line([day(memory.moment), other, memory.kind, memory.category or ""], memory.content)
 
 
-def _session_line(session: PastSession) -> str:
+def _new_sessions(material: StartMaterial) -> Iterator[tuple[PastSession, CodeVersion]]:
+    """The sessions without the sentences that the bank or a new note says, and the version of the code of their notes.
+    One that says nothing else is left out.
+    """
+    texts = (*(item.text for item in material.sections), *(note.content for note in material.live))
+    above = " ".join(" ".join(texts).split())
+    for session in material.sessions:
+        told = _SENTENCES.split(" ".join(session.summary.split()))
+        left = [item for item in told if len(item) < SENTENCE or item.rstrip(".!?") not in above]
+        rest = " ".join(left)
+        if left == told or len(rest) >= SENTENCE:
+            codes = (note.code for note in material.live if note.note_id in session.notes)
+            yield replace(session, summary=rest), next(codes, UNKNOWN)
+
+
+def _session_line(session: PastSession, mark: str) -> str:
     told = " ".join(session.summary.split())
     client = OF_A_CLIENT.fullmatch(session.title)
     title = client[1] if client else session.title
     told = told if len(told) <= SESSION else f"{told[: SESSION - 1]}…"
     # The token of a client on its own machine has its name.
     heads = (" ".join(word.split())[:SIGNAL] for word in (session.until[:16], session.author, title))
-    return _line(dict.fromkeys(heads), told)
+    return _line(dict.fromkeys(heads), f"{told}{mark}")
 
 
 def _heard_line(heard: Heard) -> str:

@@ -88,13 +88,16 @@ class StartHit:
 
 @dataclass(frozen=True)
 class PastSession:
-    """What a summary of a conversation found, by the id that `read` takes. `until`: when its last turn was written."""
+    """What a summary of a conversation found, by the id that `read` takes. `until`: when its last turn was written.
+    `notes`: the ids of those that were captured from it.
+    """
 
     summary_id: str
     until: str
     author: str
     title: str
     summary: str
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -288,7 +291,9 @@ def _sessions(process: Process, space_id: str) -> list[PastSession]:
     1 GET for each of up to SUMMARIES_MOST summaries that this process has not read.
     """
     ids = sorted(process.store.folders(TURN_KIND.prefix(space_id)), reverse=True)[:SESSIONS_MOST]
-    return [item for item in process.store.map(lambda one: _session(process, space_id, one), ids) if item]
+    batch = [item for item in process.store.map(lambda one: _session(process, space_id, one), ids) if item]
+    # One that was imported began later than it ended.
+    return sorted(batch, key=lambda item: item.until, reverse=True)
 
 
 def _session(process: Process, space_id: str, conversation_id: str) -> PastSession | None:
@@ -315,7 +320,7 @@ def _session(process: Process, space_id: str, conversation_id: str) -> PastSessi
     summary_id = f"conversations/{conversation_id}/summaries/1/{summary.number}"
     author = summary.said_by or conversation.author
     text = " ".join(summary.key_findings) or summary.summary
-    return PastSession(summary_id, summary.range_end, author, conversation.title or "", text)
+    return PastSession(summary_id, summary.range_end, author, conversation.title or "", text, summary.notes)
 
 
 def _found(
