@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from live_memory.cli import local_service, own_files
-from live_memory.cli.exits import NO_ACCESS, Refused
+from live_memory.cli.exits import LATER, NO_ACCESS, USAGE, Refused
 from live_memory.cli.local_service import LocalService
 
 DEFAULT_PROFILE = "default"
@@ -73,12 +73,15 @@ class Settings:
     def need_url(self) -> str:
         """The service's URL; raises Refused."""
         if not self.url:
+            code = LATER if self.ran_here else USAGE
             here = "Run `livemem init claude-code` in your project: it starts one and connects the agent. Or"
             if self.ran_here:
                 here = "That of this machine does not run: `livemem serve --background`. Or"
             elif not local_service.is_installed():
                 here = "None can be started here (docs/install.md):"
-            raise Refused(f"Which service? {here} log in to another one: `livemem login --url URL` (or LIVEMEM_URL).")
+            raise Refused(
+                f"Which service? {here} log in to another one: `livemem login --url URL` (or LIVEMEM_URL).", code
+            )
         return self.url
 
     def need_token(self) -> str:

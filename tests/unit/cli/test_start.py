@@ -145,7 +145,8 @@ def test_without_a_service_a_command_says_what_to_do_here(desk: CliHarness, monk
     assert "Run `livemem init claude-code` in your project" in desk.say("start").err
     (desk.home / "data").mkdir()
     (desk.home / "data" / local_service.LOCK).touch()
-    assert "does not run: `livemem serve --background`" in desk.say("start").err
+    said = desk.say("start")
+    assert (said.code, "does not run: `livemem serve --background`" in said.err) == (6, True)
 
 
 def test_alone_the_program_says_in_six_lines_what_to_begin_with(desk: CliHarness):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from live_memory.cli import config, local_service, own_model, repository, texts
-from live_memory.cli.exits import FAILED, NOTHING, Refused
+from live_memory.cli.exits import FAILED, NOTHING, Refused, of_error
 from live_memory.cli.init import clients, own_memory, personal_space, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
@@ -242,7 +242,9 @@ def _make_personal(program: Program, known: config.Settings, setup: Setup, clien
         with program.connect(known.need_url(), known.need_token()) as service:
             repository_space.ensure_personal(service, setup.personal)
     except LiveMemoryError as problem:
-        raise Refused(f"The personal space {setup.personal} was not made: {problem.detail}") from None
+        raise Refused(
+            f"The personal space {setup.personal} was not made: {problem.detail}", of_error(problem)
+        ) from None
 
 
 def _write(
