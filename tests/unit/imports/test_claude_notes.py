@@ -143,7 +143,7 @@ def test_an_export_of_claude_brings_conversations_and_notes_with_a_report_of_eac
     )
 
     planned = desk.say("import", str(source), "--dry-run")
-    assert (planned.code, desk.asked) == (0, [])
+    assert (planned.code, [name for name, _ in desk.asked]) == (0, ["get_space"])
     done = desk.say("import", str(source), "--json")
 
     assert "1 conversation, 2 turns" in planned.out

@@ -487,8 +487,8 @@ def rules(tmp_path) -> Path:
 def test_a_dry_run_lists_what_would_come_and_what_not_and_sends_nothing(desk, rules):
     told = desk.say("import", str(rules), "--dry-run")
 
-    assert (told.code, desk.asked) == (0, [])
-    assert "CLAUDE.md: 3 notes" in told.out
+    assert (told.code, sent_by(desk)) == (0, [])
+    assert "CLAUDE.md: 3 notes, 201 characters\n  would go into demo\n" in told.out
     assert "would come: note decision" in told.out
     assert "## Style" in told.out
     assert "without secrets: 1 text replaced" in told.out
@@ -510,6 +510,8 @@ def test_items_are_sent_once_also_when_the_service_has_forgotten_their_names(des
     assert all(arguments["space_id"] == "demo" and SECRET not in str(arguments) for _, arguments in sent)
 
     rules.write_text(CLAUDE_MD.replace("Tabs, not spaces.", "Spaces, not tabs."))
+    planned = desk.say("import", str(rules), "--dry-run").out
+    assert (planned.count("would come:"), "there already: 2" in planned) == (1, True)
     assert desk.say("import", str(rules), "--json").json["reports"][0]["imported"] == 1
     # A space that was deleted and made again has none of it.
     desk.answers["get_space"] = {"space_id": "demo", "uid": "01K2"}

@@ -12,12 +12,12 @@ from live_memory.cli import exits
 from live_memory.cli.exits import Refused
 from live_memory.cli.options import Json, Space
 from live_memory.cli.output import Output
+from live_memory.cli.program import Program
 from live_memory.cli.session import Session, opened, plain
 from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from live_memory.cli.imports.detection import Source
     from live_memory.cli.imports.found_items import Found
@@ -80,7 +80,7 @@ def import_command(
     """
     with plain(ctx, json=json) as (program, out):
         order = replace(_order(source, space, description, rules, rules_template, threshold, since, cut), newest=newest)
-        found = _checked(order, out, program.clock(), dry_run=dry_run)
+        found = _checked(order, out, program, dry_run=dry_run)
     if found is None:
         return
     with opened(ctx, json=json, space=space) as session:
@@ -125,20 +125,39 @@ def _text_of(rules: Path) -> str:
     raise Refused(f"The rules have more than {RULES_BYTES} bytes.")
 
 
-def _checked(order: "Order", out: Output, now: "datetime", *, dry_run: bool) -> "Planned | None":
+def _checked(order: "Order", out: Output, program: Program, *, dry_run: bool) -> "Planned | None":
     """The source with what it holds. None after a dry run, which has printed its report."""
     from live_memory.cli.imports import running  # noqa: PLC0415
 
     with _reading():
-        planned = running.plan(running.look(order), order, now)
+        planned = running.plan(running.look(order), order, program.clock())
         if not dry_run:
             return planned
-        reports: Sequence[SpaceReport | TalkReport | ItemReport] = planned.reports(order.space_id or "")
+        reports: Sequence[SpaceReport | TalkReport | ItemReport] = []
+        if planned.talk or planned.found:
+            reports = planned.reports(*_there(program, order.space_id, asks=bool(planned.found)))
         if not reports:
             with running.packed(planned.source, order) as parcels:
                 reports = [parcel.report for parcel in parcels]
         _tell(out, planned.source, reports)
     return None
+
+
+def _there(program: Program, space: str | None, *, asks: bool) -> tuple[str, set[str]]:
+    """The space of a dry run, and the names of what was sent there before: none if the service does not answer."""
+    from live_memory.cli import config  # noqa: PLC0415
+    from live_memory.cli.imports.placing import Sent  # noqa: PLC0415
+
+    settings = config.settle(program.environ, profile=program.profile, space=space, folders=[Path.cwd()])
+    if not asks:
+        return settings.space or "", set()
+    try:
+        with program.connect(settings.need_url(), settings.need_token(), retries=0) as client:
+            made = client.call("get_space", {"space_id": settings.need_space()}).get("uid", "")
+            folder = config.file_path(program.environ).parent
+            return settings.need_space(), Sent.of(folder, client.url, settings.need_space(), made).read()
+    except (Refused, LiveMemoryError):
+        return settings.space or "", set()
 
 
 def _carry_out(session: Session, planned: "Planned", order: "Order") -> None:

@@ -6,7 +6,7 @@ this machine has sent are also kept in a file beside the configuration, so that 
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +47,8 @@ class Sent:
         own_files.write(self.path, json.dumps(sorted(names)).encode())
 
 
-def plan(found: Found, space_id: str) -> ItemReport:
-    """What would be sent, without a request."""
+def plan(found: Found, space_id: str, sent: Collection[str] = ()) -> ItemReport:
+    """What would be sent, without a request. `sent`: the names of what was sent before."""
     return ItemReport(
         space_id,
         dry_run=True,
@@ -57,7 +57,8 @@ def plan(found: Found, space_id: str) -> ItemReport:
         memories=sum(one.kind == "memory" for one in found.items),
         characters=sum(len(one.content) for one in found.items),
         redacted=found.redacted,
-        items=[_described(one) for one in found.items],
+        repeated=sum(one.key in sent for one in found.items),
+        items=[_described(one) for one in found.items if one.key not in sent],
         changed=found.changed,
         left_out=list(found.left_out),
         not_taken=found.not_taken,

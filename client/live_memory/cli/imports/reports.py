@@ -27,6 +27,10 @@ class _Report:
         """Whether nothing failed or was left out."""
         return not self.left_out
 
+    def _target(self) -> list[str]:
+        """The line that names the space of a dry run."""
+        return [f"  would go into {self.space_id}"] if self.space_id and getattr(self, "dry_run", False) else []
+
     def document(self) -> dict[str, Any]:
         """For programs. Empty fields are left out."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -92,7 +96,7 @@ class TalkReport(_Report):
     def lines(self) -> list[str]:
         """For people."""
         counts = ((self.conversations, "conversation"), (self.turns, "turn"), (self.characters, "character"))
-        made = [", ".join(texts.count(count, name) for count, name in counts)]
+        made = [", ".join(texts.count(count, name) for count, name in counts), *self._target()]
         if not self.dry_run:
             begun, new = texts.count(self.begun, "new conversation"), texts.count(self.imported, "new turn")
             made.append(f"  imported into {self.space_id}: {begun}, {new}")
@@ -126,10 +130,11 @@ class ItemReport(_Report):
         counts = ((self.notes, "note"), (self.memories, "memory"), (self.characters, "character"))
         counted = [texts.count(count, name) for count, name in counts if count]
         made = [f"{self.service}: {', '.join(counted) or 'nothing'}"]
+        made += self._target()
         made += [f"  would come: {line}" for line in _some(self.items)] if self.dry_run else []
         if not self.dry_run:
             made.append(f"  imported into {self.space_id}: {self.imported}")
-            made += [f"  there already: {self.repeated}"] if self.repeated else []
+        made += [f"  there already: {self.repeated}"] if self.repeated else []
         made += [f"  without secrets: {texts.count(self.redacted, 'text')} replaced by marks"] if self.redacted else []
         return [*made, *self._rest()]
 

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -84,9 +84,10 @@ class Planned:
     talk: TalkReport | None = None
     found: Found | None = None
 
-    def reports(self, space_id: str) -> list[TalkReport | ItemReport]:
-        """What would be done."""
-        return [*([self.talk] if self.talk else []), *([placing.plan(self.found, space_id)] if self.found else [])]
+    def reports(self, space_id: str, sent: Collection[str]) -> list[TalkReport | ItemReport]:
+        """What would be done. `sent`: the names of what was sent before."""
+        talk = [replace(self.talk, space_id=space_id)] if self.talk else []
+        return [*talk, *([placing.plan(self.found, space_id, sent)] if self.found else [])]
 
 
 @dataclass(frozen=True)
