@@ -1,5 +1,6 @@
 """What is known of a message, over all kinds: nothing for small talk, nothing twice, all with time and author."""
 
+from array import array
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,9 @@ from livemem.rooms.message import MessageDraft
 from livemem.search import words
 from livemem.store.bucket import BANK_FILE, NOTE
 from livemem_http.views.recall import ContextView
+from local.offline_llm.encoder import Encoder
 from tests.support.cases import each
+from tests.support.searching import URL, run_indexer
 from tests.support.talk import Talk
 from tests.support.world import EVERYONE, World
 
@@ -254,6 +257,50 @@ def test_in_a_young_space_half_of_what_a_prompt_says_must_be_there():
     young = ("We use Postgres for the bookings.", "Run the tests before you push.")
     assert asked("are bookings still kept in Postgres?", recorded=young) == [young[0]]
     assert asked("run the linter, write a summary and push the branch to the fork", recorded=young) == []
+
+
+DECIDED = (
+    "We decided to store manifests as Parquet, because the analysts read them with DuckDB.",
+    "We decided that tickets are priced per zone, because stops move every season.",
+    *("The nightly export writes CSV for the accountants.", "Sessions live in Postgres now."),
+    *("Deploys run from the pipeline only, never from a laptop.", "The timetable is imported every Monday."),
+)
+TALKED = (
+    ("How do we store manifests?", "Parquet."),
+    ("In which format do we store manifests, CSV or Parquet?", "Parquet, because the analysts use DuckDB."),
+    ("Are tickets priced per stop?", "No, per zone."),
+    ("Are manifests stored as Parquet?", "Yes."),
+    ("Why do we store manifests as Parquet?", "Because of DuckDB."),
+)
+
+
+@pytest.mark.parametrize("encoder", [None, Encoder()], ids=["words", "model"])
+@pytest.mark.parametrize("is_folded", [False, True])
+def test_talk_about_a_decision_takes_it_out_of_no_prompt_and_its_questions_do_not_stand_beside_it(encoder, is_folded):
+    world = World(embeddings_api_url=URL if encoder else None)
+    if encoder:
+        world.process = world.with_parts(embed=lambda texts, **_: [array("f", row) for row in encoder.encode(texts)])
+    world.create_space()
+    for text in DECIDED:
+        world.note(text, category="decision")
+    if is_folded:
+        world.consolidate()
+    talk = Talk(world=world)
+
+    for said in TALKED:
+        talk.say(*said)
+        run_indexer(world)
+        for prompt, _ in TALKED[1:]:
+            (found,) = message_context.context(world.process, "demo", prompt, clear=True).items
+            assert DECIDED["tickets" in prompt] in found.text
+
+
+def test_what_was_said_to_a_question_is_found_where_nothing_else_answers_it():
+    talk = Talk()
+    talk.say("In which format do we store manifests?", "Parquet.")
+
+    (found,) = known(talk, "Which format do manifests have in the store?", clear=True).items
+    assert "Parquet." in found.text
 
 
 def test_where_an_admin_has_switched_recall_off_a_prompt_finds_nothing_and_a_search_all():

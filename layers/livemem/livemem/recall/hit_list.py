@@ -20,10 +20,11 @@ from livemem.recall.document_sources import SECTIONS
 from livemem.recall.relevance import LOOKED_AT, statements_of
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
 from livemem.search import evidence, words
-from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, SUMMARY, TURN, Document
+from livemem.search.documents import ARCHIVE, BANK, LIVE, MEMORY, SUMMARY, TALK, TURN, Document
 from livemem.search.engine import Hit, Matches
 from livemem.search.evidence import QuestionTerms, Statement
 from livemem.search.sayings import Saying, deciding
+from livemem.search.traits import traits
 from livemem.search.words import Query
 
 WINDOW = 25
@@ -199,9 +200,17 @@ class HitList:
         return self._floor.is_passed(first, fit.union(self._answering(hits)))
 
     def _clear(self, looked_at: Sequence[tuple[int, Hit]]) -> Iterator[tuple[int, Hit]]:
+        talk = [item for item in looked_at if item[1].document.kind in TALK]
+        written = self._clear_of([item for item in looked_at if item[1].document.kind not in TALK], talk=False)
+        if written:
+            # Who asked the same before says nothing beside it. Else what was answered then may help.
+            talk = [item for item in talk if not _asks(item[1].document)]
+        return iter([*written, *self._clear_of(talk, talk=True)])
+
+    def _clear_of(self, batch: Sequence[tuple[int, Hit]], *, talk: bool) -> list[tuple[int, Hit]]:
         question = QuestionTerms.of(self._request.text)
-        baseline = self._matches.baseline_of_lines(question, [_terms(hit) for _, hit in looked_at])
-        lines = [(place, line) for place, hit in looked_at for line in self._matches.lines(hit)]
+        baseline = self._matches.baseline_of_lines(question, [_terms(hit) for _, hit in batch], talk=talk)
+        lines = [(place, line) for place, hit in batch for line in self._matches.lines(hit)]
         statements = [
             [
                 Statement("", frozenset(words.terms(line.document.text[slice(*passage)])), cosine=line.relevance)
@@ -209,7 +218,7 @@ class HitList:
             ]
             for _, line in lines
         ]
-        return (lines[place] for place in evidence.clear_places(question, baseline, statements))
+        return [lines[place] for place in evidence.clear_places(question, baseline, statements)]
 
     def _fit(self) -> Iterator[tuple[int, Hit]]:
         """The hits that may answer, each with its place in the order of all that match, from 0."""
@@ -288,6 +297,11 @@ class HitList:
                     if any(evidence.may_state(question, baseline, part, hit.relevance) for part in parts):
                         ids.add(hit.document.id)
         return frozenset(ids)
+
+
+def _asks(document: Document) -> bool:
+    """Whether it is a question that a person asked in a conversation."""
+    return document.role == "user" and traits(document.text).asks
 
 
 def _terms(hit: Hit) -> frozenset[str]:

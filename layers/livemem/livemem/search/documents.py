@@ -19,6 +19,8 @@ TURN, SUMMARY = "turn", "summary"
 CONVERSATION_KINDS = frozenset((TURN, SUMMARY))
 SPOKEN = {TURN, MESSAGE}
 """The kinds of documents that were said: in a conversation, in a room."""
+TALK = SPOKEN | CONVERSATION_KINDS
+"""These, and what sums them up."""
 LISTS = {BANK}
 """The kinds of documents whose lines are statements of their own: sections of the bank. Their passages are those lines,
 and the nearest one stands for the document.

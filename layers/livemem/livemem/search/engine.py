@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
-from livemem.search.documents import ARCHIVE, BANK, LISTS, WORDLESS, Document
+from livemem.search.documents import ARCHIVE, BANK, LISTS, TALK, WORDLESS, Document
 from livemem.search.evidence import Baseline, QuestionTerms, respelled
 from livemem.search.index import DocumentFilter, Index
 from livemem.search.ranking import Instances
@@ -28,6 +28,8 @@ MOST_COMPLETIONS = 200
 
 EARLY = 0.25
 """What the first word of a passage counts beyond others: a statement says first what it is about."""
+SEVERAL = 2
+"""Terms of a question that what was said about its subject holds: one is chance."""
 FEW = 0.25
 """Share of all vectors up to which picking them out costs less than comparing all."""
 
@@ -167,17 +169,34 @@ class Matches:
         whole = self._whole
         return self._baseline(question, texts, [whole.of_kinds(whole.kinds if kinds is None else kinds)], whole.owner)
 
-    def baseline_of_lines(self, question: QuestionTerms, texts: Sequence[frozenset[str]]) -> Baseline:
+    def baseline_of_lines(self, question: QuestionTerms, texts: Sequence[frozenset[str]], *, talk: bool) -> Baseline:
         """The same in all documents, where each line of a list counts. A note that was folded stands in the bank too,
-        and must not count twice: what counts is the larger number, of the notes or of the bank.
+        and must not count twice: what counts is the larger number, of the notes or of the bank. Without `talk` what
+        was said about the question's subject does not count: by it the words of a decision would become common.
         """
         whole = self._whole
         numbers = np.arange(len(whole.owner))
         first = np.diff(whole.owner, prepend=-1) > 0
         lines = first | whole.of_kinds(LISTS)[whole.owner]
         owner = np.maximum.accumulate(np.where(lines, numbers, 0))
+        if not talk:
+            lines &= ~self._is_talk_of(question)[whole.owner]
         sides = [~whole.of_kinds([kind])[whole.owner] & lines for kind in (BANK, ARCHIVE)]
         return self._baseline(question, texts, sides, owner)
+
+    def _is_talk_of(self, question: QuestionTerms) -> NDArray[np.bool_]:
+        """Of every document whether it was said about the subject: with SEVERAL of its terms, or beside such a one."""
+        whole = self._whole
+        shared = np.zeros(len(whole.documents), dtype=np.int64)
+        for term in question.terms:
+            shared[np.unique(whole.owner[_instances(self._index, whole, [term])[0]])] += 1
+        talk = whole.of_kinds(TALK)
+        about = talk & (shared >= SEVERAL)
+        together = whole.group[1:] == whole.group[:-1]
+        beside = about.copy()
+        beside[1:] |= about[:-1] & together
+        beside[:-1] |= about[1:] & together
+        return talk & beside
 
     def _baseline(
         self,
