@@ -191,18 +191,23 @@ def _carry_out(program: Program, out: Output, client: str, setup: Setup, known: 
     own = [*own_memory.told(client, setup), *personal_space.told(client, setup)]
     recorded = [] if undo else [*recording.told(client, setup, left), *own]
     out.result(_document(drawn, fitted, recorded, undo=undo), lambda: _show(out, drawn, setup, diff=asked.diff))
-    for line in recorded:
+    # Who repeats it has read them, unless files of others name a space that is new here.
+    again = not (drawn.steps or drawn.by_hand or left or undo or asked.dry_run)
+    for line in () if again else recorded:
         out.say(line)
     accepted = False
     if not drawn.steps:
         if not asked.dry_run:
             _forget(client, setup, undo=undo, others=bool(others))
             accepted = _accept(client, setup, undo=undo)
+            for line in recorded if again and accepted else ():
+                out.say(line)
             _choose_model(program, out, setup, asked.llm, asks=False)
         where = "this repository" if setup.scope == "project" else "all projects"
+        on = f" {f'Chats in {client} are recorded.' if setup.record else recorded[0]}" if again and not accepted else ""
         rest = "the rest" if drawn.by_hand else "everything"
         said = f"The space {setup.space} is accepted for {where} on this machine. " if accepted else ""
-        out.say("Nothing to remove." if undo else f"{said}Nothing to change: {rest} is written already.")
+        out.say("Nothing to remove." if undo else f"{said}Nothing to change: {rest} is written already.{on}")
     elif not asked.dry_run:
         if not asked.yes and not _agreed(program, out):
             out.say("Nothing was changed.")

@@ -109,7 +109,9 @@ def test_init_shows_each_change_writes_it_and_takes_it_back(run, project, client
         assert f"{path} (new)" in done.stdout
     again = run(*arguments)
     assert again.exit_code == 7
-    assert "is written already" in again.stderr
+    assert f"Nothing to change: everything is written already. Chats in {client} are recorded." in again.stderr
+    assert "Recorded:" in done.stderr
+    assert "Recorded:" not in again.stderr
     # Neither the service nor the space is asked for again.
     back = run("init", client, "--undo", "--yes")
     assert back.exit_code == 0, back.output
