@@ -489,9 +489,7 @@ def _note_line(note: Note, doubt: str = "", mark: str = "") -> str:
     tags = [f"#{tag}" for tag in note.tags]
     # Nobody wrote a captured note, and one that was passed on is of another space: the model that reads it has to know.
     source = note.source.mark if note.source else ""
-    # "TODO: ..." says its category itself.
-    content = re.sub(rf"\A{note.category}:\s+(?=\S)", "", note.content, flags=re.IGNORECASE)
-    return _line([note.moment[:16], note.said_by, note.category, *tags, source, doubt], f"{content}{mark}")
+    return _line([note.moment[:16], note.said_by, note.category, *tags, source, doubt], f"{note.content}{mark}")
 
 
 def _memory_line(memory: Memory) -> str:
