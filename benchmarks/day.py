@@ -62,6 +62,7 @@ class Recorded:
     head: str
     turn: str
     session: str
+    folder: str
 
     @classmethod
     def of(cls, client: str) -> "Recorded":
@@ -74,15 +75,17 @@ class Recorded:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         end = next(number for number, line in enumerate(lines) if number > first and last in line) + 1
         session = re.search(r'"session_?[iI]d":"([^"]+)"', lines[0])
+        folder = re.search(r'"cwd":"(/[^"]+)"', "".join(lines))
         assert session
-        return cls(lines[0], "".join(lines[first:end]), session[1])
+        assert folder
+        return cls(lines[0], "".join(lines[first:end]), session[1], folder[1])
 
     def said(self, text: str, session: str, folder: Path, moment: datetime) -> str:
         """Lines of it as those of another session."""
         named = {self.session: session}
         text = _ID.sub(lambda found: named.get(found[0]) or str(uuid5(NAMESPACE_URL, f"{moment} {found[0]}")), text)
         text = re.sub(r'("timestamp":")[^"]+', rf"\g<1>{moment:%Y-%m-%dT%H:%M:%S}.000Z", text)
-        return text.replace("/home/dev/project", str(folder))
+        return text.replace(self.folder, str(folder))
 
 
 @dataclass
