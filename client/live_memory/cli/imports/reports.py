@@ -27,10 +27,6 @@ class _Report:
         """Whether nothing failed or was left out."""
         return not self.left_out
 
-    def _target(self) -> list[str]:
-        """The line that names the space of a dry run."""
-        return [f"  would go into {self.space_id}"] if self.space_id and getattr(self, "dry_run", False) else []
-
     def document(self) -> dict[str, Any]:
         """For programs. Empty fields are left out."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -74,11 +70,19 @@ class SpaceReport(_Report):
 
 
 @dataclass
-class TalkReport(_Report):
-    """Conversations that were taken into a space."""
-
+class _IntoSpace(_Report):
     dry_run: bool
     service: str = ""
+
+    def _target(self) -> list[str]:
+        """The line that names the space of a dry run."""
+        return [f"  would go into {self.space_id}"] if self.space_id and self.dry_run else []
+
+
+@dataclass
+class TalkReport(_IntoSpace):
+    """Conversations that were taken into a space."""
+
     conversations: int = 0
     turns: int = 0
     characters: int = 0
@@ -108,11 +112,9 @@ class TalkReport(_Report):
 
 
 @dataclass
-class ItemReport(_Report):
+class ItemReport(_IntoSpace):
     """Notes and memories that an import wrote into a space, or would write."""
 
-    dry_run: bool
-    service: str = ""
     notes: int = 0
     memories: int = 0
     characters: int = 0
@@ -130,8 +132,7 @@ class ItemReport(_Report):
         counts = ((self.notes, "note"), (self.memories, "memory"), (self.characters, "character"))
         counted = [texts.count(count, name) for count, name in counts if count]
         made = [f"{self.service}: {', '.join(counted) or 'nothing'}"]
-        made += self._target()
-        made += [f"  would come: {line}" for line in _some(self.items)] if self.dry_run else []
+        made += self._target() + [f"  would come: {line}" for line in _some(self.items)] if self.dry_run else []
         if not self.dry_run:
             made.append(f"  imported into {self.space_id}: {self.imported}")
         made += [f"  there already: {self.repeated}"] if self.repeated else []
