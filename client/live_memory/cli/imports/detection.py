@@ -61,10 +61,7 @@ class Source:
         return sorted(
             path
             for path in self.sizes
-            if is_of_chats(path)
-            or path.endswith(SESSION)
-            or cursor_chats.is_one(path)
-            or (len(self.sizes) == 1 and not is_beside_chats(path))
+            if is_of_chats(path) or is_session(path) or (len(self.sizes) == 1 and not is_beside_chats(path))
         )
 
     def beside_chats(self) -> list[str]:
@@ -80,6 +77,11 @@ def is_head(path: str) -> bool:
 def is_of_chats(path: str) -> bool:
     """Whether a file of an archive holds conversations."""
     return _CHATS.fullmatch(path) is not None
+
+
+def is_session(path: str) -> bool:
+    """Whether a file holds former sessions, which are read in parts."""
+    return path.endswith(SESSION) or cursor_chats.is_one(path)
 
 
 def is_beside_chats(path: str) -> bool:
@@ -112,7 +114,7 @@ def look(path: Path) -> Source:
     found = Source(path, kind, sizes, unfit)
     if kind == "chats":
         found.unfit.extend(UNPACK.format(shown(name)) for name in sizes if name.endswith(COMPRESSED))
-        whole = (name for name in (*found.chats(), *found.beside_chats()) if not _is_read_in_parts(name))
+        whole = (name for name in (*found.chats(), *found.beside_chats()) if not is_session(name))
         _check_chats(sum(sizes[name] for name in whole))
     if kind == "export":
         _check_export(path)
@@ -126,15 +128,11 @@ def _kind(sizes: Mapping[str, int]) -> Kind | None:
         return "export"
     if any(is_head(path) for path in sizes):
         return "bucket"
-    if any(path.endswith((SESSION, COMPRESSED)) or cursor_chats.is_one(path) for path in sizes):
+    if any(path.endswith(COMPRESSED) or is_session(path) for path in sizes):
         return "chats"
     if any(path.endswith(".md") for path in sizes):
         return "markdown"
     return "chats" if any(map(is_beside_chats, sizes)) else None
-
-
-def _is_read_in_parts(path: str) -> bool:
-    return path.endswith(SESSION) or cursor_chats.is_one(path)
 
 
 def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:
@@ -142,7 +140,7 @@ def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:
         return Source(path, "rules", sizes)
     if path.name.endswith(COMPRESSED):
         raise BadSource(UNPACK.format(shown(path.name)))
-    if path.suffix not in (".json", SESSION) and not cursor_chats.is_one(path.name):
+    if path.suffix != ".json" and not is_session(path.name):
         raise BadSource(NOTHING)
     if path.suffix == ".json" and sum(sizes.values()) <= mem0.MOST_BYTES and mem0.rows(path.read_bytes()) is not None:
         return Source(path, "mem0", sizes)
