@@ -16,7 +16,7 @@ from live_memory.cli.imports.unfit import BadPart
 from live_memory.cli.transcripts import titles
 from live_memory.cli.transcripts.entries import fields, string
 from live_memory.cli.transcripts.long_lines import lines
-from live_memory.cli.transcripts.messages import SECRETS, Messages, Said, entry_of, instant
+from live_memory.cli.transcripts.messages import Messages, Said, entry_of, instant
 
 SERVICE = "claude-code"
 ELSEWHERE = "messages that an earlier session holds"
@@ -72,7 +72,6 @@ def chats_of(path: str, content: Iterable[bytes], seen: set[str], owners: Owners
             entry = reader.take(line)
             title = chats.title_of(entry.get("summary")) if entry.get("type") == "summary" else title
             folders |= {folder: None} if (folder := string(entry.get("cwd"))) else {}
-    left_out = reader.left_out
     own = chats.id_of(_name(path), "a session")
     found = reader.all()
     # A file that names other sessions alone is a session of its own: its name is its own.
@@ -81,20 +80,19 @@ def chats_of(path: str, content: Iterable[bytes], seen: set[str], owners: Owners
     for said in found:
         name = _id(said)
         if name in seen or (said.name and owners and owners.is_elsewhere(path, said.name)):
-            left_out[ELSEWHERE] += 1
+            reader.left_out[ELSEWHERE] += 1
             continue
         seen.add(name)
         session = said.session if names_own and _is_id(said.session) else own
         message = Message(name, said.role, said.content, chats.moment(said.timestamp), key=said.key)  # type: ignore[arg-type]
         messages.setdefault(session, []).append(message)
-    if reader.redacted:
-        left_out[SECRETS] = reader.redacted
+    left_out = reader.not_taken()
     if not reader.session:
         raise BadPart("is no session of Claude Code, and not named as those of Codex are (rollout-*.jsonl)")
     made = (chat_of(SERVICE, session, taken) for session, taken in messages.items())
     first, *others = (replace(chat, folders=tuple(folders)) for chat in made)
     title = chats.title_of(reader.shown(reader.clean(title))) or first.title
-    return [replace(first, title=title, left_out=+left_out), *others]
+    return [replace(first, title=title, left_out=left_out), *others]
 
 
 def chat_of(service: str, session: str, messages: list[Message]) -> Chat:

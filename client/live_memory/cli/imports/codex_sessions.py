@@ -18,7 +18,7 @@ from live_memory.cli.imports.claude_sessions import ELSEWHERE, chat_of
 from live_memory.cli.imports.unfit import BadPart
 from live_memory.cli.transcripts.entries import fields, string
 from live_memory.cli.transcripts.long_lines import lines
-from live_memory.cli.transcripts.messages import SECRETS, Messages, Said, has_events, instant
+from live_memory.cli.transcripts.messages import Messages, Said, has_events, instant
 
 SERVICE = "codex"
 OF_AGENTS = "messages of sessions of sub-agents"
@@ -54,11 +54,10 @@ def chat_in(path: str, content: Iterable[bytes], former: Former) -> Chat:
     if _is_of_agent(session.start):
         return Chat(SERVICE, session.name, "", None, [], +Counter({OF_AGENTS: len(session.said)}))
     copies = former.copied(session.name, string(session.start.get("forked_from_id")), session.said)
-    left_out = session.left_out
     messages: list[Message] = []
     for number, said in enumerate(session.said):
         if number < copies or said.key in former.keys:
-            left_out[ELSEWHERE] += 1
+            session.left_out[ELSEWHERE] += 1
             continue
         if said.name:
             former.keys.add(said.key)
@@ -66,13 +65,13 @@ def chat_in(path: str, content: Iterable[bytes], former: Former) -> Chat:
         moment = chats.moment(said.timestamp or instant(session.start.get("timestamp")))
         messages.append(Message(said.key, said.role, said.content, moment, key=said.key))  # type: ignore[arg-type]
     chat = chat_of(SERVICE, session.name, messages)
-    return replace(chat, left_out=+left_out, folders=tuple(session.folders))
+    return replace(chat, left_out=session.left_out, folders=tuple(session.folders))
 
 
 @dataclass
 class _Session:
-    name: str
-    left_out: Counter[str]
+    name: str = ""
+    left_out: Counter[str] = field(default_factory=Counter)
     start: Mapping[str, Any] = field(default_factory=dict)
     folders: dict[str, None] = field(default_factory=dict)
     said: Sequence[Said] = ()
@@ -85,7 +84,7 @@ def _read(path: str, content: Iterable[bytes]) -> _Session:
     while len(head) < HEAD_BYTES and (piece := next(pieces, b"")):
         head += piece
     reader = Messages(SERVICE, events=has_events(head))
-    session = _Session("", reader.left_out)
+    session = _Session()
     for line in lines(chain([head], pieces)):
         if line.text is None or line.text.strip():
             _learn(session, reader.take(line))
@@ -95,8 +94,7 @@ def _read(path: str, content: Iterable[bytes]) -> _Session:
     stem = path.rpartition("/")[2].removesuffix(".jsonl")
     named = _NAME.fullmatch(stem)
     session.name = chats.id_of(string(session.start.get("id")) or (named["id"] if named else stem), "a session")
-    if reader.redacted:
-        reader.left_out[SECRETS] = reader.redacted
+    session.left_out = reader.not_taken()
     return session
 
 

@@ -22,7 +22,7 @@ from live_memory.cli.imports.claude_sessions import chat_of
 from live_memory.cli.imports.unfit import BadPart
 from live_memory.cli.transcripts.entries import UNKNOWN, WITHOUT_WORDS, fields, string, text_of
 from live_memory.cli.transcripts.long_lines import Line
-from live_memory.cli.transcripts.messages import SECRETS, Messages, entry_of
+from live_memory.cli.transcripts.messages import Messages, entry_of
 
 SERVICE = "cursor"
 EDITOR, TERMINAL = "state.vscdb", "store.db"
@@ -161,11 +161,10 @@ def _chat(reader: Messages, name: str, head: Mapping[str, Any], updated_at: obje
         chat = chat_of(SERVICE, session, list(messages.values()))
     except BadPart as problem:
         return problem
-    if reader.redacted:
-        reader.left_out[SECRETS] = reader.redacted
+    left_out = reader.not_taken()
     title = chats.title_of(reader.shown(reader.clean(string(head.get("name")))))
     newest = _moment(updated_at) or chat.updated_at
-    return replace(chat, title=title or chat.title, updated_at=newest, left_out=+reader.left_out)
+    return replace(chat, title=title or chat.title, updated_at=newest, left_out=left_out)
 
 
 def _moment(value: object) -> str | None:

@@ -112,6 +112,10 @@ class Messages:
         """How many texts look like secrets."""
         return self._redaction.found.total()
 
+    def not_taken(self) -> Counter[str]:
+        """What was left out, and how many texts are marks now."""
+        return self.left_out + Counter({SECRETS: self.redacted})
+
     def forget_messages(self) -> None:
         """Forget what was said so far, but not what waits for its delivery."""
         self._messages.clear()
