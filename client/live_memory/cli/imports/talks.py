@@ -61,13 +61,12 @@ class Wanted:
     profile: str = "windows"
     since: str | None = None
     projects: Projects | None = None
+    cut: Callable[[str], str] = str
+    """Takes out of a text what is not for the space."""
 
     def leaves(self, chat: Chat) -> bool:
         """Whether it is another project's."""
         return bool(self.projects and self.projects.is_other(chat))
-
-    cut: Callable[[str], str] = str
-    """Takes out of a text what is not for the space."""
 
 
 def read(source: Source) -> Iterator[Chat | Unfit]:

@@ -1,6 +1,5 @@
 """The personal space in the tools of `livemem mcp`: a note goes there if it says so, and both spaces are read."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -93,11 +92,6 @@ def noted(own: PersonalSpace, answer: Answer, before: str = "") -> Answer:
         lines = str(part.get("text", "")).splitlines()
         own.note("\n".join(line.removeprefix(before) for line in lines if line.startswith(before)))
     return answer
-
-
-def as_line(asked: Mapping[str, Any]) -> bytes:
-    """A message as a line."""
-    return json.dumps(asked).encode()
 
 
 def _text(answer: Answer) -> str:

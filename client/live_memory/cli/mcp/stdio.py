@@ -132,10 +132,7 @@ class Passer:
             return refused
         if calls and own:
             found = personal_tools.carried_out(
-                asked,
-                upstream.space,
-                own,
-                lambda call: self._asked(upstream, call, personal_tools.as_line(call), version),
+                asked, upstream.space, own, lambda call: self._asked(upstream, call, json.dumps(call).encode(), version)
             )
         else:
             found = self._asked(upstream, asked, line, version)
