@@ -113,7 +113,7 @@ class Messages:
         return self._redaction.found.total()
 
     def not_taken(self) -> Counter[str]:
-        """What was left out, and how many texts are marks now."""
+        """Counts of the lines that were left out, and of the texts that are marks now."""
         return self.left_out + Counter({SECRETS: self.redacted})
 
     def forget_messages(self) -> None:
