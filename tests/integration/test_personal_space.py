@@ -292,15 +292,22 @@ def of_all_spaces(both: Person) -> None:
     assert "prefix is a verb" in mcp.call("search", q=PROMPT, spaces="all")
 
 
-def by_hook(both: Person, transcript: Path) -> None:
+def by_hook(both: Person, transcript: Path) -> str:
     hook(both, "SessionEnd", transcript_path=str(transcript))
+    return "ferry"
 
 
-def by_import(both: Person, transcript: Path) -> None:
+def by_import(both: Person, transcript: Path) -> str:
     both.run("import", str(transcript))
+    return "ferry"
 
 
-@pytest.mark.parametrize("record", [by_hook, by_import])
+def by_import_into_another_project(both: Person, transcript: Path) -> str:
+    both.run("import", str(transcript), "--space", "harbour")
+    return "harbour"
+
+
+@pytest.mark.parametrize("record", [by_hook, by_import, by_import_into_another_project])
 @pytest.mark.parametrize(
     "give",
     [
@@ -313,8 +320,8 @@ def by_import(both: Person, transcript: Path) -> None:
         of_all_spaces,
     ],
 )
-def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(
-    both: Person, give: Callable[[Person], None], record: Callable[[Person, Path], None]
+def test_personal_lines_that_were_given_are_cut_from_what_projects_record(
+    both: Person, give: Callable[[Person], None], record: Callable[[Person, Path], str]
 ) -> None:
     give(both)
     transcript = both.home / "s1.jsonl"
@@ -328,10 +335,10 @@ def test_personal_lines_that_were_given_are_cut_from_what_the_project_records(
     )
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    record(both, transcript)
+    space = record(both, transcript)
 
-    (conversation,) = both.client.call("list_conversations", {"space_id": "ferry"})["items"]
-    where = {"space_id": "ferry", "conversation_id": conversation["conversation_id"]}
+    (conversation,) = both.client.call("list_conversations", {"space_id": space})["items"]
+    where = {"space_id": space, "conversation_id": conversation["conversation_id"]}
     (turn,) = both.client.call("list_turns", where)["items"]
     assert turn["assistant_message"] == "As you like it: **[personal]**! psycopg stays."
     assert not both.client.call("list_conversations", {"space_id": "ann"})["items"]

@@ -43,16 +43,17 @@ class GivenLines:
 
     def add(self, lines: Iterable[str]) -> None:
         """Note lines as given. Raises OSError: then they must not be."""
-        known = self._lines()
+        known = _lines(self.path)
         new = [plain for plain in dict.fromkeys(" ".join(line.split()) for line in lines) if plain not in known]
         if new:
             own_files.append_newest(self.path, ("\n".join(new) + "\n").encode(errors="replace"), MOST_BYTES)
 
-    def cutter(self) -> Callable[[str], str]:
-        """What makes of a message one with CUT in the place of each line, or sentence of one, that was given. Raises
-        OSError.
+    def cutter(self, *, everywhere: bool = False) -> Callable[[str], str]:
+        """What makes of a message one with CUT in the place of each line, or sentence of one, that was given, with
+        `everywhere` in any project. Raises OSError.
         """
-        parts = {part for line in self._lines() for part in (line, *_SENTENCE.split(line))}
+        paths = self.path.parent.glob("*.given") if everywhere else [self.path]
+        parts = {part for path in paths for line in _lines(path) for part in (line, *_SENTENCE.split(line))}
         sentences = {
             plain: words for part in parts if _is_told(words := _WORD.findall(part)) and (plain := _plain(part))
         }
@@ -68,12 +69,13 @@ class GivenLines:
 
         return cut
 
-    def _lines(self) -> list[str]:
-        try:
-            with open(self.path, "rb", opener=own_files.unblocked) as file:
-                return file.read(2 * MOST_BYTES).decode(errors="replace").splitlines()
-        except FileNotFoundError:
-            return []
+
+def _lines(path: Path) -> list[str]:
+    try:
+        with open(path, "rb", opener=own_files.unblocked) as file:
+            return file.read(2 * MOST_BYTES).decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def _is_told(words: list[str]) -> bool:

@@ -233,5 +233,6 @@ def talk(world: World, source: Source, order: Order, planned: TalkReport) -> Tal
 
     wanted = _wanted(order)
     if world.hooks:
-        wanted = replace(wanted, cut=GivenLines.of(world.hooks, wanted.space_id).cutter())
+        # A session may be another project's.
+        wanted = replace(wanted, cut=GivenLines.of(world.hooks, wanted.space_id).cutter(everywhere=True))
     return talks.carry_out(world.service, source, wanted, planned, told)
