@@ -102,15 +102,17 @@ class Machine:
     memory: FakeMemory = field(default_factory=FakeMemory)
     log: list[str] = field(default_factory=list)
     away: Away | None = None
+    personal: str | None = None
 
     def hook(self, client: str, event: str, **payload: Any) -> Any:
         text = json.dumps({"session_id": "s1", "cwd": "/home/ann/ferry", **payload})
         return json.loads(self.run(client, event, text))
 
     def run(self, client: str, event: str, text: str) -> str:
-        return Hook(lambda _: self.memory, self.folder / "state", self.log.append, away=self.away).run(
-            client, event, "demo", text
+        hook = Hook(
+            lambda _: self.memory, self.folder / "state", self.log.append, away=self.away, personal=self.personal
         )
+        return hook.run(client, event, "demo", text)
 
     def transcript(self, *lines: Any) -> str:
         """Append lines to the session's transcript; gives its path."""

@@ -1,6 +1,5 @@
 """What hooks give of a personal space beside the project's, and what they do where it fails."""
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,8 +12,7 @@ from live_memory.cli import own_files
 from live_memory.cli.given_lines import GivenLines, statement
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.hooks.away import Away
-from live_memory.cli.init.hooks.running import Hook
-from tests.unit.cli.init.hooks.support import FakeMemory
+from tests.unit.cli.init.hooks.support import FakeMemory, Machine
 from tests.unit.cli.init.hooks.test_prompts import item
 
 PROMPT = "Which store do we keep for the turns?"
@@ -49,26 +47,22 @@ class Memories(FakeMemory):
 
 
 @dataclass
-class Beside:
-    folder: Any
+class Beside(Machine):
     memory: Memories = field(default_factory=Memories)
-    log: list[str] = field(default_factory=list)
-    away: Away | None = None
+    personal: str | None = "ann"
 
-    def hook(self, event: str, session: str = "s1") -> str:
-        text = json.dumps({"session_id": session, "cwd": "/home/ann/ferry", "prompt": PROMPT})
-        hook = Hook(lambda _: self.memory, self.folder, self.log.append, away=self.away, personal="ann")
-        told = json.loads(hook.run("claude-code", event, "demo", text))
+    def given(self, event: str, session: str = "s1") -> str:
+        told = self.hook("claude-code", event, session_id=session, prompt=PROMPT)
         return str(told.get("hookSpecificOutput", {}).get("additionalContext", ""))
 
 
 @pytest.fixture
 def beside(tmp_path):
-    return Beside(tmp_path / "state")
+    return Beside(tmp_path)
 
 
 def test_a_start_asks_each_space_once(beside):
-    assert beside.hook("SessionStart").endswith(
+    assert beside.given("SessionStart").endswith(
         "## New notes\n- [2026-11-22T10:00 ann decision] I like short names in all my code.\n"
     )
     assert sorted(beside.memory.asked) == [("ann", "get_start"), ("demo", "get_start")]
@@ -85,18 +79,18 @@ def test_a_start_asks_each_space_once(beside):
 )
 def test_a_personal_space_that_fails_costs_the_start_one_line(beside, problem):
     beside.memory.own = problem
-    given = beside.hook("SessionStart")
+    given = beside.given("SessionStart")
     assert "S3 is the only store." in given
     assert given.count("The personal space `ann` is left out") == 1
-    assert "Project fact 0" in beside.hook("UserPromptSubmit")
+    assert "Project fact 0" in beside.given("UserPromptSubmit")
 
 
 def test_a_personal_space_that_hangs_costs_the_start_one_line_and_a_prompt_nothing_and_is_left_alone(beside):
     beside.away = Away(beside.folder / "away.prompts", near=True)
     beside.memory.hangs = threading.Event()
-    assert "The personal space `ann` is left out: It gave no answer in time." in beside.hook("SessionStart")
+    assert "The personal space `ann` is left out: It gave no answer in time." in beside.given("SessionStart")
     for session in ("s1", "s2"):
-        assert "Project fact 0" in beside.hook("UserPromptSubmit", session)
+        assert "Project fact 0" in beside.given("UserPromptSubmit", session)
     beside.memory.hangs.set()
     assert beside.memory.asked.count(("ann", "load_context")) == 1
     assert beside.away.seconds_left() == 0
@@ -105,12 +99,12 @@ def test_a_personal_space_that_hangs_costs_the_start_one_line_and_a_prompt_nothi
 def test_a_start_that_would_have_been_longer_is_asked_for_once_more_without_a_personal_space(beside):
     beside.memory.start = "# Memory\n" + "- A fact of the project.\n" * 250
     beside.memory.own = LiveMemoryError("space_not_found", "There is none.", status=404)
-    beside.hook("SessionStart")
+    beside.given("SessionStart")
     assert beside.memory.chars == [7_600, 9_500]
 
 
 def test_of_both_five_lines_are_told_to_a_prompt_and_on_the_same_rank_the_project_s_first(beside):
-    told = beside.hook("UserPromptSubmit")
+    told = beside.given("UserPromptSubmit")
     lines = [line.partition(" (notes")[0] for line in told.splitlines() if line.startswith("- ")]
     assert [line.removeprefix("- 2026-02-20 ") for line in lines] == [
         "Project fact 0 of the store.",
@@ -124,7 +118,7 @@ def test_of_both_five_lines_are_told_to_a_prompt_and_on_the_same_rank_the_projec
 
 def test_what_the_project_says_too_is_not_told_of_the_personal_space(beside):
     beside.memory.items = [item("Own habit 1 with stores.")]
-    assert "personal Own habit 1" not in beside.hook("UserPromptSubmit")
+    assert "personal Own habit 1" not in beside.given("UserPromptSubmit")
 
 
 def test_no_personal_line_is_given_that_can_t_be_noted_as_given(beside, monkeypatch):
@@ -132,7 +126,7 @@ def test_no_personal_line_is_given_that_can_t_be_noted_as_given(beside, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(own_files, "append", full)
-    start, told = beside.hook("SessionStart"), beside.hook("UserPromptSubmit")
+    start, told = beside.given("SessionStart"), beside.given("UserPromptSubmit")
     assert "S3 is the only store." in start
     assert "Project fact 0" in told
     assert "short names" not in start
