@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from live_memory.cli import branch_marks
-from live_memory.cli.repository import ask_until, look
+from live_memory.cli.repository import ask_until, look, top_of
 
 SECONDS = 0.05
 """For all look-ups of a text together: an agent waits for them. A path that is not looked up by then has no mark."""
@@ -61,7 +61,7 @@ def marked(text: str, folder: Path) -> str:
     def work(until: float) -> None:
         # One answer still arrives when the time of the other ends.
         until -= 0.2 * SECONDS
-        top = _top(folder)
+        top = top_of(folder)
         if top and commits:
             merged.update(branch_marks.merged(top, commits, partial(ask_until, until)))
         for lost in _lost(named, top, until) if top and named else ():
@@ -92,11 +92,6 @@ def _named(text: str) -> Iterator[_Named]:
             if is_path and len(path) <= LONGEST and not line[match.end() :].startswith(MARK):
                 yield _Named(path.rstrip("/"), begin + match.end(), day)
         begin += len(line)
-
-
-def _top(folder: Path) -> Path | None:
-    folder = folder.resolve()
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
 
 
 def _lost(named: Collection[_Named], top: Path, until: float) -> Iterator[dict[str, str]]:

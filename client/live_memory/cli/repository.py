@@ -78,8 +78,7 @@ _MOST_KNOWN = 1_000
 
 def of(folder: Path, ask: Ask | None = None) -> Repository:
     """The repository of a folder: by its remote, else by its place on this machine. `ask` asks git."""
-    folder = folder.resolve()
-    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    folder, top = folder.resolve(), top_of(folder)
     key = folder, top, _config_time(top)
     if key in _KNOWN:
         return _KNOWN[key]
@@ -88,6 +87,12 @@ def of(folder: Path, ask: Ask | None = None) -> Repository:
     if key[2] is not None and not ask and len(_KNOWN) < _MOST_KNOWN:
         _KNOWN[key] = here
     return here
+
+
+def top_of(folder: Path) -> Path | None:
+    """The top of the work tree that a folder is in, None outside of one."""
+    folder = folder.resolve()
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
 
 
 def _config_time(top: Path | None) -> tuple[int, int] | None:
