@@ -229,9 +229,11 @@ def _recorded(environ: Mapping[str, str], folder: Path, login: Profile, client: 
     from live_memory.cli.init.accepted import Accepted  # noqa: PLC0415 - as in _chosen
 
     service = service or Accepted(environ).service(folder, login.url, client)
-    if service and service == address_of(environ, None, is_local=True):
+    if not service:
+        return login
+    if service == address_of(environ, None, is_local=True):
         return Profile()
-    found = (one for one in read(file_path(environ)).values() if service and one.url == service and one.token)
+    found = (one for one in read(file_path(environ)).values() if one.url == service and one.token)
     return next(found, login)
 
 

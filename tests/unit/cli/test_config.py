@@ -299,13 +299,15 @@ def test_each_client_goes_to_the_service_that_init_recorded_for_it_and_commands_
     recorded(tmp_path, local := str(tmp_path / "data"))
     environ = {"LIVEMEM_CONFIG": str(tmp_path / "config.toml"), "LIVEMEM_STATE": str(tmp_path / "state")}
     environ |= {"LIVEMEM_DATA_DIR": local}
-    Accepted(environ).keep(repository.of(tmp_path / "ferry"), "claude-code", "demo", URL)
+    for name, service in (("claude-code", URL), ("vscode", "https://work.example.org")):
+        Accepted(environ).keep(repository.of(tmp_path / "ferry"), name, "demo", service)
 
-    of = {name: settled(tmp_path, environ, client=name)[0] for name in ("codex", "codex-mcp-client", "claude-code")}
-    assert {name: one.token for name, one in of.items()} == {
+    tokens = {
         **dict.fromkeys(("codex", "codex-mcp-client"), "lm_own"),
         "claude-code": TOKEN,
+        **dict.fromkeys(("vscode", "Visual Studio Code", "copilot-cli"), "lm_work"),
     }
+    assert {name: settled(tmp_path, environ, client=name)[0].token for name in tokens} == tokens
     for asked in ({}, {"client": "cursor"}):
         with pytest.raises(Refused, match=r"different services: name one by `--profile NAME`"):
             settled(tmp_path, environ, **asked)

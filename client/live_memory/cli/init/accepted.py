@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from live_memory.cli import own_files
+from live_memory.cli import agent_tokens, own_files
 from live_memory.cli.exits import Refused
 from live_memory.cli.init import files, record
 from live_memory.cli.repository import Repository
@@ -59,7 +59,7 @@ class Accepted:
         """The service that `init` recorded for a client in the repository of a folder, as config.address_of names it,
         else the one that other clients have there. None: none, or that of the `login`. Raises Refused if these differ.
 
-        `client`: also as it names itself over MCP, such as `codex-mcp-client`.
+        `client`: also as it names itself over MCP, such as `Visual Studio Code`.
         """
         if all(one.get("service") in (None, login) for one in self._documents("*.json")):
             return None
@@ -69,7 +69,8 @@ class Accepted:
         services = [
             {str(one.get("client")): str(one["service"]) for one in each if one.get("service")} for each in found
         ]
-        own = (each[name] for each in services for name in each if client.lower().startswith(name))
+        client = agent_tokens.agent_name(client)
+        own = (each[name] for each in services for name in each if client.startswith(name))
         others = next(filter(None, services), {}).values()
         if not (service := next(own, None)) and len(set(others)) > 1:
             raise Refused(DIFFERENT)
