@@ -18,7 +18,8 @@ _UNSPACED = (
 )
 """Letters of scripts without spaces, from Thai to Chinese: each is a word."""
 _SPACED = rf"[^\W_{_UNSPACED}]"
-_WORD = re.compile(rf"(?![\W_])[{_UNSPACED}]|{_SPACED}+")
+_WORD = rf"(?![\W_])[{_UNSPACED}]|{_SPACED}+"
+"""Compiled when it is first needed: most projects have no personal space, and a hook lives for a moment."""
 _HEAD = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[[^\]]*\]\s+)?")
 """Stands before what a line says: a bullet, and in brackets the day and the author."""
 _ESCAPED = re.compile(r"\\[nrt]")
@@ -55,10 +56,12 @@ class GivenLines:
         paths = self.path.parent.glob("*.given") if everywhere else [self.path]
         parts = {part for path in paths for line in _lines(path) for part in (line, *_SENTENCE.split(line))}
         sentences = {
-            plain: words for part in parts if _is_told(words := _WORD.findall(part)) and (plain := _plain(part))
+            plain: words for part in parts if _is_told(words := re.findall(_WORD, part)) and (plain := _plain(part))
         }
 
         def cut(text: str) -> str:
+            if not sentences:
+                return text
             # Inputs of tools are JSON, in which a letter stands for the end of a line.
             read = _ESCAPED.sub("  ", text)
             spoken = f" {_plain(read)} "
@@ -94,4 +97,4 @@ def _pattern(words: list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(_WORD.findall(text.lower()))
+    return " ".join(re.findall(_WORD, text.lower()))

@@ -49,8 +49,6 @@ _VARIABLES = {
 }
 OWN_MODEL = "cli:claude"
 """The model is a program of this machine (cli/own_model.py)."""
-
-
 _STORE_KEYS = ("S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
 
 

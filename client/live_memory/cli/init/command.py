@@ -27,8 +27,6 @@ from live_memory.errors import LiveMemoryError
 
 ANY_SPACE, ANY_URL = "any", "https://any"
 """For an undo, which looks for our parts of any service and space."""
-
-
 NAMES = {
     "claude": "claude-code",
     "claudecode": "claude-code",
@@ -37,8 +35,6 @@ NAMES = {
     "gemini": "gemini-cli",
 }
 """What people type for a client of `init`."""
-
-
 _READING = "May Claude Code call the tools that only read (such as search) without a question each time?"
 Client = Literal["claude-code", "cursor", "cline", "vscode", "codex", "gemini-cli", "opencode"]
 

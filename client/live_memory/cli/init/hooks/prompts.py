@@ -83,10 +83,8 @@ def lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
 def _line(item: Mapping[str, Any], chars: int) -> str:
     whose = "personal " if item.get("personal") else ""
     own = _OWN_DAY.search(item["text"]) if item.get("kind") == "bank" else None
-    head, end = (
-        f"- {own[1] if own else str(item['time'])[:10]} {whose}",
-        f" ({item.get('id') or item.get('message_id')})",
-    )
+    day = own[1] if own else str(item["time"])[:10]
+    head, end = f"- {day} {whose}", f" ({item.get('id') or item.get('message_id')})"
     text = " ".join(str(item["text"]).removeprefix("- ").split())
     # A line that is cut keeps its mark.
     for mark in list(branch_marks.MARK.finditer(text))[-1:]:

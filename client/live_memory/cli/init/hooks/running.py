@@ -20,7 +20,6 @@ from live_memory.cli.init.hooks import answers, events, prompts
 from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.events import Called, Event
 from live_memory.cli.init.hooks.prompts import Asked, Told
-from live_memory.cli.init.hooks.sending import Memory, Sender
 from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.init.hooks.unsent import Entry, Unsent
 from live_memory.cli.init.setup import checked_space
@@ -30,6 +29,7 @@ from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
     from live_memory.cli.both_spaces import PersonalSpace
+    from live_memory.cli.init.hooks.sending import Memory, Sender
 
 Log = Callable[[str], None]
 
@@ -61,7 +61,7 @@ class Hook:
     machine and can be started here. `later` gets the work that the client does not wait for.
     """
 
-    memory: Callable[[str], Memory]
+    memory: Callable[[str], "Memory"]
     folder: Path
     log: Log
     clock: Callable[[], float] = time.monotonic
@@ -71,7 +71,7 @@ class Hook:
     starts: bool = False
     later: list[str] = field(default_factory=list)
     environ: Mapping[str, str] = field(default_factory=dict)
-    own: Callable[[Memory], str] = lambda _: ""
+    own: Callable[["Memory"], str] = lambda _: ""
     """Asks the service for the own space of the repository, where nothing gives it one."""
     place: Path = field(default_factory=Path.cwd)
     """The folder in which the session works."""
@@ -146,7 +146,9 @@ class Hook:
     def _unsent(self) -> Unsent:
         return Unsent(self.folder, self.log)
 
-    def _sender(self, event: Event, space_id: str, files: Files, until: float, entry: Entry | None = None) -> Sender:
+    def _sender(self, event: Event, space_id: str, files: Files, until: float, entry: Entry | None = None) -> "Sender":
+        from live_memory.cli.init.hooks.sending import Sender  # noqa: PLC0415 - what a prompt waits for sends nothing
+
         limit = entry.size if entry else None
         if event.client == "cline" and event.transcript:
             from live_memory.cli.init.hooks import cline_sessions  # noqa: PLC0415 - only Cline needs it
@@ -316,7 +318,7 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
     tries = event is not None and event.kind == "close"
     settings = _settle(program, called, folders=folders, given=called.space, tries=tries)
 
-    def own(memory: Memory) -> str:
+    def own(memory: "Memory") -> str:
         from live_memory.cli.mcp import repository_space  # noqa: PLC0415 - hooks of `init` name their space
 
         quiet = replace(settings, notice=None)
@@ -327,18 +329,18 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
 
     waits = event is not None and event.kind in ("load", "recall")
     place = place_of(folders[0], Path(event.folder), waits=waits) if event and event.folder else folders[0]
-    asks = place if waits else None
-    hook = _hook(program, settings, log, later, asks)
+    is_prompt = event is not None and event.kind == "recall"
+    seconds = prompts.REQUEST_SECONDS if is_prompt else REQUEST_SECONDS
+    hook = _hook(program, settings, log, later, place if waits else None, seconds=seconds)
     if called.later == events.STARTS:
         hook = replace(hook, away=None)
-    if event and event.kind == "recall":
-        hook = _hook(program, settings, log, later, asks, seconds=prompts.REQUEST_SECONDS)
-        hook = replace(hook, away=_of_prompts(hook.away) if hook.away and not hook.away.seconds_left() else hook.away)
+    if is_prompt and hook.away and not hook.away.seconds_left():
+        hook = replace(hook, away=_of_prompts(hook.away))
     notice = " ".join(filter(None, (left_out, settings.notice)))
     hook = replace(hook, place=place, own=own, notice=notice or None, personal=settings.personal)
     space = checked_space(settings.space) if settings.space else None
-    asked = bool(space) and _is_asked(program, called, settings, folders[0])
-    if event and event.kind == "recall" and not asked:
+    asked = waits and bool(space) and _is_asked(program, called, settings, folders[0])
+    if is_prompt and not asked:
         return answers.nothing(called.client, called.event)
     answer = hook.run(called.client, called.event, space, text)
     if event and event.kind == "load" and (asked or events.STARTS in later):
@@ -435,10 +437,9 @@ def _hook(
     url = settings.url or ""
     near = urlsplit(url).hostname in config.LOOPBACK or not (url or settings.token)
     starts = near and local_service.is_installed()
-
     headers = cache(lambda: WorkTree(asks).headers() if asks else {})
 
-    def connect(client: str) -> Memory:
+    def connect(client: str) -> "Memory":
         options: dict[str, Any] = {"timeout": seconds, "retries": 0}
         if starts and not url:
             raise LiveMemoryError(NOT_RUNNING, "The service of this machine does not run.")
