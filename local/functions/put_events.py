@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote_plus
 
+from livemem import clock
 from local.functions.async_queue import Later
 from local.functions.template import Function
 
@@ -20,7 +21,8 @@ _MOST = 100
 def build_record(bucket: str, key: str) -> dict[str, Any]:
     """What handlers read of the record of a put in S3's notification message structure, version 2.1."""
     where = {"bucket": {"name": bucket}, "object": {"key": quote_plus(key, safe="/")}}
-    return {"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": where}
+    told = {"eventTime": clock.iso_millis(clock.now()), "eventName": "ObjectCreated:Put"}
+    return {"eventSource": "aws:s3", **told, "s3": where}
 
 
 class PutEvents:

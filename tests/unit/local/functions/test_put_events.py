@@ -1,4 +1,5 @@
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote_plus
 
@@ -7,6 +8,8 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livemem import clock
+from livemem_http.waiting import waited
 from local.functions.put_events import PutEvents, build_record
 from local.functions.template import Function, PutTrigger
 from local.store.client import FileStore
@@ -16,6 +19,7 @@ def function(name: str, *triggers: PutTrigger) -> Function:
     return Function(name, name.lower(), Path(), "app.handler", 3, 128, 2, None, {}, (), triggers, ())
 
 
+NIGHT = datetime(2026, 11, 22, 2, tzinfo=UTC)
 LIVE = function("Live", PutTrigger("Live", prefix="space/live/", suffix=".md"))
 
 
@@ -23,6 +27,13 @@ LIVE = function("Live", PutTrigger("Live", prefix="space/live/", suffix=".md"))
 def test_a_key_comes_back_from_an_event_as_handlers_read_it(key):
     record = build_record("b", key)
     assert unquote_plus(record["s3"]["object"]["key"]) == key
+
+
+def test_a_function_knows_from_an_event_how_long_the_put_has_waited(monkeypatch):
+    moments = iter((NIGHT, NIGHT + timedelta(seconds=9)))
+    monkeypatch.setattr(clock, "now", lambda: next(moments))
+    record = build_record("b", "a.md")
+    assert waited({"Records": [record]}) == timedelta(seconds=9)
 
 
 def test_functions_are_told_of_the_puts_that_they_subscribed_to_and_of_nothing_else(tmp_path):
