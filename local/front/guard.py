@@ -15,7 +15,7 @@ from local.front.httpd import Request
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
 DOCKER_HOST = "host.docker.internal"
-"""What containers call this machine, by Docker Desktop's own doing or by `--add-host` as in sam/minio.py."""
+"""What containers call this machine, by Docker Desktop's own doing or by `--add-host` as in sam/stack.py."""
 
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 _HOST = re.compile(r"^(?P<name>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:\d{1,5})?$")

@@ -49,6 +49,6 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         if host == "localhost" or host.startswith("127.") or host == "::1" or (name[0] == "L" and found.own_model):
             raise ConfigError(
                 f"{name} is {values[name]}, which inside a container is the container itself: let the server listen "
-                "on Docker's bridge and name its address (172.17.0.1, or host.docker.internal in Docker Desktop)."
+                "on Docker's bridge and name its address (172.17.0.1, or host.docker.internal)."
             )
     return found

@@ -112,7 +112,6 @@ def test_a_body_that_is_no_object_is_a_400(server: Server, body: bytes):
 
 def test_it_is_listed_beside_the_stand_in_for_a_language_model(client: Any):
     assert [model.id for model in client.models.list()] == ["offline-rules", MODEL]
-    assert [model.id for model in client.models.list()] == ["offline-rules", "offline-fuse"]
 
 
 def test_where_the_model_cannot_run_it_says_so_at_once_and_is_listed_no_more():
