@@ -36,7 +36,7 @@ headline "A team, a space, a token for each agent"
 run lead space create shop --threshold 4 --rules examples/story/rules.md
 for agent in ada ben; do
     run lead token create $agent -s shop
-    tokens[$agent]=$answer
+    printf -v token_$agent %s "$answer"
 done
 
 headline "Ada looks for a bug, and writes down what the team should know"

@@ -17,7 +17,7 @@ question() { # TURN TURN QUESTION: one of the turns has the answer
     characters=$(value 'd["chars"]')
     answer=$(value 'd["markdown"]')
     printf '\n── %s\n   Of its context of %s characters:\n\n' "$3" "$characters"
-    sed -n "/^\[Turn \($1\|$2\) -/,/^$/p" <<<"$answer" | grep . || fail "The context holds no turn that answers."
+    sed -nE "/^\[Turn ($1|$2) -/,/^$/p" <<<"$answer" | grep . || fail "The context holds no turn that answers."
 }
 
 run lead space create talk --template standard
@@ -39,7 +39,7 @@ for _ in 1 2 3; do # the next event may come a moment later
 done
 fields='"\n".join(one["message_id"] + one["user_message"] + one["assistant_message"] for one in d["items"])'
 ask lead api conversations list_turns --conversation-id "$talk" --order oldest --all
-answer="{\"items\": [$(paste -sd, <<<"$answer")]}"
+answer="{\"items\": [$(paste -sd, - <<<"$answer")]}"
 there=$(value "$fields")
 answer=$(<"$DATA/turns")
 [[ $there == "$(value "$fields")" ]] || fail "The log is not what was imported."

@@ -1,7 +1,7 @@
 # What the stories share. Each is a script for bash that plays on an empty service of its own (`make demo`), with
 # `livemem` as its users do. It fails where it can't show what it is to show.
 set -euo pipefail
-declare -A tokens=([lead]=$ADMIN_TOKEN)
+token_lead=$ADMIN_TOKEN
 answer=""
 
 fail() {
@@ -11,7 +11,8 @@ fail() {
 
 # ask WHO COMMAND...: what the command answers to somebody is in `answer`.
 ask() {
-    answer=$(LIVEMEM_TOKEN=${tokens[$1]} "$PYTHON" -m live_memory.cli "${@:2}" 2>"$DATA/error") ||
+    local token=token_$1
+    answer=$(LIVEMEM_TOKEN=${!token} "$PYTHON" -m live_memory.cli "${@:2}" 2>"$DATA/error") ||
         fail "livemem ${*:2}: $(<"$DATA/error") $answer"
 }
 
