@@ -45,13 +45,14 @@ class Plan:
         self._latest = now if was_set_back else max(self._latest, now)
         due = None if was_set_back or not self._due or now < self._due else self._due
         if due or was_set_back:
-            self._due = self._next(now)
+            # A clock that is corrected by seconds, again and again, puts no run off.
+            after = self._next(now)
+            self._due = min(after, self._due) if after and self._due and not due else after
         return due
 
     def _next(self, now: datetime) -> datetime | None:
-        return (
-            next_time(self._when, now) if isinstance(self._when, Cron) else now + timedelta(seconds=self._when.seconds)
-        )
+        one = self._when
+        return next_time(one, now) if isinstance(one, Cron) else now + timedelta(seconds=one.seconds)
 
 
 class Scheduler:

@@ -72,6 +72,13 @@ def test_a_rate_is_due_soon_after_the_start_and_then_that_long_after_each_run():
     assert found == [None, NIGHT + 10 * SECOND, None, NIGHT + 910 * SECOND, None]
 
 
+def test_a_clock_that_is_corrected_by_a_second_puts_no_run_off_and_one_that_was_years_ahead_stops_none():
+    looks = (NIGHT + 10 * SECOND, NIGHT + 600 * SECOND, NIGHT + 599 * SECOND, NIGHT + 910 * SECOND)
+    assert run_times(NIGHT, *looks, when=Rate(900)) == [NIGHT + 10 * SECOND, None, None, NIGHT + 910 * SECOND]
+    years = (NIGHT + 1000 * DAY, NIGHT, NIGHT + 900 * SECOND)
+    assert run_times(NIGHT, *years, when=Rate(900)) == [NIGHT + 10 * SECOND, None, NIGHT + 900 * SECOND]
+
+
 class Listener(AsyncQueue):
     """Takes events in the place of the queue, and says when there are enough of them."""
 
