@@ -91,7 +91,7 @@ def test_a_story_ends_with_the_demo_that_is_asked_to_stop(start):
     process.terminate()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "The demo was stopped." in err
+    assert err.splitlines() == ["", "The demo was stopped."]
     assert story
     wait_until(lambda: not any(map(is_alive, story)), 20)
 
