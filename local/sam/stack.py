@@ -128,13 +128,8 @@ class Stack:
         command += ["--layer-cache-basedir", str(self.data.root / "layers")]
         overrides = {"Architecture": ARCHITECTURE, "BucketName": self.config.bucket}
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in overrides.items())]
-        server = ServerProcess(
-            f"sam local {kind}",
-            command,
-            environment=sam_variables(self.config.outer),
-            log=self.data.logs / f"{kind}.log",
-            address=(host, port),
-        )
+        variables, log = sam_variables(self.config.outer), self.data.logs / f"{kind}.log"
+        server = ServerProcess(f"sam local {kind}", command, environment=variables, log=log, address=(host, port))
         self._servers.append(server)
 
 

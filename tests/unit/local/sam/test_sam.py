@@ -1,5 +1,6 @@
 """What the stack on real parts decides by itself, without any of the parts."""
 
+import json
 from pathlib import Path
 
 import httpx
@@ -8,8 +9,9 @@ import pytest
 from local import ROOT
 from local.config import ConfigError
 from local.functions.template import Function, PutTrigger, Template, read_template
-from local.sam import minio, warm_up
+from local.sam import docker, minio, warm_up
 from local.sam.config import Ports, read_config
+from local.sam.servers import StackError
 from local.sam.variables import Store, functions_variables, sam_variables
 from local.sam.warm_up import first_event
 from tests.support.cases import each
@@ -128,3 +130,14 @@ def test_each_function_that_is_invoked_otherwise_than_by_a_route_has_an_event_fo
     assert {name for name, event in invoked.items() if "space_id" in event} == {"ask", "consolidate", "indexer"}
     assert invoked["counter"] == {"Records": []}
     assert {"backup", "sweep"} < set(invoked)
+
+
+def test_a_bridge_that_another_machine_has_is_said_and_no_port_is_blamed(monkeypatch):
+    for address, found in (("192.0.2.77", None), ("127.0.0.1", "127.0.0.1")):
+        bridge = [{"IPAM": {"Config": [{"Gateway": "fe80::1"}, {"Gateway": address}]}}]
+        monkeypatch.setattr(docker, "run", lambda *_, bridge=bridge: json.dumps(bridge))
+        if found:
+            assert docker.find_host() == found
+        else:
+            with pytest.raises(StackError, match="bridge has no address of this machine"):
+                docker.find_host()
