@@ -21,8 +21,7 @@ _MOST = 100
 def build_record(bucket: str, key: str) -> dict[str, Any]:
     """What handlers read of the record of a put in S3's notification message structure, version 2.1."""
     where = {"bucket": {"name": bucket}, "object": {"key": quote_plus(key, safe="/")}}
-    told = {"eventTime": clock.iso_millis(clock.now()), "eventName": "ObjectCreated:Put"}
-    return {"eventSource": "aws:s3", **told, "s3": where}
+    return {"eventTime": clock.iso_millis(clock.now()), "s3": where}
 
 
 class PutEvents:
