@@ -23,7 +23,7 @@ from tests.support.world import EVERYONE, World
 
 MAIN = CodeVersion("forge.example.org/ferry", "main", "00000000000a")
 THERE = replace(MAIN, branch="feature/x", commit="00000000000b")
-ELSEWHERE = replace(THERE, repository="forge.example.org/other")
+ELSEWHERE = replace(MAIN, repository="forge.example.org/other")
 MARK = " (on feature/x as of 00000000000b)"
 HERE, OTHER = "The ferry import tries three times.", "The timetable parser reads `kiel.csv` in one pass."
 

@@ -5,6 +5,8 @@ several branches.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
 
 from livemem.changes.records import FileChange, NoteSource, Record
 from livemem.changes.section_sources import State
@@ -44,16 +46,18 @@ def after(state: State, record: Record, change: FileChange) -> dict[str, CodeVer
 
 
 class _Note:
-    """A folded note: the version of its code, and its words."""
+    """A folded note: the version of its code, and its words, which few lines need."""
 
     def __init__(self, source: NoteSource) -> None:
-        self.code, self.words = UNKNOWN, text_tokens.read(source.raw).words
+        self.code, self._text = UNKNOWN, source.raw
         if "\nbranch: " in source.raw:
-            try:
-                fields, content = front_matter.read(source.raw)
-            except ValueError:
-                return
-            self.code, self.words = CodeVersion.read(fields), text_tokens.read(content).words
+            with suppress(ValueError):
+                fields, self._text = front_matter.read(source.raw)
+                self.code = CodeVersion.read(fields)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return text_tokens.read(self._text).words
 
 
 def _of_notes(line: str, notes: list[_Note]) -> CodeVersion:
