@@ -116,3 +116,25 @@ def test_a_note_and_a_turn_say_of_which_branch_they_are_and_others_say_nothing(t
     assert [{name: one.get(name) for name in CODE} for one in (made[0], *turns)] == [CODE] * 3
     assert sorted(len(one.keys() & CODE.keys()) for one in listed) == [0, 3]
     assert append(team, {**plain, "branch": "x) `y`"})[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("route", "query"),
+    [
+        ("/v1/search", {"spaces": "team,lab"}),
+        ("/v1/spaces/{space_id}/search", {}),
+        ("/v1/spaces/{space_id}/context", {}),
+    ],
+)
+def test_a_header_marks_what_is_of_another_branch_in_one_space_and_in_several(team: Service, route: str, query: Any):
+    append(team, {"category": "decision", "content": "The crane lifts forty tons.", **CODE})
+    space = {"space_id": "team"} if "{" in route else {}
+
+    def found(**code: str) -> str:
+        headers = {"livemem-code": json.dumps({"repository": CODE["repository"], **code})}
+        asked = {"q": "what does the crane lift", **query}
+        return str(team.http("search", "GET", route, query=asked, headers=headers, **space)["body"])
+
+    assert "forty tons. (on feature/x as of 0123456789ab)" in found(branch="main")
+    assert "forty tons." in found(branch="feature/x")
+    assert "(on " not in found(branch="feature/x")

@@ -58,8 +58,8 @@ def test_consolidation_timeout_is_another_name_of_the_time_of_a_call(monkeypatch
 @pytest.mark.parametrize("former", ["CONSOLIDATION_TIMEOUT", "consolidation_timeout"])
 @pytest.mark.parametrize("present", ["LLM_TIMEOUT_SECONDS", "llm_timeout_seconds"])
 def test_in_any_case_of_letters_the_present_name_counts(monkeypatch: pytest.MonkeyPatch, former: str, present: str):
-    monkeypatch.setenv(former, "30")
     monkeypatch.setenv(present, "20")
+    monkeypatch.setenv(former, "30")
     assert Settings().llm_timeout_seconds == 20
 
 

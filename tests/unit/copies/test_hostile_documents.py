@@ -131,6 +131,7 @@ LAST_BLOCK = f"{TALK}/v2/boundaries/l1/000010.json"
 BEGINNING = f"{TALK}/conversation.json"
 TAKEN = ("chunks", 0, "messages", 0)
 POSITIONS = ("files", 0, "sources", "sections", 0, "notes")
+LINES = (*POSITIONS[:-1], "lines")
 WINDOW = ("parameters", "window_chars")
 REPEATED = ",".join(["0"] * (section_sources.MOST_LINKS + 1))
 
@@ -166,6 +167,7 @@ DOCUMENTS: list[tuple[str, str, tuple[str | int, ...], Any, str]] = [
     ("a file that is none", RECORD, ("files", 0, "path"), "../_meta.json", "files"),
     ("positions without end", RECORD, POSITIONS, "0-99999999999", "files.0.sources"),
     ("positions again and again", RECORD, POSITIONS, REPEATED, "files.0.sources"),
+    ("a version of the code that is not there", RECORD, LINES, {"0a1b2c3d": 7}, "files.0.sources"),
     ("a commit at no time", RECORD, ("committed_at",), "", "committed_at"),
     ("a time zone that leads elsewhere", keys.META, ("timezone",), "../../etc/passwd", "timezone"),
     ("a time zone that there is not", keys.META, ("timezone",), "Europe/Atlantis", "timezone"),

@@ -1,5 +1,6 @@
 """The core tools that take more arguments in the larger toolsets: `note`, `search`, `context` and `ask`."""
 
+import json
 from typing import Any
 
 import pytest
@@ -192,6 +193,21 @@ def test_a_note_passes_one_of_another_space_on_and_is_written_once_under_its_key
     assert seen == {"tags": ["boats"], "author": "zoe", "said_at": "2020-01-02T03:04:05Z", "source": source}
     hidden = {"space_id": "other", "id": first["note_id"]}
     assert "forbidden" in refused(agents, "note", space_id="demo", category="todo", content="x", source=hidden)
+
+
+def test_a_note_or_turn_that_a_route_writes_bears_the_version_of_the_code_too(agents: Agents):
+    code = {"repository": "github.com/acme/api", "branch": "feature/x", "commit": "0123456789ab"}
+    talk = begun(agents, "/ferry", "Hello")
+    for tool, arguments in (
+        ("note", {"category": "todo", "content": "Paint it.", "author": "zoe"}),
+        ("append_turn", {"conversation_id": talk, "user_message": "And now?"}),
+    ):
+        headers = {"livemem-code": json.dumps(code)}
+        agents.result(tool, {"space_id": "demo", **arguments}, query=FULL, headers=headers)
+    note, *_ = called(agents, "list_notes")["items"]
+    turn, *_ = called(agents, "list_turns", conversation_id=talk)["items"]
+
+    assert [{name: one.get(name) for name in code} for one in (note, turn)] == [code, code]
 
 
 def test_core_has_the_short_forms_alone(agents: Agents):

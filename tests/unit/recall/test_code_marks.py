@@ -75,6 +75,19 @@ def test_what_is_of_another_branch_is_marked_for_who_works_on_one_and_for_nobody
         assert f"{HERE} (on main as of 00000000000a)" in look(world, THERE)
 
 
+def test_a_line_that_a_search_shows_in_part_has_its_mark_behind_that_part():
+    world = World()
+    world.create_space(rules="# Log")
+    long = f"The timetable parser reads {', '.join(f'quay {number}' for number in range(200))}"
+    noted(world, long, THERE)
+    for _ in range(2):
+        shown = found(world)
+        assert shown.endswith(MARK)
+        assert MARK not in shown.removesuffix(MARK)
+        assert len(shown) < len(long)
+        world.consolidate()
+
+
 def test_a_start_with_marks_keeps_to_its_characters(world):
     for number in range(80):
         noted(world, f"Harbour {number} has {number + 2} cranes and a depth of {number + 5} metres at low tide.", THERE)

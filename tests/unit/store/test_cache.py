@@ -15,7 +15,7 @@ from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
 from livemem.process import Process
 from livemem.store.bucket import BANK_FILE, NOTE, RECORD
-from livemem.store.cache import ENTRY_BYTES, MB, ReadCache
+from livemem.store.cache import ENTRY_BYTES, MB, ReadCache, TimedCache
 from tests.support.part import part
 from tests.support.world import EVERYONE, INVOCATION, World, several_files
 
@@ -183,3 +183,10 @@ def _told(read, process: Process) -> str:
         return str(read(process))
     except NotFound:
         return ""
+
+
+def test_a_value_that_alone_is_too_large_is_given_back_and_leaves_the_others():
+    cache = TimedCache[str, str](5, lambda: 0.0, size=len)
+
+    assert [cache.put(name, name) for name in ("ab", "abcdef", "abc")] == ["ab", "abcdef", "abc"]
+    assert [cache.get(name) for name in ("ab", "abcdef", "abc")] == ["ab", None, "abc"]
