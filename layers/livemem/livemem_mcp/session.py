@@ -32,8 +32,7 @@ Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 class McpSession:
     """One request, whose id stands in the logs of all functions that work for it. A call that names no space acts in
     `space`. The answer must be there by `until`. `structured` says whether answers of tools come as JSON too.
-    `accept_language` is the request's header of that name,
-    `code` the version of the code that its agent works on.
+    `accept_language` is the request's header of that name, `code` the version of the code that its agent works on.
     """
 
     request_id: str

@@ -2,7 +2,7 @@
 
 from livemem.changes import code_lines
 from livemem.changes.records import FileChange, NoteSource, Record
-from livemem.text.code_version import CodeVersion
+from livemem.text.code_version import CodeVersion, line_key
 
 NOTES = {
     "main": "The crane lifts forty tons at the north quay.",
@@ -25,7 +25,7 @@ def versions(*lines: str) -> list[str | None]:
     )  # fmt: skip
     change = FileChange(path="log.md", action="created", before=None, after="\n".join(lines))
     known = code_lines.after({}, record, change)
-    return [known.get(code_lines.line_key(line), CodeVersion()).branch for line in lines]
+    return [known.get(line_key(line), CodeVersion()).branch for line in lines]
 
 
 def test_a_line_is_of_the_branch_of_the_note_that_has_more_than_half_of_its_words():

@@ -26,20 +26,18 @@ def after(state: State, record: Record, change: FileChange) -> dict[str, CodeVer
         return {}
     stood = _by_key(change.before.content if change.before else "")
     now = _by_key(change.after or "")
-    lines = {key: former[key] for key in now if key in stood and key in former}
+    lines = {key: former[key] for key in former.keys() & now.keys() & stood.keys()}
     new = {key: line for key, line in now.items() if key not in stood}
-    gone = {key: text_tokens.read(line).words for key, line in stood.items() if key not in now}
+    # A new line may say in other words what stood, unless a person wrote it.
+    gone = {
+        key: text_tokens.read(line).words for key, line in stood.items() if key not in now and record.kind != "manual"
+    }
     cited = _cited(record, change)
     if len(new) * max(len(gone), len(notes)) > MOST_COMPARED:
         return lines
     for key, line in new.items():
-        of_line = [notes[note_id] for note_id in cited.get(key, cited.get("", ())) if note_id in notes]
-        if of_line:
-            code = _of_notes(line, of_line)
-        else:
-            # It says in other words what stood, unless a person wrote it.
-            origin = "" if record.kind == "manual" else _nearest(line, gone)
-            code = former.get(origin, UNKNOWN)
+        of_line = [notes[note_id] for note_id in cited.get(key, cited[""]) if note_id in notes]
+        code = _of_notes(line, of_line) if of_line else former.get(_nearest(line, gone), UNKNOWN)
         if code.branch:
             lines[key] = code
     return lines
@@ -87,5 +85,5 @@ def _cited(record: Record, change: FileChange) -> dict[str, Iterable[str]]:
     for edit in change.edits:
         for line in str(edit.get("content") or "").splitlines():
             cited.setdefault(line_key(line), set()).update(edit.get("notes") or ())
-    whole = set() if change.edits else set(change.notes) or {source.note_id for source in record.notes}
-    return {key: sorted(note_ids) for key, note_ids in {**cited, "": whole}.items()}
+    cited[""] = set() if change.edits else set(change.notes) or {source.note_id for source in record.notes}
+    return {key: sorted(note_ids) for key, note_ids in cited.items()}

@@ -48,14 +48,12 @@ def with_marks(index: "Index", hit: "Hit", reader: CodeVersion) -> "Hit":
         return replace(hit, marks=((hit.snippet[1] or len(document.text), text),)) if text else hit
     if document.kind != BANK:
         return hit
-    names = {of_line(line_key(line)): line_key(line) for line in document.text.splitlines()}
-    told = index.told_of(document.group, names)
-    lines = {names[name]: CodeVersion.of_header(header) for name, header in told.items()}
-    found = _of_lines(document.text, lines, reader)
+    told = index.told_of(document.group, {of_line(key) for key in map(line_key, document.text.splitlines())})
+    lines = {name.removeprefix(_LINE): CodeVersion.of_header(header) for name, header in told.items()}
     start, end = hit.snippet
+    found = _of_lines(document.text, lines, reader)
     # A snippet may end within a line.
-    marks = [(end if _is_cut(document.text, place, start, end) else place, text) for place, text in found]
-    return replace(hit, marks=marks)
+    return replace(hit, marks=[(end if _is_cut(document.text, at, start, end) else at, text) for at, text in found])
 
 
 def _is_cut(text: str, place: int, start: int, end: int) -> bool:
