@@ -196,6 +196,7 @@ def both(person: Person, monkeypatch: pytest.MonkeyPatch) -> Person:
 
 
 def test_a_start_gives_the_project_s_lines_and_below_them_what_the_personal_space_alone_says(both: Person) -> None:
+    both.note("ann", "The driver of databases is oracle.")
     for start in (hook(both, "SessionStart"), both.run("start").stdout):
         project, heading, own = start.partition("# Personal space `ann` of your user")
         assert heading
@@ -204,6 +205,7 @@ def test_a_start_gives_the_project_s_lines_and_below_them_what_the_personal_spac
         # Nothing twice, and nothing against the project.
         assert start.count("Deploys run from the pipeline") == 1
         assert "sqlite" not in start
+        assert "oracle" not in start
 
 
 def test_a_project_that_did_not_ask_for_it_and_a_named_space_see_nothing_of_it(

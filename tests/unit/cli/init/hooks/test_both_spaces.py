@@ -177,23 +177,19 @@ def test_lines_of_any_script_and_within_marks_of_markdown_are_cut(tmp_path, line
     assert given.cutter()(said) == left
 
 
-def test_two_that_write_at_the_limit_lose_no_line_that_is_new(tmp_path):
-    path = tmp_path / "lines"
+def test_a_line_that_comes_while_the_older_half_is_forgotten_is_kept(tmp_path, monkeypatch):
+    path, write = tmp_path / "lines", own_files.write
+    another = threading.Thread(target=lambda: own_files.append_newest(path, b"new\n", 1_000))
 
-    def write(name: str) -> None:
-        for at in range(200):
-            own_files.append_newest(path, f"{name} {at}\n".encode(), 2_000)
+    def write_beside_another(*arguments: Any) -> None:
+        another.start()
+        another.join(0.2)
+        write(*arguments)
 
-    threads = [threading.Thread(target=write, args=(name,)) for name in "ab"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    lines = path.read_text().splitlines()
-    for name in "ab":
-        mine = [int(line.split()[1]) for line in lines if line.startswith(name)]
-        assert mine == list(range(200 - len(mine), 200))
-    assert len(lines) > 100
+    monkeypatch.setattr(own_files, "write", write_beside_another)
+    own_files.append_newest(path, b"line\n" * 30, 100)
+    another.join()
+    assert path.read_bytes() == b"line\n" * 15 + b"new\n"
 
 
 @pytest.mark.parametrize("damaged", [b"\xff\x00", b"[]", b'{"space": 7, "service": "u"}', b'{"space": "ann"}', b""])
