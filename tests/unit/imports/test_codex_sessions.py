@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from live_memory.cli.imports import talks
-from live_memory.cli.imports.chats import Chat
+from live_memory.cli.imports.chats import Chat, Turn
 from live_memory.cli.imports.detection import look
+from live_memory.cli.imports.recorded import Recorded
 from live_memory.cli.imports.talks import Wanted
 from live_memory.cli.imports.unfit import BadSource
 from live_memory.cli.transcripts.entries import UNKNOWN
@@ -99,6 +100,18 @@ def test_a_session_that_hooks_recorded_gets_only_what_they_missed_and_a_repeat_b
     calls = len(memory.calls)
     assert carried_out(memory, whole).imported == 0
     assert memory.calls[calls:] == ["list_conversations", "list_turns"]
+
+
+def missed(memory, chat):
+    return Recorded(memory, "demo").without("C0", chat).turns
+
+
+def test_turns_that_came_in_parts_are_known_and_so_are_those_behind_the_first_page():
+    keys = [f"k{at}" for at in range(150)]
+    memory = FakeMemory()
+    memory.messages["C0"] = dict.fromkeys(["codex-long/1", "codex-long/2", *(f"codex-{key}" for key in keys)], "")
+    chat = Chat("codex", "s", "", None, [Turn("", key=key) for key in ("long", *keys, "new")])
+    assert [turn.key for turn in missed(memory, chat)] == ["new"]
 
 
 def test_hooks_that_find_a_session_which_an_import_completed_bring_nothing_twice(tmp_path, sessions):
