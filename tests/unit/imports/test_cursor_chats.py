@@ -126,8 +126,11 @@ def test_what_is_hostile_or_unknown_is_counted_or_named_and_keeps_no_chat_away(t
     terminal(tmp_path / "e/0f", {"role": "user", "content": "Lost."}, order=["00" * 32])
     (tmp_path / "f").mkdir()
     (tmp_path / "f/state.vscdb").symlink_to(path)
-    with closing(sqlite3.connect(tmp_path / "store.db")) as empty:
-        empty.execute("CREATE VIEW cursorDiskKV AS SELECT 1 AS key, 2 AS value")
+    sqlite3.connect(tmp_path / "store.db").close()
+    (tmp_path / "g").mkdir()
+    row = json.dumps({"composerId": "view", "conversation": [{"type": 1, "text": "Of a view."}]})
+    with closing(sqlite3.connect(tmp_path / "g/state.vscdb")) as views:
+        views.execute(f"CREATE VIEW cursorDiskKV AS SELECT 'composerData:view' AS key, CAST('{row}' AS BLOB) AS value")
 
     report = talks.plan(look(tmp_path), Wanted("demo"))
     assert (report.conversations, report.turns) == (3, 3)
