@@ -186,7 +186,7 @@ def settle(
     said = {field: environ.get(f"LIVEMEM_{field.upper()}") or None for field in ("url", "token", "space")}
     # With all of it in the environment (a container, CI) a file is not even looked for.
     needs_file = bool(profile) or not (said["url"] and said["token"] and (space or given or said["space"]))
-    stored = _stored(environ, name) if needs_file else Profile()
+    stored = read(file_path(environ)).get(name) if needs_file else Profile()
     if stored is None:
         if profile or environ.get("LIVEMEM_PROFILE"):
             raise Refused(f"There is no profile {name}: `livemem --profile {name} login`.")
@@ -262,10 +262,6 @@ def _chosen(
     if choice.space:
         return choice.space, "option" if choice.space == given else "environment", choice.notice
     return stored, "file" if stored else None, choice.notice
-
-
-def _stored(environ: Mapping[str, str], name: str) -> Profile | None:
-    return read(file_path(environ)).get(name)
 
 
 def check_url(url: str) -> str:

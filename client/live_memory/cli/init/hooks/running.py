@@ -56,9 +56,8 @@ class LeftAloneError(Exception):
 class Hook:
     """The dependencies for an event. `memory` connects for a client at its first use. `log` goes to stderr.
 
-    `service`: names where it is sent to, in the list of what is unsent. `url`: of its page.
-    `starts`: whether the service is that of this
-    machine and can be started here. `later` gets the work that the client does not wait for.
+    `service`: names where it is sent to, in the list of what is unsent. `url`: of its page. `starts`: whether it is
+    that of this machine and can be started here. `later` gets the work that the client does not wait for.
     """
 
     memory: Callable[[str], "Memory"]
@@ -183,7 +182,9 @@ class Hook:
             if event.messages:
                 from live_memory.cli.init.hooks import whole_sessions  # noqa: PLC0415 - only OpenCode needs it
 
-                whole_sessions.keep(event.messages, files, self.log)
+                # Two hooks at once hand over the same messages: the second one must see what the first one kept.
+                with files.lock(until - RESERVE_SECONDS):
+                    whole_sessions.keep(event.messages, files, self.log)
             if event.kind in ("send", "close"):
                 self._send(event, space_id, files, until)
                 turns = files.load().turns

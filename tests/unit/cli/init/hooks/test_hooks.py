@@ -1,6 +1,8 @@
 import errno
 import json
 import os
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -15,6 +17,7 @@ from live_memory.cli.gone_paths import MARK, MOST_MARKS
 from live_memory.cli.init.hooks import answers, events, sending
 from live_memory.cli.init.hooks.command import in_time, run_hook
 from live_memory.cli.init.hooks.running import Hook
+from live_memory.cli.init.hooks.state import Files
 from live_memory.cli.program import Program
 from tests.unit.cli.init.hooks.support import START, FakeMemory, Machine, claude
 
@@ -283,7 +286,29 @@ def test_opencode_hands_over_a_session_as_a_whole_and_each_message_is_sent_once(
     assert len(machine.memory.said) == 3
     assert "hunter2" not in machine.memory.said[2]
     assert "mine alone" not in machine.memory.said[2]
+    (kept,) = machine.folder.glob("state/*.jsonl")
+    assert len(kept.read_text().splitlines()) == 3
     assert machine.memory.calls.count("close_conversation") == 1
+
+
+def test_two_hooks_of_opencode_at_once_keep_each_message_once(machine, monkeypatch):
+    both, names = threading.Barrier(2), Files.kept_names
+
+    def at_once(files):
+        found = names(files)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.3)
+        return found
+
+    monkeypatch.setattr(Files, "kept_names", at_once)
+    messages = [part_of_opencode("m1", "Why?"), part_of_opencode("m2", "So.", "assistant")]
+    hooks = [threading.Thread(target=lambda: machine.hook("opencode", "Stop", messages=messages)) for _ in range(2)]
+    for hook in hooks:
+        hook.start()
+    for hook in hooks:
+        hook.join()
+    (kept,) = machine.folder.glob("state/*.jsonl")
+    assert len(kept.read_text().splitlines()) == 2
 
 
 def test_messages_of_another_client_than_opencode_are_not_taken_from_its_input(machine):
