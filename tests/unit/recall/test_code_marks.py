@@ -85,6 +85,10 @@ def test_a_line_that_a_search_shows_in_part_has_its_mark_behind_that_part():
         assert shown.endswith(MARK)
         assert MARK not in shown.removesuffix(MARK)
         assert len(shown) < len(long)
+        asked = "How does the timetable parser read quay 7?"
+        (item,) = message_context.context(world.new_process(), "demo", asked, clear=True, reader=MAIN).items
+        assert item.text.endswith(MARK)
+        assert len(item.text) < len(long)
         world.consolidate()
 
 

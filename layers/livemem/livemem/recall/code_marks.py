@@ -53,11 +53,8 @@ def with_marks(index: "Index", hit: "Hit", reader: CodeVersion) -> "Hit":
     start, end = hit.snippet
     found = _of_lines(document.text, lines, reader)
     # A snippet may end within a line.
-    return replace(hit, marks=[(end if _is_cut(document.text, at, start, end) else at, text) for at, text in found])
-
-
-def _is_cut(text: str, place: int, start: int, end: int) -> bool:
-    return start < end < place and "\n" not in text[end:place]
+    cut = end and document.text.find("\n", end) % (len(document.text) + 1)
+    return replace(hit, marks=[(end if start < end < at <= cut else at, text) for at, text in found])
 
 
 def shown(hit: "Hit") -> "Hit":

@@ -171,8 +171,8 @@ def _facts(
 
 
 def _fact(memory: Memory, score: float | None = None) -> KnownItem:
-    text = shown_fact(memory.content)
-    return KnownItem(MEMORY, f"memories/{memory.memory_id}", memory.updated_at, "", "", text, score)
+    route = f"memories/{memory.memory_id}"
+    return KnownItem(MEMORY, route, memory.updated_at, "", "", shown_fact(memory.content), score)
 
 
 def context(
@@ -196,7 +196,9 @@ def context(
     """
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
-    batch = _kinds(kinds)
+    batch = tuple(dict.fromkeys(names(kinds))) if kinds is not None else None
+    if not {*(batch or ())} <= {*KINDS}:
+        raise InvalidRequest.of("kinds", f"must be some of {', '.join(KINDS)}, separated by commas")
     meta = heads.load_recent(process, space_id).meta
     question = message_text(message)
     floor = RelevanceFloor.of(question)
@@ -218,15 +220,6 @@ def context(
             if len(items) == ITEMS_MOST:
                 break
     return Context(items, "".join(shown), answer.failure, answer.unread)
-
-
-def _kinds(kinds: str | None) -> tuple[str, ...] | None:
-    if kinds is None:
-        return None
-    batch = tuple(dict.fromkeys(names(kinds)))
-    if not set(batch) <= set(KINDS):
-        raise InvalidRequest.of("kinds", f"must be some of {', '.join(KINDS)}, separated by commas")
-    return batch
 
 
 def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor | None) -> Iterator[KnownItem]:
@@ -270,11 +263,16 @@ def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor | None) 
 
 
 def _of_document(hit: Hit, most: int) -> KnownItem:
-    hit = code_marks.shown(hit)
     document = hit.document
-    text = _part(document.text, hit.snippet, most)
-    if most < ITEM_CHARACTERS and hit.line[1]:
-        text = _part(document.text[slice(*hit.line)], (0, 0), most)
+    if most < ITEM_CHARACTERS:
+        # Its mark stands behind the part that is shown.
+        start, end = hit.line if hit.line[1] else (0, len(document.text))
+        marks = (mark for place, mark in hit.marks if start < place <= end)
+        snippet = (0, 0) if hit.line[1] else hit.snippet
+        text = "".join((_part(document.text[start:end], snippet, most), *marks))
+    else:
+        hit = code_marks.shown(hit)
+        text = _part(hit.document.text, hit.snippet, most)
     return KnownItem(
         document.kind,
         reading_id(document),
