@@ -94,7 +94,7 @@ def call(
         return read(answer)
     except (openai.APITimeoutError, TimeoutError) as error:
         raise api.failed(
-            "timeout", f"The {api.title} did not answer within {timeout:.{_digits(timeout)}f} s."
+            "timeout", f"The {api.title} did not answer within {timeout:.{int(timeout < 2)}f} s."
         ) from error
     except http_client.TooMuch as error:
         raise api.failed("too_large", f"The {api.title}'s API answered with more than {most} bytes.") from error
@@ -185,10 +185,6 @@ _EMBEDDED = {
     "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}],
     "usage": _TOKENS,
 }
-
-
-def _digits(seconds: float) -> int:
-    return 0 if seconds >= 2 else 1
 
 
 def provider_message(body: object, key: str) -> str:

@@ -158,16 +158,13 @@ def _patiently(
         except EmbeddingError as error:
             wait = max(pause, error.wait or 0)
             # The time to answer counts as well: a call with no time left would only return a timeout instead.
-            if not _passes(error) or tried == TRIES or timer() + wait >= end:
+            # 501: the server has no such thing, and will not have it in a moment.
+            passes = error.code in PASSING and error.http_status != 501
+            if not passes or tried == TRIES or timer() + wait >= end:
                 raise
         sleep(wait)
         pause = min(2 * pause, LONGEST_PAUSE)
     raise AssertionError("unreachable")
-
-
-def _passes(error: EmbeddingError) -> bool:
-    # 501: the server has no such thing, and will not have it in a moment.
-    return error.code in PASSING and error.http_status != 501
 
 
 def _key(target: LlmApi, timeout: float) -> str:
