@@ -45,6 +45,5 @@ class Reader:
 
     def sees(self, words: str) -> None:
         """The words come to the screen."""
-        found = self.visit.page.locator("main").get_by_text(words).first
-        found.wait_for()
-        assert found.is_visible()
+        # A page may be drawn again at any moment: one wait, no second look.
+        self.visit.page.locator("main").get_by_text(words).first.wait_for()
