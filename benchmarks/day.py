@@ -98,6 +98,8 @@ class Days:
     took: dict[str, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
     """Of each moment the milliseconds, and the characters that a model was given."""
     late: int = 0
+    run: Callable[[list[str], dict[str, str], str], Took] = run
+    """How a command is run."""
     today: datetime = field(default_factory=lambda: datetime.now(UTC).replace(hour=0, minute=5, second=0))
 
     @property
@@ -112,7 +114,7 @@ class Days:
     def hook(self, client: str, event: str, session: str, **more: str) -> str:
         """Run a hook as its client does; gives what the model gets."""
         payload = {"session_id": session, "cwd": str(self.folder), "hook_event_name": event, **more}
-        took = run([*LIVEMEM, "hook", client, event, "--space", SPACE], dict(self.environ), json.dumps(payload))
+        took = self.run([*LIVEMEM, "hook", client, event, "--space", SPACE], dict(self.environ), json.dumps(payload))
         answer = json.loads(took.said or "{}").get("hookSpecificOutput", {}).get("additionalContext", "")
         self._count(f"{event} ({client})", took, answer)
         if event == "UserPromptSubmit" and took.complained:
@@ -124,8 +126,30 @@ class Days:
     def _count(self, moment: str, took: Took, answer: str) -> None:
         self.took[moment].append((took.wall, len(answer)))
 
-    def live(self, number: int, client: str, rows: Sequence[Row]) -> None:
-        """A session of an agent: notes by the service, turns by hooks, one search by `livemem mcp`."""
+    def live(self, rows: Sequence[Row]) -> None:
+        """Two days of two agents in a new repository, of which every second file is gone then."""
+        known = [row for row in rows if "keep" in row]
+        paths = sorted({path for row in known for path in _PATH.findall(f"{row['says']} {row.get('answer')}")})
+        for path in [*paths, "README.md"]:
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_text(path)
+        self.git("init", "-q", day=1)
+        self.git("add", ".", day=1)
+        self.git("commit", "-qm", "All files", day=1)
+        for client in CLIENTS:
+            init = ["init", client, "-s", SPACE, "--directory", str(self.folder), "--yes"]
+            self.run([*LIVEMEM, *init], dict(self.environ), "")
+        self.work(1, CLIENTS[0], known[::2])
+        self.work(2, CLIENTS[1], known[1::2])
+        lines = "\n".join(f"- {row['says']}" for row in known if row["as"] == "line")
+        file = {"path": "project.md", "content": f"# Project\n\n## Facts\n\n{lines}\n"}
+        self.client.call("put_bank_file", {"space_id": SPACE, **file})
+        if gone := paths[::2]:
+            self.git("rm", "-q", *gone, day=2)
+            self.git("commit", "-qm", "Some files less", day=2)
+
+    def work(self, number: int, client: str, rows: Sequence[Row]) -> None:
+        """A session of an agent: notes by the service, turns by hooks."""
         session, moment = str(uuid5(NAMESPACE_URL, f"{self.home} {number}")), self.day(number)
         recorded, path = Recorded.of(client), self.home / f"{session}.jsonl"
         path.write_text(recorded.said(recorded.head, session, self.folder, moment), "utf-8")
@@ -144,10 +168,10 @@ class Days:
             elif row["as"] != "line":
                 note = {"category": row["as"], "content": row["says"], "said_at": moment.isoformat()}
                 self.client.call("append_note", {"space_id": SPACE, **note})
-        self._call_tools(rows[-1]["says"])
         self.hook(client, "SessionEnd" if client == "claude-code" else "PreCompact", session, **more)
 
-    def _call_tools(self, question: str) -> None:
+    def call_tools(self, question: str) -> None:
+        """One search by `livemem mcp`."""
         with McpStdio([*LIVEMEM, "mcp", "-s", SPACE], self.folder, self.environ) as server:
             asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "day", "version": "1"}}
             server.ask("initialize", asked)
@@ -178,30 +202,14 @@ class Days:
 @contextmanager
 def lived(rows: Sequence[Row], **variables: str) -> Iterator[Days]:
     """The third day of a project, after two others."""
-    known = [row for row in rows if "keep" in row]
     with tempfile.TemporaryDirectory() as home, service(Path(home), **variables) as environ:
         running = local_service.ready(Path(home) / "data")
         assert running
         with Client(running.url, running.token) as client:
             days = Days(Path(home), environ, client)
-            paths = sorted({path for row in known for path in _PATH.findall(f"{row['says']} {row.get('answer')}")})
-            for path in [*paths, "README.md"]:
-                (days.folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (days.folder / path).write_text(path)
-            days.git("init", "-q", day=1)
-            days.git("add", ".", day=1)
-            days.git("commit", "-qm", "All files", day=1)
-            for one in CLIENTS:
-                init = ["init", one, "-s", SPACE, "--directory", str(days.folder), "--yes"]
-                run([*LIVEMEM, *init], dict(environ))
-            days.live(1, CLIENTS[0], known[::2])
-            days.live(2, CLIENTS[1], known[1::2])
-            lines = "\n".join(f"- {row['says']}" for row in known if row["as"] == "line")
-            file = {"path": "project.md", "content": f"# Project\n\n## Facts\n\n{lines}\n"}
-            client.call("put_bank_file", {"space_id": SPACE, **file})
-            if gone := paths[::2]:
-                days.git("rm", "-q", *gone, day=2)
-                days.git("commit", "-qm", "Some files less", day=2)
+            days.live(rows)
+            for row in [row for row in rows if "keep" in row][-2:]:
+                days.call_tools(row["says"])
             days.settle()
             yield days
 
