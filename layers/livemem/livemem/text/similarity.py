@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from livemem.text.text_tokens import TextToken, is_common, read
 
@@ -46,6 +47,7 @@ STATEMENT = 500
 """Characters of a statement. A longer text makes several."""
 REJECTED = 3
 """Words behind it that may name that."""
+_read = lru_cache(maxsize=64)(read)  # One text is compared with many.
 _IS = frozenset("is are was were est sont etait etaient sera will".split())
 
 
@@ -83,7 +85,7 @@ def prepare(text: str) -> Grams:
     words = _WORD.findall(folded)
     # "The port of the API is" and "API port:" are nearer than their articles.
     telling = [word for word in words if not is_common(word)] or words
-    padded = " ".join(["", *telling, ""])
+    padded = f" {' '.join(telling)} "
     # Most sentences share their runs, which are kept once.
     return Grams(frozenset(sys.intern(padded[at : at + GRAM]) for at in range(len(padded) - GRAM + 1)))
 
@@ -105,7 +107,7 @@ def adds(new: str, old: str) -> bool:
     It does with a number, date, name, identifier or address of its own, or if one of the two negates and the other does
     not. If the old one has none of those for itself, any word of its own suffices.
     """
-    current, former = read(new), read(old)
+    current, former = _read(new), _read(old)
     own = (current.details - former.details) | (current.openings - former.words)
     if own or current.negates != former.negates or current.asks != former.asks:
         return True
@@ -118,7 +120,7 @@ def differs(new: str, old: str) -> bool:
     A new value of the same thing is no such difference: it replaces the old one. A difference in quite different words,
     or in two languages, is not detected here.
     """
-    current, former = read(new), read(old)
+    current, former = _read(new), _read(old)
     # Which of them is looked at first must not decide.
     first, other = sorted((current.telling, former.telling), key=lambda tokens: [token.root for token in tokens])
     is_stated = any(token.root in _IS for token in [*current.tokens, *former.tokens])
@@ -136,21 +138,18 @@ def contradicts(new: str, old: str) -> bool:
     """
     if max(len(new), len(old)) > STATEMENT or normalised(new) == normalised(old):
         return False
-    current, former = read(new), read(old)
-    shared = current.words & former.words
-    for told in _INSTEAD.finditer(dressed(new)):
-        rejected = {token.root for token in read(dressed(new)[told.end() :]).telling[:REJECTED]}
-        if rejected & former.words and len(shared) >= SHORT:
+    former, plain = _read(old).words, dressed(new)
+    for told in _INSTEAD.finditer(plain):
+        rejected = {token.root for token in _read(plain[told.end() :]).telling[:REJECTED]}
+        if rejected & former and len(_read(new).words & former) >= SHORT:
             return True
     return lexical(new, old) >= SAME and adds(new, old) and adds(old, new) and not differs(new, old)
 
 
 def _are_too_short(first: Sequence[TextToken], other: Sequence[TextToken]) -> bool:
     """Whether they are too short to compare: of two words ("ship 3", "ship 4") one alone is in both."""
-    roots, other_roots = ([token.root for token in tokens] for tokens in (first, other))
-    if min(len(roots), len(other_roots)) > SHORT or _letters(first) == _letters(other):
-        return False
-    return len(set(roots) & set(other_roots)) < SHORT
+    is_short = min(len(first), len(other)) <= SHORT and _letters(first) != _letters(other)
+    return is_short and len({token.root for token in first} & {token.root for token in other}) < SHORT
 
 
 @dataclass(frozen=True)
