@@ -70,6 +70,8 @@ def person(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         url = f"http://127.0.0.1:{door.port}"
         with Client(url, BOOTSTRAP_KEY) as client:
             found = Person(tmp_path, url, client)
+            # Above a home folder no files are looked at.
+            monkeypatch.setenv("HOME", str(tmp_path))
             monkeypatch.chdir(found.home / "ferry")
             yield found
 
@@ -167,6 +169,7 @@ def test_the_space_that_a_token_with_a_list_makes_is_seen_by_no_other_token_with
 # What it adds to the project's
 
 
+SPACES = ("ferry", "harbour", "ann")
 PROMPT = "Which prefix does the commit message take?"
 
 
@@ -232,8 +235,8 @@ def fill(person: Person, space: str, count: int) -> None:
 
 
 def test_the_personal_space_has_a_fifth_of_a_start_at_most_and_only_whole_lines(both: Person) -> None:
-    fill(both, "ann", 20)
-    fill(both, "ferry", 30)
+    fill(both, "ann", 8)
+    fill(both, "ferry", 20)
     start = both.run("start").stdout
     project, heading, own = start.partition("\n# Personal space")
     assert len(start) <= 9_500
@@ -243,7 +246,7 @@ def test_the_personal_space_has_a_fifth_of_a_start_at_most_and_only_whole_lines(
 
 
 def test_the_start_of_a_project_is_whole_if_the_personal_space_can_t_be_read(both: Person) -> None:
-    fill(both, "ferry", 30)
+    fill(both, "ferry", 20)
     both.client.call("delete_space", {"space_id": "ann", "confirm": "ann"})
     start = both.run("start").stdout
     assert start.count("The personal space `ann` is left out") == 1
@@ -309,7 +312,6 @@ def by_import_into_another_project(both: Person, transcript: Path) -> str:
     return "harbour"
 
 
-@pytest.mark.parametrize("record", [by_hook, by_import, by_import_into_another_project])
 @pytest.mark.parametrize(
     "give",
     [
@@ -323,27 +325,29 @@ def by_import_into_another_project(both: Person, transcript: Path) -> str:
     ],
 )
 def test_personal_lines_that_were_given_are_cut_from_what_projects_record(
-    both: Person, give: Callable[[Person], None], record: Callable[[Person, Path], str]
+    both: Person, give: Callable[[Person], None]
 ) -> None:
     give(both)
-    transcript = both.home / "s1.jsonl"
-    said = (
-        ("user", "How do I name it?"),
-        ("assistant", "As you like it: **the commit message prefix is a verb, in small letters**! psycopg stays."),
-    )
-    lines = (
-        {"type": role, "uuid": role, "sessionId": "s1", "message": {"role": role, "content": text}}
-        for role, text in said
-    )
-    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for session, record in enumerate((by_hook, by_import, by_import_into_another_project)):
+        transcript = both.home / f"{session}.jsonl"
+        said = (
+            ("user", "How do I name it?"),
+            ("assistant", "As you like it: **the commit message prefix is a verb, in small letters**! psycopg stays."),
+        )
+        lines = (
+            {"type": role, "uuid": f"{role}{session}", "sessionId": f"s{session}"}
+            | {"message": {"role": role, "content": text}}
+            for role, text in said
+        )
+        transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    space = record(both, transcript)
+        space = record(both, transcript)
 
-    (conversation,) = both.client.call("list_conversations", {"space_id": space})["items"]
-    where = {"space_id": space, "conversation_id": conversation["conversation_id"]}
-    (turn,) = both.client.call("list_turns", where)["items"]
-    assert turn["assistant_message"] == "As you like it: **[personal]**! psycopg stays."
-    assert not both.client.call("list_conversations", {"space_id": "ann"})["items"]
+        conversation = both.client.call("list_conversations", {"space_id": space})["items"][0]["conversation_id"]
+        (turn,) = both.client.call("list_turns", {"space_id": space, "conversation_id": conversation})["items"]
+        assert turn["assistant_message"] == "As you like it: **[personal]**! psycopg stays."
+    kept = {space: len(both.client.call("list_conversations", {"space_id": space})["items"]) for space in SPACES}
+    assert kept == {"ferry": 2, "harbour": 1, "ann": 0}
 
 
 # Over MCP
@@ -463,12 +467,12 @@ def test_a_program_that_runs_sees_nothing_of_the_personal_space_any_more_once_it
     assert "prefix is a verb" not in mcp.call("start_session")
 
 
-@pytest.mark.parametrize("wrong", [{"max_chars": 100}, {"max_chars": 200_000}, {"max_chars": "many"}, {"q": 7}])
-def test_wrong_arguments_are_refused_as_without_a_personal_space(both: Person, wrong: dict[str, Any]) -> None:
-    asked = {"name": "start_session", "arguments": wrong}
-    answers = [Mcp(both).ask("tools/call", **asked), Mcp(both, "harbour").ask("tools/call", **asked)]
-    assert answers[0] == answers[1]
-    assert answers[0]["isError"]
+def test_wrong_arguments_are_refused_as_without_a_personal_space(both: Person) -> None:
+    for wrong in ({"max_chars": 100}, {"max_chars": 200_000}, {"max_chars": "many"}, {"q": 7}):
+        asked = {"name": "start_session", "arguments": wrong}
+        answers = [Mcp(both).ask("tools/call", **asked), Mcp(both, "harbour").ask("tools/call", **asked)]
+        assert answers[0] == answers[1]
+        assert answers[0]["isError"]
 
 
 def test_a_name_that_no_space_can_have_is_refused(person: Person) -> None:
