@@ -40,11 +40,8 @@ def _languages() -> dict[str, list[str]]:
 
 def detect(text: str, *, least: int = LEAST_WORDS) -> str | None:
     """The language of the text (`en`), or None if it is uncertain: fewer than `least` common words."""
-    counts: Counter[str] = Counter()
     prose = (part for part in _CODE.sub(" ", text[:LOOKED_AT]).lower().split() if not _OF_NAMES.search(part))
-    for part in prose:
-        for word in _WORD.findall(part):
-            counts.update(_languages().get(word, ()))
+    counts = Counter(found for part in prose for word in _WORD.findall(part) for found in _languages().get(word, ()))
     first, second = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     return first[0] if first[1] >= least and first[1] >= LEAD * second[1] else None
 

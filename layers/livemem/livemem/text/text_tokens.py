@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:[ ,'\u00a0\u202f]\d{3})+(?![\d])")
 _TOKEN = re.compile(r"https?://[^\s<>\"»)]*[\w/]|[#@]?[^\W_][\w]*(?:[./:@+&-]+\w+)*[%+#]*|_+\w+(?:[./:@-]\w+)*")
@@ -19,8 +19,8 @@ _OF_IT = re.compile(r"['’]s\b", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_END = re.compile(r"[.!?:]\s*\Z|\A\W*\Z")
 _IDENTIFIER = re.compile(r"[a-z][A-Z]|_|^[#@]|[^\W\d][./@]\w|\d[^\W\d]|[^\W\d]-?\d")
-_ENDINGS = "ements ement ments ment ions ings ion ing ees ed es ee er ez e s".split()
-"""The first one that matches is cut from a word of more than five letters: enough to see "deploys" in "deployment"."""
+_ENDING = re.compile(r"(?<=.{4})(?:ements?|ments?|ions?|ings?|ees?|e[dsrz]|e|s)\Z", re.DOTALL)
+"""The longest one is cut from a word of more than five letters: enough to see "deploys" in "deployment"."""
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d\d?([./])\d\d?\1\d{2,4}|[0-2]?\d:[0-5]\d")
 """2026-05-03, 3.5.2026, 14:30. Not 3.12, which may be a version."""
@@ -133,13 +133,13 @@ def read(text: str) -> TextTokens:
     plain = _ELISION.sub(lambda match: " ne " if match[0][0] in "nN" else " ", plain)
     plain = _THOUSANDS.sub(lambda match: re.sub(r"\D", "", match[0]), plain)
     tokens = _dated(_labelled(list(_tokens(plain))))
-    negates = negates or any(token.root in _listed(_NEGATIONS) for token in tokens)
+    negates = negates or not _listed(_NEGATIONS).isdisjoint(token.root for token in tokens)
     return TextTokens(tuple(tokens), negates, plain.rstrip().endswith("?"))
 
 
 def folded(word: str) -> str:
     """Without case and accents."""
-    return _ACCENTS.sub("", unicodedata.normalize("NFD", word.casefold()))
+    return word.lower() if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word.casefold()))
 
 
 def is_common(word: str) -> bool:
@@ -150,9 +150,8 @@ def is_common(word: str) -> bool:
 def _tokens(text: str) -> Iterator[TextToken]:
     for match in _TOKEN.finditer(text):
         begins = bool(_SENTENCE_END.search(text[max(0, match.start() - 3) : match.start()]))
-        parts = match[0].split("-") if _COMPOUND.fullmatch(match[0]) else [match[0]]
-        for at, part in enumerate(parts):
-            yield _token(part, begins=begins and not at)
+        for at, part in enumerate(match[0].split("-") if _COMPOUND.fullmatch(match[0]) else [match[0]]):
+            yield (_short_token if len(part) < 64 else _token)(part, begins=begins and not at)
 
 
 def _labelled(tokens: list[TextToken]) -> list[TextToken]:
@@ -191,12 +190,13 @@ def _token(word: str, *, begins: bool) -> TextToken:
     return TextToken(root(plain), is_name=is_name, opens=capital and begins)
 
 
+_short_token = lru_cache(maxsize=16_384)(_token)  # texts repeat their words
+
+
 def root(word: str) -> str:
     """A folded word without the usual endings."""
     if len(word) > 5:
-        for ending in _ENDINGS:
-            if word.endswith(ending) and len(word) - len(ending) > 3:
-                return word[: -len(ending)]
+        return _ENDING.sub("", word)
     return word[:-1] if len(word) > 3 and word[-1] in "se" else word
 
 
