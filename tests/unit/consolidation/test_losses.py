@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.consolidation import details, findings, losses
+from livemem.consolidation.losses import BankChange
 from tests.support.cases import each
 from tests.unit.consolidation.stories_of_losses import BAD, GOOD, WORLDS, Played, play
 
@@ -49,23 +50,24 @@ def test_a_good_answer_is_taken_in_one_call_and_without_a_warning(case: dict[str
 
 @given(FILES, st.lists(st.text(max_size=80), max_size=3))
 def test_a_bank_that_does_not_change_has_no_findings(bank: dict[str, str], notes: list[str]):
-    assert findings.of_bank(bank, dict(bank), notes, WORLDS["ferry"]["rules"]) == []
-    assert losses.lost_lines(bank, dict(bank), notes) == []
+    assert findings.of_bank(BankChange(bank, dict(bank)), notes, WORLDS["ferry"]["rules"]) == []
+    assert losses.lost_lines(BankChange(bank, dict(bank)), notes) == []
 
 
 @given(FILES, FILES, st.lists(st.text(max_size=80), max_size=3))
 def test_any_change_of_any_bank_can_be_looked_at(before: dict[str, str], after: dict[str, str], notes: list[str]):
-    for warning in findings.of_bank(before, {**before, **after}, notes, WORLDS["ferry"]["rules"]):
+    change = BankChange(before, {**before, **after})
+    for warning in findings.of_bank(change, notes, WORLDS["ferry"]["rules"]):
         assert warning.text
         assert warning.file in after
     numbered = dict(enumerate(notes, 1))
-    assert {one.note for one in losses.lost_details(before, {**before, **after}, numbered)} <= set(numbered)
+    assert {one.note for one in losses.lost_details(change, numbered)} <= set(numbered)
 
 
 @given(st.lists(st.sampled_from([line for file in WORLDS["ferry"]["bank"].values() for line in file.splitlines()])))
 def test_lines_that_only_move_are_not_lost(lines: list[str]):
     text = "\n".join(lines)
-    assert losses.lost_lines({"a.md": text, "b.md": ""}, {"a.md": "", "b.md": text}, []) == []
+    assert losses.lost_lines(BankChange({"a.md": text, "b.md": ""}, {"a.md": "", "b.md": text}), []) == []
 
 
 @each(

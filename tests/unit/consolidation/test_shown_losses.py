@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from livemem.consolidation import findings, losses
+from livemem.consolidation.losses import BankChange
 from livemem.llm import window
 from tests.support.log_capture import heard
 from tests.unit.consolidation.stories_of_losses import BAD, play
@@ -127,6 +128,7 @@ def test_a_bank_of_100_files_and_a_line_of_100_kilobytes_are_looked_at():
     long = "- " + "word 12 " * 12_500
     after = {**bank, "f7.md": bank["f7.md"] + long}
 
-    assert findings.of_bank(bank, after, [long], "- `f7.md`: `# F7`") == []
-    assert losses.lost_details(bank, after, {1: long}) == []
-    assert {one.kind for one in findings.of_bank(after, {**bank, "f7.md": "# F7\n"}, [], "")} == {"lost_line"}
+    added, gone = BankChange(bank, after), BankChange(after, {**bank, "f7.md": "# F7\n"})
+    assert findings.of_bank(added, [long], "- `f7.md`: `# F7`") == []
+    assert losses.lost_details(added, {1: long}) == []
+    assert {one.kind for one in findings.of_bank(gone, [], "")} == {"lost_line"}

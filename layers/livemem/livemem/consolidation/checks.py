@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from livemem.bank.files import BankFile
 from livemem.changes.bank_warnings import READING, BankWarning
 from livemem.consolidation import answer, findings, line_ends, losses, omissions, placeholders, planning, prompt
 from livemem.consolidation.answer import AnswerDraft, ConsolidationAnswer, ContractError, FileAnswer
 from livemem.consolidation.collecting import Collected
-from livemem.consolidation.losses import LostDetails
+from livemem.consolidation.losses import BankChange, LostDetails
 from livemem.consolidation.planning import DrawnUp
 from livemem.llm.answering import Contract, Flaw
 from livemem.notes.note import Note
@@ -19,11 +20,39 @@ from livemem.settings import Settings
 class Folded:
     """A checked answer: the changes of the bank, and the synthesis, "" where the former one stays."""
 
+    collected: Collected
     outcome: DrawnUp
     synthesis: str
     draft: AnswerDraft
     left_out: Mapping[int, str] = field(default_factory=dict)
     """Why the model left out details of notes that it cites, as far as it says so."""
+
+    @cached_property
+    def findings(self) -> list[BankWarning]:
+        """What the answer may have lost, or holds though it should not, file by file (findings.py)."""
+        collected = self.collected
+        used = sorted(self._used | set(self.outcome.discarded))
+        texts = [collected.notes[number - 1].content for number in used]
+        return findings.of_bank(self._change, texts, collected.rules, collected.language)
+
+    @cached_property
+    def lost_details(self) -> list[LostDetails]:
+        """The notes that the answer uses, and of whose details none stands in the new bank."""
+        if not self.outcome.files:
+            return []
+        texts = {number: self.collected.notes[number - 1].content for number in sorted(self._used)}
+        return losses.lost_details(self._change, texts)
+
+    @cached_property
+    def _change(self) -> BankChange:
+        before, after = self.collected.bank, _bank_after(self.collected.bank, self.outcome)
+        return BankChange(*({file.path: file.content for file in bank} for bank in (before, after)))
+
+    @property
+    def _used(self) -> set[int]:
+        """The notes that the answer uses: all that it does not discard, if it cites none."""
+        everything = set(range(1, len(self.collected.notes) + 1))
+        return set(self.outcome.cited) or everything - set(self.outcome.discarded)
 
 
 def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
@@ -58,7 +87,7 @@ def fold(settings: Settings, collected: Collected, draft: AnswerDraft) -> Folded
         outcome = planning.draw_up(draft, collected.bank, ids, check, refused)
         too_large = _too_large(settings, collected, outcome, draft.synthesis)
         if not too_large:
-            return Folded(outcome, draft.synthesis, draft)
+            return Folded(collected, outcome, draft.synthesis, draft)
         refused |= too_large
 
 
@@ -103,40 +132,9 @@ def _too_large(settings: Settings, collected: Collected, outcome: DrawnUp, synth
     return {largest.path: sentence}
 
 
-def file_findings(collected: Collected, folded: Folded) -> list[BankWarning]:
-    """What the answer may have lost, or holds though it should not, file by file (findings.py)."""
-    outcome = folded.outcome
-    used = _used(collected, outcome) | set(outcome.discarded)
-    return findings.of_bank(
-        {file.path: file.content for file in collected.bank},
-        {file.path: file.content for file in _bank_after(collected.bank, outcome)},
-        [collected.notes[number - 1].content for number in sorted(used)],
-        collected.rules,
-        collected.language,
-    )
-
-
-def lost_details(collected: Collected, folded: Folded) -> list[LostDetails]:
-    """The notes that the answer uses, and of whose details none stands in the new bank."""
-    outcome = folded.outcome
-    if not outcome.files:
-        return []
-    return losses.lost_details(
-        {file.path: file.content for file in collected.bank},
-        {file.path: file.content for file in _bank_after(collected.bank, outcome)},
-        {number: collected.notes[number - 1].content for number in sorted(_used(collected, outcome))},
-    )
-
-
-def _used(collected: Collected, outcome: DrawnUp) -> set[int]:
-    """The notes that the answer uses: all that it does not discard, if it cites none."""
-    everything = set(range(1, len(collected.notes) + 1))
-    return set(outcome.cited) or everything - set(outcome.discarded)
-
-
-def warnings(collected: Collected, folded: Folded) -> list[BankWarning]:
+def warnings(folded: Folded) -> list[BankWarning]:
     """The warnings about an answer that was taken though a part of it is not as asked for, or may have been lost."""
-    length, outcome = len(folded.synthesis), folded.outcome
+    collected, outcome, length = folded.collected, folded.outcome, len(folded.synthesis)
     result: list[BankWarning] = []
     if length > prompt.SYNTHESIS_CHARACTERS:
         text = f"The synthesis has {length} characters, but at most {prompt.SYNTHESIS_CHARACTERS} are wanted."
@@ -146,8 +144,8 @@ def warnings(collected: Collected, folded: Folded) -> list[BankWarning]:
     for entry in outcome.broken:
         text = f"What the answer says of {entry.filename or 'a file'} was left out: {entry.fault}"
         result.append(BankWarning(kind="entry_left_out", text=text, file=entry.filename or None))
-    result += file_findings(collected, folded)
-    for lost in lost_details(collected, folded):
+    result += folded.findings
+    for lost in folded.lost_details:
         words = ", ".join(lost.words)[: findings.SHOWN]
         note_id = collected.notes[lost.note - 1].note_id
         text = f"The bank holds nothing of this in the note {note_id}: {words}."

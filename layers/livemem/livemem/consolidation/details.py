@@ -126,9 +126,9 @@ def held_by(texts: Iterable[str]) -> set[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    for word in _PART.findall(text):
-        yield folded(word)
-        counted = _COUNTED.get(text_tokens.root(folded(word)))
+    for word in map(folded, _PART.findall(text)):
+        yield word
+        counted = _COUNTED.get(text_tokens.root(word))
         if counted:
             yield counted
 

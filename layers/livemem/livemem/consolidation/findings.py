@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.section_sources import own_texts
 from livemem.consolidation import asked_files, line_ends, losses
+from livemem.consolidation.losses import BankChange
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.text import language as languages
@@ -31,23 +32,27 @@ _OTHERS = re.compile(
 """Rules that allow files which they do not name."""
 
 
-def of_bank(
+def of_bank(change: BankChange, notes: Sequence[str], rules: str, language: str | None = None) -> list[BankWarning]:
+    """The findings about a change of the bank.
+
+    `notes` are the texts of the notes that the change rests on. `language`: that of the bank, None if it is that of the
+    rules.
+    """
+    return [*_lost_lines(change, notes), *of_files(change.before, change.after, notes, rules, language)]
+
+
+def of_files(
     before: Mapping[str, str],
     after: Mapping[str, str],
     notes: Sequence[str],
     rules: str,
     language: str | None = None,
 ) -> list[BankWarning]:
-    """The findings about a change of the bank, from the files `before` to those `after` by path.
-
-    `notes` are the texts of the notes that the change rests on; none in a tidy run. `language`: that of the bank, None
-    if it is that of the rules.
-    """
+    """The same without lines that went, from the files `before` to those `after` by path. A tidy run has no notes."""
     changed = {path: text for path, text in after.items() if before.get(path) != text}
     if not changed:
         return []
     return [
-        *_lost_lines(before, after, notes),
         *_lost_headings(before, changed, rules),
         *_unknown_files(before, changed, notes, rules),
         *_repeated_lines(before, changed),
@@ -56,10 +61,9 @@ def of_bank(
     ]
 
 
-def _lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequence[str]) -> Iterator[BankWarning]:
-    lost = losses.lost_lines(before, after, notes)
+def _lost_lines(change: BankChange, notes: Sequence[str]) -> Iterator[BankWarning]:
     counts: Counter[str] = Counter()
-    for line in lost:
+    for line in losses.lost_lines(change, notes):
         counts[line.path] += 1
         if counts[line.path] <= MOST:
             text = f"A line of {line.path} goes, no other line says it, and no note says why: {_quoted(line.text)}"

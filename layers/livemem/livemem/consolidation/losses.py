@@ -90,6 +90,21 @@ class BankLine:
     text: str
     headings: frozenset[str] = frozenset()
 
+    @cached_property
+    def plain(self) -> str:
+        """The line as it is compared."""
+        return plain(self.text)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words that say something."""
+        return words_of(self.text)
+
+    @cached_property
+    def terms(self) -> set[str]:
+        """All that it says: words, and details in all their forms."""
+        return details.held_by([self.text]) | self.words
+
 
 @dataclass(frozen=True)
 class LostDetails:
@@ -129,34 +144,33 @@ def words_of(text: str) -> frozenset[str]:
 
 
 @dataclass
-class _Change:
-    """The lines of two banks: those before, those after, and of these `gone`, `new` and `unchanged`."""
+class BankChange:
+    """The files of a bank by path, before and after. Several checks look at it: each line is read once."""
 
-    before: list[BankLine]
-    after: list[BankLine]
-    gone: list[BankLine]
-    new: list[BankLine]
-    unchanged: list[BankLine]
+    before: Mapping[str, str]
+    after: Mapping[str, str]
 
-    @classmethod
-    def of(cls, before: Mapping[str, str], after: Mapping[str, str]) -> "_Change":
-        former, present = lines_of(before), lines_of(after)
-        stood, stands = ({plain(line.text) for line in lines} for lines in (former, present))
-        return cls(
-            former,
-            present,
-            [line for line in former if plain(line.text) not in stands],
-            [line for line in present if plain(line.text) not in stood],
-            [line for line in present if plain(line.text) in stood],
-        )
+    def __post_init__(self) -> None:
+        self.former = lines_of(self.before)
+        read = {line: line for line in self.former}
+        self.present = [read.get(line, line) for line in lines_of(self.after)]
+        stood, stands = ({line.plain for line in lines} for lines in (self.former, self.present))
+        self.gone = [line for line in self.former if line.plain not in stands]
+        self.new = [line for line in self.present if line.plain not in stood]
+        self.unchanged = [line for line in self.present if line.plain in stood]
 
-    def has_new_form(self, line: BankLine) -> bool:
+    @cached_property
+    def ended(self) -> list[BankLine]:
+        """The lines that went and have no new form."""
+        return [line for line in self.gone if not self._has_new_form(line)]
+
+    def _has_new_form(self, line: BankLine) -> bool:
         """Whether a line says what one that went says: most of its words, and of its details."""
         # The day and the author in brackets are no part of what it says.
         words = words_of(_TRAILER.sub("", line.text) or line.text)
         own = {word for word in words if not any(map(str.isdigit, word))}
         details_of_it = words - own
-        for index, share in ((self._new_index, KEPT_SHARE), (self.kept_index, SAME_SHARE)):
+        for index, share in ((self._new_index, KEPT_SHARE), (self._kept_index, SAME_SHARE)):
             match = index.best(words)
             says_details = 2 * len(match & details_of_it) >= len(details_of_it)
             if len(match) >= share * len(words) and (
@@ -177,30 +191,29 @@ class _Change:
     @cached_property
     def _new_index(self) -> "_Index":
         # Two lines in a row: a paragraph may be wrapped otherwise now.
-        return _Index.of([" ".join(line.text for line in self.new[at : at + 2]) for at in range(len(self.new))])
+        pairs = (" ".join(line.text for line in self.new[at : at + 2]) for at in range(len(self.new)))
+        return _Index.of(map(words_of, pairs))
 
     @cached_property
-    def kept_index(self) -> "_Index":
-        return _Index.of([line.text for line in self.unchanged])
+    def _kept_index(self) -> "_Index":
+        return _Index.of(line.words for line in self.unchanged)
 
 
-def lost_lines(before: Mapping[str, str], after: Mapping[str, str], notes: Sequence[str]) -> list[BankLine]:
+def lost_lines(change: BankChange, notes: Sequence[str]) -> list[BankLine]:
     """The lines of the bank before that the bank after lacks, without a reason that shows.
 
     A line is not lost if it stands elsewhere now, if a new line says most of it, or if a note is about it.
     `notes` are the texts of the notes that the change rests on.
     """
-    change = _Change.of(before, after)
     if not change.gone:
         return []
-    reasons = _Reasons.of(notes, change.before)
-    translated = {path for path, text in before.items() if _is_translated(text, after.get(path, ""))}
+    reasons = _Reasons.of(notes, change.former)
+    translated = {path for path, text in change.before.items() if _is_translated(text, change.after.get(path, ""))}
     return [
         line
-        for line in change.gone
-        if len(words_of(line.text)) > 1
+        for line in change.ended
+        if len(line.words) > 1
         and line.path not in translated
-        and not change.has_new_form(line)
         and not change.is_succeeded(line)
         and not reasons.explain(line)
     ]
@@ -222,10 +235,9 @@ class _Index:
     """Texts with one word that are looked at: a word in more of them tells nothing."""
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> "_Index":
+    def of(cls, texts: Iterable[frozenset[str]]) -> "_Index":
         index = cls()
-        for place, text in enumerate(texts):
-            words = words_of(text)
+        for place, words in enumerate(texts):
             index.texts.append(words)
             for word in words:
                 index.places.setdefault(word, []).append(place)
@@ -244,7 +256,6 @@ class _Index:
 class _Reasons:
     """What the notes say, to explain lines that went."""
 
-    notes: list[frozenset[str]]
     index: "_Index"
     count: Mapping[str, int]
     ends: list[bool]
@@ -257,7 +268,7 @@ class _Reasons:
     def of(cls, notes: Sequence[str], former: Sequence[BankLine]) -> "_Reasons":
         count: Counter[str] = Counter()
         for line in former:
-            count.update(words_of(line.text))
+            count.update(line.words)
         note_words = [words_of(note) for note in notes]
         everything = (
             words
@@ -270,42 +281,36 @@ class _Reasons:
             ended and len(words) <= SHORT_NOTE and language.detect(note, least=2) not in (None, spoken)
             for note, words, ended in zip(notes, note_words, ends, strict=True)
         ]
-        return cls(
-            note_words, _Index.of(notes), count, ends, frozenset().union(*everything), sum(foreign) if spoken else 0
-        )
+        return cls(_Index.of(note_words), count, ends, frozenset().union(*everything), sum(foreign) if spoken else 0)
 
     def explain(self, line: BankLine) -> bool:
         """Whether a note is about the line, or says of its section that all has changed."""
-        words = words_of(line.text)
         common: dict[int, set[str]] = {}
-        for word in words:
+        for word in line.words:
             for note in self.index.places.get(word, ()):
                 common.setdefault(note, set()).add(word)
-        if any(self._is_about(self.notes[note], words, shared, self.ends[note]) for note, shared in common.items()):
+        if any(self._is_about(note, line, shared) for note, shared in common.items()):
             return True
         if line.headings & self.headings:
             return True
         self.foreign -= 1
         return self.foreign >= 0
 
-    def _is_about(self, note: frozenset[str], line: frozenset[str], shared: set[str], ends: bool) -> bool:
-        rare = {word for word in shared if self.count[word] <= (RARE_FOR_AN_END if ends else RARE)}
+    def _is_about(self, note: int, line: BankLine, shared: set[str]) -> bool:
+        rare = {word for word in shared if self.count[word] <= (RARE_FOR_AN_END if self.ends[note] else RARE)}
         if any(any(map(str.isdigit, word)) and len(word) > 2 for word in rare):
             return True
-        return bool(rare) and len(shared) >= ABOUT_SHARE * min(len(line), len(note))
+        return bool(rare) and len(shared) >= ABOUT_SHARE * min(len(line.words), len(self.index.texts[note]))
 
 
-def lost_details(before: Mapping[str, str], after: Mapping[str, str], notes: Mapping[int, str]) -> list[LostDetails]:
+def lost_details(change: BankChange, notes: Mapping[int, str]) -> list[LostDetails]:
     """The notes of whose details fewer came into the bank than stand nowhere.
 
     `notes` are the texts of the cited ones by their numbers, which are in the order of time: a later one may make an
     earlier one out of date.
     """
-    change = _Change.of(before, after)
-    fresh = _Said.of(change.new)
-    remaining = _Said.of(change.unchanged)
-    ended = _Said.of([line for line in change.gone if not change.has_new_form(line)])
-    spoken = language.detect("\n".join(line.text for line in change.after))
+    fresh, remaining, ended = map(_Said.of, (change.new, change.unchanged, change.ended))
+    spoken = language.detect("\n".join(line.text for line in change.present))
     losses = []
     for number, text in notes.items():
         missing = _missing(text, fresh, remaining, ended, spoken)
@@ -327,9 +332,8 @@ class _Said:
     def of(cls, lines: Sequence[BankLine]) -> "_Said":
         statement = cls()
         for place, line in enumerate(lines):
-            terms = details.held_by([line.text]) | words_of(line.text)
-            statement.texts.append(terms)
-            for term in terms:
+            statement.texts.append(line.terms)
+            for term in line.terms:
                 statement.places.setdefault(term, []).append(place)
         return statement
 

@@ -130,7 +130,7 @@ class _Mending:
     def _doubtful(self, folded: Folded) -> list[BrokenEntry]:
         """The entries whose files may lose something, with what is found."""
         by_file: dict[str, list[BankWarning]] = {}
-        for warning in checks.file_findings(self.collected, folded):
+        for warning in folded.findings:
             # A first bank may be arranged otherwise: the record says so, and a person can change the rules.
             if warning.kind != "unknown_file" or self.collected.bank:
                 by_file.setdefault(warning.file or "", []).append(warning)
@@ -143,9 +143,7 @@ class _Mending:
 
     def _flaws(self, folded: Folded) -> tuple[int, int]:
         """The entries that can't be used, and all else that may be lost."""
-        outcome = folded.outcome
-        warnings, lost = (look(self.collected, folded) for look in (checks.file_findings, checks.lost_details))
-        return len(outcome.broken), len(warnings) + len(lost) + len(outcome.uncited)
+        return len(folded.outcome.broken), len(folded.findings) + len(folded.lost_details) + len(folded.outcome.uncited)
 
     def _ask(self, messages: Messages, contract: Contract[T], *, unless: T) -> T:
         """The answer to a second question. `unless` there is none: a value that will do."""
@@ -187,7 +185,7 @@ class _Mending:
         outcome = folded.outcome
         aside = set().union(*(_numbers(entry.entry) for entry in outcome.broken))
         uncited = sorted(outcome.uncited - aside)[:SHOWN_NOTES]
-        lost = {loss.note: loss.words for loss in checks.lost_details(self.collected, folded)[:SHOWN_NOTES]}
+        lost = {loss.note: loss.words for loss in folded.lost_details[:SHOWN_NOTES]}
         long = len(folded.synthesis) > prompt.SYNTHESIS_CHARACTERS
         if not uncited and not lost and not long:
             return folded

@@ -29,7 +29,7 @@ def record(
 ) -> Record:
     """The record of the run, the next one after `head`."""
     folded, missing = complete(process.settings, collected, answered.value)
-    warnings = [*checks.warnings(collected, folded), *missing]
+    warnings = [*checks.warnings(folded), *missing]
     outcome, synthesis = folded.outcome, folded.synthesis
     ids = [note.note_id for note in collected.notes]
     # A note that two runs in a row leave out is taken and listed as uncited. It must not wait for ever.

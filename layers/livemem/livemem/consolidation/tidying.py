@@ -86,8 +86,7 @@ class LongBank:
 
     def warnings(self, before: Mapping[str, str], after: Mapping[str, str]) -> list[BankWarning]:
         """The findings about files before and after, without lines that went: those are in `removed`."""
-        result = findings.of_bank(before, after, (), self.rules, self.language)
-        return [warning for warning in result if warning.kind != "lost_line"]
+        return findings.of_files(before, after, (), self.rules, self.language)
 
     def nothing(self, warnings: Sequence[BankWarning], **metrics: Any) -> NothingToDo:
         """The error of a run that shortens nothing."""
