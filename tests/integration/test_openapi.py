@@ -1,6 +1,6 @@
 """The service answers as docs/openapi.json says, whatever it is asked: generated requests to every operation.
 
-Schemathesis takes a second to import, which only the processes that ask should spend. So its plugin is not loaded.
+Schemathesis takes a second to import, which only the process that asks should spend. So its plugin is not loaded.
 """
 
 import json
@@ -18,15 +18,13 @@ from tests.support import damaged, front
 from tests.support.damaged import Whole
 from tests.support.world import BOOTSTRAP_KEY
 
-EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES") or 2)
+EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES") or 1)
 """Made-up requests to each operation, beside those at bounds. `make proof` sends more."""
 EVERY = 1 if "OPENAPI_EXAMPLES" in os.environ else 32
 """One of so many requests is sent after an operation's first success. `make proof` sends all."""
-PART = 1 if "OPENAPI_EXAMPLES" in os.environ else 4
+PART = 1 if "OPENAPI_EXAMPLES" in os.environ else 32
 """One of so many operations gets requests at the bounds of its parameters, in `make proof` each one."""
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
-SHARES = 3
-"""Tests among which the operations are divided, so that several processes send at the same time."""
 
 
 @pytest.fixture
@@ -111,9 +109,12 @@ def judge(case, whole, url, session, guarded):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", range(SHARES))
-def test_every_answer_is_one_that_the_document_describes(share, request):
+def test_every_answer_is_one_that_the_document_describes(guarded, request):
     from schemathesis.pytest import from_fixture
 
-    some = from_fixture("document").include(lambda told: zlib.crc32(told.operation.label.encode()) % SHARES == share)
-    some.parametrize()(judge)(request=request)
+    document = from_fixture("document")
+    # First what needs the space, then what removes it.
+    for some in (document.exclude(method="DELETE"), document.include(method="DELETE")):
+        some.parametrize()(judge)(request=request)
+    # Others need what nobody made up: a plan that waits, a code, an upload.
+    assert len(guarded) > 50
