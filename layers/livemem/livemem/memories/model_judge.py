@@ -31,7 +31,6 @@ from livemem.store.cache import TimedCache
 from livemem.store.keys import MEMORY_KINDS, MemoryKind
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
-from livemem.text import similarity
 
 Pair = tuple[str, str]
 """A new content, and an existing one."""
@@ -267,17 +266,16 @@ def _pairs_of_batch(group: Sequence[tuple[str, list[Near]]]) -> list[Pair]:
     return [pair for rank in zip_longest(*by_memory) for pair in rank if pair][:PAIRS]
 
 
-def _by_both(content: str, candidates: Sequence[Near]) -> list[Near]:
+def _by_both(process: Process, content: str, candidates: Sequence[Near]) -> list[Near]:
     """The nearest by meaning and by letters in turn.
 
     A batch asks about a few only, and each way finds memories that the other misses.
     """
-    grams = similarity.prepare(content)
-    by_letters = sorted(
-        candidates, key=lambda near: similarity.like(grams, similarity.prepare(near.text)), reverse=True
-    )
-    in_turn = (near for pair in zip(candidates, by_letters, strict=True) for near in pair)
-    return list({near.memory.memory_id: near for near in in_turn}.values())
+    likeness = nearest.by_letters(process, [near.memory for near in candidates], content)
+    in_turn: dict[int, Near] = {}
+    for place, (by_letters, _) in enumerate(nearest.best(likeness, len(likeness))):
+        in_turn |= {place: candidates[place], by_letters: candidates[by_letters]}
+    return list(in_turn.values())
 
 
 def _candidates_of_batch(
@@ -302,5 +300,5 @@ def _candidates_of_batch(
             process, Candidate(new_memory.memory), nearest.find(process, standing, content, new_memory.vector, rows)
         )
         if to_ask:
-            yield content, _by_both(content, to_ask)
+            yield content, _by_both(process, content, to_ask)
         standing.append(new_memory.memory)
