@@ -61,6 +61,15 @@ class _ShownLine:
         enough = said and len(shared) >= BECAME * len(said) and needed <= shared
         return bool(enough) and deciding(words.terms(note)) == deciding(words.terms(self._text))
 
+    def holds(self, note: Document, sought: frozenset[str]) -> bool:
+        """Whether the section holds a note word for word, or shows the line that the note became. `sought`: the words
+        of the question.
+        """
+        section = self._document
+        if section.id in note.more.get(SECTIONS, ()) and self.says(note.text, sought):
+            return True
+        return section.kind == BANK and _plain(note.text) in _plain(section.text)
+
 
 class Above:
     """The documents of an answer so far, from the best one on."""
@@ -145,16 +154,6 @@ class Above:
             ),
             None,
         )
-
-
-def holds(hit: Hit, note: Document, sought: frozenset[str]) -> bool:
-    """Whether a section holds a note word for word, or shows the line that the note became. `sought`: the words of the
-    question.
-    """
-    section = hit.document
-    if hit.line[1] and section.id in note.more.get(SECTIONS, ()) and _ShownLine(hit).says(note.text, sought):
-        return True
-    return section.kind == BANK and _plain(note.text) in _plain(section.text)
 
 
 def _plain(text: str) -> str:
@@ -317,14 +316,14 @@ def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
         return list(hits)
     sought = frozenset(query.words)
     by_id = {hit.document.id: sought & {*words.terms(f"{hit.document.title} {hit.document.text}")} for hit in hits}
-    current = [hit for hit in hits if hit.document.kind in (BANK, LIVE)]
+    current = [(hit, _ShownLine(hit)) for hit in hits if hit.document.kind in (BANK, LIVE)]
     placed: set[str] = set()
     ordered = []
     for hit in hits:
         own = by_id[hit.document.id]
         if hit.document.kind == ARCHIVE and own:
-            holding = [item for item in current if by_id[item.document.id] >= own]
-            sections = [item for item in current if holds(item, hit.document, sought)]
+            holding = [item for item, _ in current if by_id[item.document.id] >= own]
+            sections = [item for item, line in current if line.holds(hit.document, sought)]
             best = next(iter(sections or holding), None)
             if best and best.document.id not in placed and best.score < hit.score:
                 placed.add(best.document.id)
