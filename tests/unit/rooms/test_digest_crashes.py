@@ -11,9 +11,10 @@ from livemem.rooms import digest_work as digests
 from livemem.rooms.digest_work import DigestOrder
 from livemem.store.bucket import DIGEST_INPUT
 from tests.support.actors import Actor
-from tests.support.chatter import Chatter, answer, fails_on, memory
+from tests.support.chatter import Chatter, answer, memory
 from tests.support.counting import Killed
 from tests.support.faults import KILLS
+from tests.support.part import part
 from tests.support.world import INVOCATION
 
 FACTS = {
@@ -21,18 +22,14 @@ FACTS = {
     "kitchen": "fact: Ines cooks on Fridays",
     "lab": "fact: the microscope stands in room twelve",
 }
-POISON = "fact poison"
 
 
-def prepared(*, poison: bool = False) -> Chatter:
+def prepared() -> Chatter:
     """Three rooms, and a digest that will be asked for."""
     chatter = Chatter()
     for room, fact in FACTS.items():
         chatter.say(fact, room=room, message_id=f"m-{room}")
         chatter.say("hello", room=room)
-    if poison:
-        chatter.say(POISON, room="lab", message_id="bad")
-        chatter.llm.default = fails_on(POISON)
     chatter.world.new_process()
     return chatter
 
@@ -45,11 +42,10 @@ def recovered(chatter: Chatter) -> None:
     chatter.world.settle()
 
 
-def wrong(chatter: Chatter, *, poison: bool = False) -> list[str]:
+def wrong(chatter: Chatter) -> list[str]:
     """What is not as it must be when all has come to rest."""
     found = []
-    expected = sorted(fact for room, fact in FACTS.items() if not (poison and room == "lab"))
-    if chatter.memories() != expected:
+    if chatter.memories() != sorted(FACTS.values()):
         found.append(f"memories {chatter.memories()}")
     if any(chatter.said(room) for room in FACTS):
         found.append("messages are left")
@@ -59,49 +55,36 @@ def wrong(chatter: Chatter, *, poison: bool = False) -> list[str]:
     taken = Counter(
         line.strip(' ",') for key in inputs for line in chatter.world.text(key).split("\n") if "rooms/" in line
     )
-    if len(taken) != 6 + poison or set(taken.values()) != {1}:
+    if len(taken) != 6 or set(taken.values()) != {1}:
         found.append(f"taken {taken}")
     operations = chatter.world.keys("demo/memories/facts/log/")
-    if len(operations) != len(expected):
+    if len(operations) != len(FACTS):
         found.append("a memory was stored twice")
-    if poison and not any("/dead/" in key for key in chatter.world.keys("demo/_digests/")):
-        found.append("what was given up is nowhere")
     return found
-
-
-def points(*, poison: bool = False) -> int:
-    chatter = prepared(poison=poison)
-    chatter.digest()
-    return len(chatter.world.client.requests)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", KILLS, ids=lambda fault: fault.name)
 def test_a_kill_at_any_request_repeats_no_call_whose_answer_could_be_stored(fault):
+    whole = prepared()
+    whole.digest()
+    requests = list(whole.world.client.requests)
+    answers = [place for place, (verb, key) in enumerate(requests) if verb == "PUT" and "/extract/" in key]
     repeated = {}
-    for point in range(points()):
+    for point in sorted({*part(range(len(requests)), 4), *answers}):
         chatter = prepared()
         fault.arm(chatter.world, point)
         with suppress(Killed):
             chatter.digest()
-        verb, key = chatter.world.client.requests[point]
+        assert chatter.world.client.requests[point] == requests[point]
         recovered(chatter)
-        if len(chatter.llm.asked) != len(FACTS):
-            repeated[point] = (
-                fault.name,
-                verb,
-                key.rpartition("/_digests/")[2].partition("/")[2],
-                len(chatter.llm.asked),
-            )
+        assert wrong(chatter) == [], point
+        if (asked := len(chatter.llm.asked)) != len(FACTS):
+            repeated[point] = asked
 
     # Only a kill between an answer and the write of it, before that is there, costs its one call again.
-    extracts = {f"extract/{number:04d}.json" for number in range(3)}
-    if fault.done:
-        assert repeated == {}
-    else:
-        assert {one[2] for one in repeated.values()} == extracts
-        assert {one[3] for one in repeated.values()} == {len(FACTS) + 1}
-        assert len(repeated) == 3
+    assert repeated == ({} if fault.done else dict.fromkeys(answers, len(FACTS) + 1))
+    assert len(answers) == len(FACTS)
 
 
 def test_a_digest_that_dies_again_and_again_asks_each_chunk_once():

@@ -6,7 +6,7 @@ from livemem.memories import similar
 from tests.support.chatter import Chatter, answer, memory, shown
 from tests.support.memories import contents
 
-DECISIONS = 80
+DECISIONS = 40
 OF_A_ROOM = 20
 MESSAGES = [
     f"Decision: team {number} keeps the tool number {number * 7 % 503} for its reports." for number in range(DECISIONS)
@@ -19,7 +19,7 @@ def all_of(messages):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("llm_answers", [True, False], ids=["judged", "not judged"])
-def test_of_80_different_decisions_none_is_merged_and_a_call_is_made_for_ten(llm_answers):
+def test_of_40_different_decisions_none_is_merged_and_a_call_is_made_for_ten(llm_answers):
     chatter = Chatter()
     chatter.llm.default = all_of
     chatter.llm.judges = llm_answers
