@@ -64,12 +64,16 @@ def walk(world: World, wanted: NotesFilter, *, limit: int, oldest_first: bool = 
     raise AssertionError("the pages do not end")
 
 
-@each("limit", [1, 3, 4, 11, 12, 13, 500])
-def test_pages_together_show_every_note_once_in_order(limit: int):
-    world = space_with_notes()
+@pytest.fixture(scope="module")
+def twelve() -> World:
+    """For tests that only read."""
+    return space_with_notes()
 
-    assert walk(world, ANY, limit=limit) == list(range(11, -1, -1))
-    assert walk(world, ANY, limit=limit, oldest_first=True) == list(range(12))
+
+@each("limit", [1, 3, 4, 11, 12, 13, 500])
+def test_pages_together_show_every_note_once_in_order(twelve: World, limit: int):
+    assert walk(twelve, ANY, limit=limit) == list(range(11, -1, -1))
+    assert walk(twelve, ANY, limit=limit, oldest_first=True) == list(range(12))
 
 
 @pytest.mark.parametrize(("limit", "more"), [(11, True), (12, False), (13, False)])
@@ -109,11 +113,11 @@ FILTERS: list[tuple[NotesFilter, Callable[[int], bool]]] = [
 @each("limit", [1, 2, 500])
 @each(("wanted", "shown"), FILTERS, ids=range(len(FILTERS)))
 def test_filters_together_show_exactly_what_they_say(
-    wanted: NotesFilter, shown: Callable[[int], bool], limit: int, oldest_first: bool
+    twelve: World, wanted: NotesFilter, shown: Callable[[int], bool], limit: int, oldest_first: bool
 ):
     expected = [number for number in range(12) if shown(number)]
 
-    found = walk(space_with_notes(), wanted, limit=limit, oldest_first=oldest_first)
+    found = walk(twelve, wanted, limit=limit, oldest_first=oldest_first)
 
     assert found == (expected if oldest_first else expected[::-1])
 
@@ -215,6 +219,15 @@ def test_an_object_that_was_replaced_is_read_again():
     assert contents(pages.page(world.process, "demo", ANY, limit=3)) == [7]
 
 
+@cache
+def ids_of(count: int, apart: float, since: datetime, agents: tuple[str, ...]) -> list[str]:
+    moments = (since + timedelta(seconds=int(number * apart)) for number in range(count))
+    return [
+        keys.NoteName(moment, agents[number % len(agents)], "todo", f"{number:08x}").note_id
+        for number, moment in enumerate(moments)
+    ]
+
+
 def many(
     world: World, count: int, *, apart: float = 1, since: datetime = START, agents: tuple[str, ...] = ("ann",)
 ) -> None:
@@ -223,11 +236,8 @@ def many(
     body = notes.format_note(notes.Note("", "demo", clock.iso(START), "ann", "todo", ("x",), "note 1", 6))
     world.inner.put_object(Bucket="b", Key="one", Body=body)
     # All are alike: only one has to be taken in as a store does.
-    stored = objects.pop("one")
-    for number in range(count):
-        moment = since + timedelta(seconds=int(number * apart))
-        name = keys.NoteName(moment, agents[number % len(agents)], "todo", f"{number:08x}")
-        objects[NOTE.key("demo", name.note_id)] = stored
+    stored, prefix = objects.pop("one"), NOTE.prefix("demo")
+    objects.update({f"{prefix}{note_id}.md": stored for note_id in ids_of(count, apart, since, agents)})
 
 
 def suffixes(page: pages.NotesPage) -> list[int]:
@@ -235,7 +245,11 @@ def suffixes(page: pages.NotesPage) -> list[int]:
     return [int(note.note_id[-8:], 16) for note in page.items]
 
 
-@each(("count", "lists"), [(50, 1), (999, 1), (1_000, 3), (2_500, 3), (50_000, 3)])
+MANY = 12_000
+FOUR = ("ann", "bob", "cat", "dan")
+
+
+@each(("count", "lists"), [(50, 1), (999, 1), (1_000, 3), (2_500, 3), (MANY, 3)])
 def test_what_a_page_costs_does_not_grow_with_the_number_of_notes(count: int, lists: int):
     world = space_with_notes(0)
     many(world, count)
@@ -277,8 +291,8 @@ def test_the_newest_notes_are_found_however_their_number_changed_since_the_last_
 DAY = 86_400
 SPREADS = {
     "a note each 10 minutes, over months": (600, 0, 2),
-    "all in one day": (DAY / 20_000, 0, 2),
-    "all in one day, months ago": (DAY / 20_000, 90 * DAY, 8),
+    "all in one day": (DAY / MANY, 0, 2),
+    "all in one day, months ago": (DAY / MANY, 90 * DAY, 8),
     "years ago": (600, 3_000 * DAY, 10),
     "two in three seconds, and the reader's clock is three hours behind": (1.5, -3 * 3_600, 9),
 }
@@ -286,17 +300,17 @@ SPREADS = {
 
 @pytest.mark.slow
 @each(("apart", "age", "lists"), SPREADS.values(), ids=SPREADS)
-def test_the_newest_of_20000_notes_cost_a_few_lists_whenever_they_were_written(apart: float, age: float, lists: int):
+def test_the_newest_of_many_notes_cost_a_few_lists_whenever_they_were_written(apart: float, age: float, lists: int):
     world = space_with_notes(0)
-    many(world, 20_000, apart=apart)
-    world.clock.move(20_000 * apart + age)
+    many(world, MANY, apart=apart, agents=FOUR)
+    world.clock.move(MANY * apart + age)
 
     first = pages.page(world.process, "demo", ANY, limit=50)
     costs = world.client.counts["LIST"]
     world.client.reset()
     second = pages.page(world.process, "demo", ANY, limit=50, after=first.next_after)
 
-    assert suffixes(first) + suffixes(second) == list(range(19_999, 19_899, -1))
+    assert suffixes(first) + suffixes(second) == list(range(MANY - 1, MANY - 101, -1))
     assert costs <= lists
     assert world.client.counts["LIST"] <= 4
 
@@ -312,21 +326,21 @@ def test_notes_of_one_second_are_listed_once_and_no_others_with_them():
     assert world.client.counts["LIST"] <= 1 + 2 + 4
 
 
-def test_20000_notes_of_one_second_are_listed_once_a_page():
+def test_many_notes_of_one_second_are_listed_once_a_page():
     world = space_with_notes(0)
-    many(world, 20_000, apart=0, agents=("ann", "bob"))
+    many(world, 4_000, apart=0, agents=("ann", "bob"))
     world.clock.move(3_600)
 
     page = pages.page(world.process, "demo", ANY, limit=50)
 
-    assert suffixes(page) == list(range(19_999, 19_949, -1))
-    assert world.client.counts["LIST"] <= 20 + 9
+    assert suffixes(page) == list(range(3_999, 3_949, -1))
+    assert world.client.counts["LIST"] <= 4 + 9
 
 
 def test_notes_dated_in_the_future_are_the_newest_and_cost_no_more():
     world = space_with_notes(0)
-    many(world, 20_000, apart=600)
-    world.clock.move(20_000 * 600)
+    many(world, MANY, apart=600, agents=FOUR)
+    world.clock.move(MANY * 600)
     for days in (1, 400, 40_000):
         many(world, 1, since=world.clock() + timedelta(days=days))
     world.client.reset()
@@ -334,34 +348,33 @@ def test_notes_dated_in_the_future_are_the_newest_and_cost_no_more():
     page = pages.page(world.process, "demo", ANY, limit=5)
 
     years = [note.note_id[:4] for note in page.items]
-    assert years == ["2136", "2027", "2026", "2026", "2026"]
-    assert suffixes(page) == [0, 0, 0, 19_999, 19_998]
+    assert years == ["2135", "2027", "2026", "2026", "2026"]
+    assert suffixes(page) == [0, 0, 0, MANY - 1, MANY - 2]
     assert world.client.counts["LIST"] <= 3
 
 
 FILTERED = {
     "the oldest day": (NotesFilter(until=START + timedelta(days=1)), 3, 5),
     "a day in the middle": (NotesFilter(since=START + timedelta(days=60), until=START + timedelta(days=61)), 1, 1),
-    "since yesterday": (NotesFilter(since=START + timedelta(days=137)), 1, 2),
+    "since yesterday": (NotesFilter(since=START + timedelta(days=82)), 1, 2),
     "an agent that writes every fourth note": (NotesFilter(agent="bob"), 4, 2),
     "an agent that never wrote": (NotesFilter(agent="eve"), 14, 6),
-    "a category that is not there": (NotesFilter(category="issue"), 14, 6),
 }
 
 
 @cache
 def of_four() -> World:
-    """20,000 notes of four agents."""
+    """Many notes of four agents."""
     world = space_with_notes(0)
-    many(world, 20_000, apart=600, agents=("ann", "bob", "cat", "dan"))
-    world.clock.move(20_000 * 600)
+    many(world, MANY, apart=600, agents=FOUR)
+    world.clock.move(MANY * 600)
     return world
 
 
 @pytest.mark.slow
 @each("oldest_first", [False, True])
 @each(("wanted", "newest", "oldest"), FILTERED.values(), ids=FILTERED)
-def test_a_filtered_page_of_20000_notes_looks_at_a_bounded_number_of_names(
+def test_a_filtered_page_of_many_notes_looks_at_a_bounded_number_of_names(
     wanted: NotesFilter, newest: int, oldest: int, oldest_first: bool
 ):
     world = of_four().fork()
@@ -374,12 +387,12 @@ def test_a_filtered_page_of_20000_notes_looks_at_a_bounded_number_of_names(
 
 def test_pages_behind_a_filter_that_nothing_passes_come_to_an_end():
     world = space_with_notes(0)
-    many(world, 12_000, apart=600)
+    many(world, 6_000, apart=600)
 
     for oldest_first in (False, True):
         world.client.reset()
         assert walk(world, NotesFilter(agent="eve"), limit=50, oldest_first=oldest_first) == []
-        assert world.client.counts["LIST"] <= 60
+        assert world.client.counts["LIST"] <= 30
 
 
 crowd = st.lists(

@@ -22,9 +22,8 @@ from livemem.rooms.message import MessageDraft
 from livemem.search import words
 from livemem.store.bucket import BANK_FILE, NOTE
 from livemem_http.views.recall import ContextView
-from local.offline_llm.encoder import Encoder
 from tests.support.cases import each
-from tests.support.searching import URL, run_indexer
+from tests.support.searching import ENCODER, URL, run_indexer
 from tests.support.talk import Talk
 from tests.support.world import EVERYONE, World
 
@@ -133,7 +132,7 @@ def test_kinds_are_those_that_searches_name_and_others_are_refused(filled):
 
 
 def test_the_budget_is_kept_and_ten_items_are_the_most(filled):
-    for number in range(30):
+    for number in range(12):
         filled.world.note(f"The harbour crane number {number} " + "turns " * 300)
 
     assert len(known(filled, "harbour crane", max_chars=100_000).items) == 10
@@ -274,7 +273,7 @@ TALKED = (
 )
 
 
-@pytest.mark.parametrize("encoder", [None, Encoder()], ids=["words", "model"])
+@pytest.mark.parametrize("encoder", [None, ENCODER], ids=["words", "model"])
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_talk_about_a_decision_takes_it_out_of_no_prompt_and_its_questions_do_not_stand_beside_it(encoder, is_folded):
     world = World(embeddings_api_url=URL if encoder else None)

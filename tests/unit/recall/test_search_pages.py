@@ -24,7 +24,7 @@ from tests.support.world import World
 WORDS = "crane oil pier gate ferry Kiel rust paint rope winch 7ab31fe v1.3.1".split()
 HELD = [
     " ".join(WORDS[(start + step * place) % len(WORDS)] for place in range(size))
-    for start, step, size in product(range(0, 12, 2), (1, 5, 7), (2, 4, 9))
+    for start, step, size in product(range(0, 12, 2), (1, 5), (2, 4, 9))
 ]
 
 
@@ -66,7 +66,7 @@ def test_asked_for_more_the_first_hits_stay(harbour, asked, few, more, scope):
     assert first(few) == first(few + more)[:few]
 
 
-@given(asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), limit=st.sampled_from([12, 30]))
+@given(asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), limit=st.sampled_from([20, 30]))
 def test_the_pages_of_an_answer_are_one_list_that_holds_each_document_once(harbour, asked, limit):
     pages = pages_of(harbour, " ".join(asked), limit, scope="all")
     shown = [hit.document.id for one in pages for hit in one.hits]

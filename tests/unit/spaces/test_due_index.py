@@ -27,6 +27,7 @@ from tests.simulation.scene import Action, prepared
 from tests.support.bucket import Stored, error
 from tests.support.cases import each
 from tests.support.counting import WRITES, Killed, Request
+from tests.support.part import part
 from tests.support.rest import QUIET
 from tests.support.world import EVERYONE, World
 
@@ -248,7 +249,8 @@ def rest(world: World) -> None:
         world.settle()
 
 
-@each("action", CONSOLIDATION.actions, ids=str)
+@pytest.mark.slow
+@each("action", part(CONSOLIDATION.actions, 3), ids=str)
 def test_after_any_action_a_space_comes_to_rest_and_costs_nothing(action: Action):
     scene = prepared(CONSOLIDATION, action).fork()
     scene.attempt(action)
@@ -452,11 +454,11 @@ def at_rest(spaces: int, *, waiting: bool) -> World:
     return world
 
 
-@pytest.mark.parametrize(("waiting", "lists", "age"), [(False, 1, 0), (True, 10, QUARTER)])
-def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000_where_notes_wait(
+@pytest.mark.parametrize(("waiting", "lists", "age"), [(False, 1, 0), (True, 3, QUARTER)])
+def test_thousands_of_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000_where_notes_wait(
     waiting: bool, lists: int, age: float
 ):
-    world = at_rest(10_000, waiting=waiting)
+    world = at_rest(3_000, waiting=waiting)
 
     report = world.sweep()
 
