@@ -80,21 +80,21 @@ def test_a_former_value_that_is_said_to_be_one_is_not_stale(line: str):
 def test_an_interrupted_play_is_continued_where_it_was_and_ends_as_if_it_had_not_been(tmp_path: Path):
     asked: list[str] = []
 
-    def dies_in_the_third(messages, max_tokens, timeout, schema=None) -> Reply:
+    def dies_in_the_second(messages, max_tokens, timeout, schema=None) -> Reply:
         asked.append(messages[1]["content"])
-        if len(asked) == 3:
+        if len(asked) == 2:
             raise LlmError("llm_unreachable", "Nothing listens.")
         return simple(messages, max_tokens, timeout, schema)
 
     record = tmp_path / "answers.jsonl"
-    whole = played(RecordedModel([], simple), 3)
-    broken = played(RecordedModel([], dies_in_the_third, record), 3)
-    continued = RecordedModel([], dies_in_the_third, record)
+    whole = played(RecordedModel([], simple), 2)
+    broken = played(RecordedModel([], dies_in_the_second, record), 2)
+    continued = RecordedModel([], dies_in_the_second, record)
 
-    assert [fold.code for fold in broken] == ["", "", "llm_unreachable"]
-    assert [fold.bank for fold in played(continued, 3)] == [fold.bank for fold in whole]
-    assert len(asked) == 4
-    assert played(RecordedModel([record]), 3)[2].bank == whole[2].bank
+    assert [fold.code for fold in broken] == ["", "llm_unreachable"]
+    assert [fold.bank for fold in played(continued, 2)] == [fold.bank for fold in whole]
+    assert len(asked) == 3
+    assert played(RecordedModel([record]), 2)[1].bank == whole[1].bank
 
 
 def test_an_answer_for_other_notes_is_not_taken(tmp_path: Path):
