@@ -1,20 +1,28 @@
 """What the tests of the local runtime share."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import boto3
+import pytest
 from botocore.config import Config
 
+from local.config import read_config
 from local.functions.logs import FunctionLog
 from local.functions.pools import FunctionPool
 from local.functions.template import Function
+from local.runtime import Runtime
+from tests.support.functions import forget
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -42,6 +50,20 @@ class S3Process:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.process.stdout.close()
+
+
+@contextmanager
+def running(variables: Mapping[str, str]) -> Iterator[tuple[Runtime, dict[str, Any]]]:
+    """The runtime in this process, which has these variables for as long as the block lasts, and its endpoints."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", dict(variables))
+        forget()
+        runtime = Runtime(read_config())
+        try:
+            yield runtime, runtime.start()
+        finally:
+            runtime.stop()
+            forget()
 
 
 def wait_until(condition, seconds: float = 10.0):

@@ -95,7 +95,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kills(tmp_path):
         for writer in writers:
             writer.join()
     notes = all_notes(service)
-    service.kill()
+    service.process.terminate()
+    assert service.process.wait(60) == 0
     texts = [note["content"] for note in notes]
     assert len(texts) == len(set(texts))
     assert {note["note_id"]: note["content"] for note in notes}.items() >= {

@@ -19,11 +19,11 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from local import stopping
-from local.__main__ import main
-from local.data_dir import DataDir, DataDirInUseError
+from local.__main__ import main, ready_text
+from local.data_dir import DataDirInUseError
 from local.front.httpd import Response, Server
 from local.store.paths import decode_key
-from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
+from tests.integration.local.support import ROOT, descendants, is_alive, running, wait_until
 
 KEY = "0123456789abcdef" * 2
 TEMPLATE = """
@@ -176,6 +176,12 @@ def start(folder, tmp_path):
 
 
 @pytest.fixture
+def run(folder, tmp_path):
+    """Run a service in this process."""
+    return lambda **variables: running(environment(folder, tmp_path / "data") | variables)
+
+
+@pytest.fixture
 def refused(folder, tmp_path, monkeypatch, capsys):
     """Start a service in this process that does not come to run; returns the status, and what it has said."""
     before = {number: signal.getsignal(number) for number in stopping.SIGNALS}
@@ -229,7 +235,7 @@ def list_keys(client, bucket: str) -> set[str]:
     return {item["Key"] for item in client.list_objects_v2(Bucket=bucket).get("Contents", [])}
 
 
-def test_the_whole_runtime_from_start_to_restart(start):
+def test_the_whole_runtime_from_start_to_restart(start, refused):
     process = start(LIVEMEM_SWEEP_SECONDS="0.3", BACKUP_SCHEDULE="rate(1 day)", AWS_PROFILE="prod")
     endpoints = process.wait_ready()
     # The functions' variables, and our own servers.
@@ -256,9 +262,9 @@ def test_the_whole_runtime_from_start_to_restart(start):
         assert answer.read() == b"note"
 
     # A second runtime on the same folder is refused, and the first one goes on.
-    second = start()
-    assert second.process.wait(30) == DataDirInUseError.status
-    assert f"Another runtime uses {process.data}; stop it" in second.process.stderr.read()
+    status, _, err = refused()
+    assert status == DataDirInUseError.status
+    assert f"Another runtime uses {process.data}; stop it" in err
     assert fetch(f"{endpoints['api']}/v1/environ")
 
     # Who takes all memory that there is fails alone.
@@ -277,10 +283,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
     assert not (process.data / "endpoints.json").exists()
     again = start()
     assert kept(again.wait_ready()) == expected
-
-    # Killed without warning, its lock does not outlive it.
-    again.end(signal.SIGKILL)
-    DataDir(again.data).close()
+    assert again.end(signal.SIGINT)[0] == 0
 
 
 def test_a_port_in_use_is_one_sentence(refused):
@@ -312,38 +315,37 @@ def test_a_wrong_setting_is_one_sentence_and_nothing_is_started(refused, tmp_pat
     assert not (tmp_path / "data").exists()
 
 
-def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
+def test_a_store_of_ones_own_is_used(run, shared_s3, s3):
     s3.create_bucket(Bucket="bucket-of-ones-own")
-    process = start(
-        S3_ENDPOINT_URL=shared_s3.url,
-        S3_BUCKET_NAME="bucket-of-ones-own",
-        S3_ACCESS_KEY_ID="key",
-        S3_SECRET_ACCESS_KEY="secret",
-        LLMAAS_API_URL="http://127.0.0.1:9/v1",
-        LLMAAS_MODEL="mine",
-        ADMIN_BOOTSTRAP_KEY=KEY,
-        AWS_ACCESS_KEY_ID="key",
-        AWS_SECRET_ACCESS_KEY="secret",
-    )
-    endpoints = process.wait_ready()
-    assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")
-    assert (endpoints["llm_is_offline_stand_in"], endpoints["admin_key_file"]) == (False, None)
-    environ = fetch(f"{endpoints['api']}/v1/environ")
-    known = hashlib.sha256(KEY.encode()).hexdigest()
-    assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY_SHA256"]) == ("mine", known)
-    # Beside an LLM of one's own the offline server serves embeddings alone.
-    assert (environ["LLMAAS_API_URL"], environ["EMBEDDINGS_API_URL"]) == (endpoints["llm"], endpoints["embeddings"])
-    assert "offline-fuse" in {model["id"] for model in fetch(f"{endpoints['embeddings']}/models")["data"]}
-    # Its put events come from its own webhook, to the address that MinIO would post to.
-    event = {"Records": [{"s3": {"object": {"key": "x.md"}}}]}
-    url = f"{endpoints['api']}/2015-03-31/functions/CounterFunction/invocations"
-    request = urllib.request.Request(url, json.dumps(event).encode(), {"X-Amz-Invocation-Type": "Event"})
-    assert urllib.request.urlopen(request, timeout=10).status == 202
-    wait_until(lambda: list_keys(s3, "bucket-of-ones-own") == {"seen/x"})
-    assert process.end(signal.SIGINT)[0] == 0
+    variables = {
+        "S3_ENDPOINT_URL": shared_s3.url,
+        "S3_BUCKET_NAME": "bucket-of-ones-own",
+        "S3_ACCESS_KEY_ID": "key",
+        "S3_SECRET_ACCESS_KEY": "secret",
+        "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
+        "LLMAAS_MODEL": "mine",
+        "ADMIN_BOOTSTRAP_KEY": KEY,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+    }
+    with run(**variables) as (_, endpoints):
+        assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")
+        assert (endpoints["llm_is_offline_stand_in"], endpoints["admin_key_file"]) == (False, None)
+        environ = fetch(f"{endpoints['api']}/v1/environ")
+        known = hashlib.sha256(KEY.encode()).hexdigest()
+        assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY_SHA256"]) == ("mine", known)
+        # Beside an LLM of one's own the offline server serves embeddings alone.
+        assert (environ["LLMAAS_API_URL"], environ["EMBEDDINGS_API_URL"]) == (endpoints["llm"], endpoints["embeddings"])
+        assert "offline-fuse" in {model["id"] for model in fetch(f"{endpoints['embeddings']}/models")["data"]}
+        # Its put events come from its own webhook, to the address that MinIO would post to.
+        event = {"Records": [{"s3": {"object": {"key": "x.md"}}}]}
+        url = f"{endpoints['api']}/2015-03-31/functions/CounterFunction/invocations"
+        request = urllib.request.Request(url, json.dumps(event).encode(), {"X-Amz-Invocation-Type": "Event"})
+        assert urllib.request.urlopen(request, timeout=10).status == 202
+        wait_until(lambda: list_keys(s3, "bucket-of-ones-own") == {"seen/x"})
 
 
-def test_metrics_of_functions_and_of_the_front_are_read_with_the_key_alone_or_from_this_machine(start):
+def test_metrics_of_functions_and_of_the_front_are_read_with_the_key_alone_or_from_this_machine(run):
     def read(endpoints, **headers):
         request = urllib.request.Request(f"{endpoints['api']}/metrics", headers=headers)
         try:
@@ -351,42 +353,41 @@ def test_metrics_of_functions_and_of_the_front_are_read_with_the_key_alone_or_fr
         except urllib.error.HTTPError as error:
             return error.code, ""
 
-    own = start(LLMAAS_API_URL="http://127.0.0.1:9/v1").wait_ready()
-    fetch(f"{own['api']}/v1/metric")
-    told = read(own)[1].splitlines()
-    assert 'livemem_notes_kept_total{service="web"} 3.0' in told
-    assert 'livemem_http_requests_total{method="GET",route="/v1/{any+}",status="200"} 1.0' in told
-    assert 'livemem_invocations_total{function="WebFunction",status="success"} 1.0' in told
-    assert read(own, Origin="https://evil.example")[0] == read(own, Via="1.1 proxy")[0] == 404
-    assert read(own, Host="evil.example")[0] == 421
+    with run(LLMAAS_API_URL="http://127.0.0.1:9/v1") as (_, own):
+        fetch(f"{own['api']}/v1/metric")
+        told = read(own)[1].splitlines()
+        assert 'livemem_notes_kept_total{service="web"} 3.0' in told
+        assert 'livemem_http_requests_total{method="GET",route="/v1/{any+}",status="200"} 1.0' in told
+        assert 'livemem_invocations_total{function="WebFunction",status="success"} 1.0' in told
+        assert read(own, Origin="https://evil.example")[0] == read(own, Via="1.1 proxy")[0] == 404
+        assert read(own, Host="evil.example")[0] == 421
 
-    guarded = start("guarded", LIVEMEM_METRICS_KEY=KEY, LLMAAS_API_URL="http://127.0.0.1:9/v1").wait_ready()
-    assert (read(guarded)[0], read(guarded, Authorization="Bearer " + "x" * 32)[0]) == (401, 401)
-    assert read(guarded, Authorization=f"Bearer {KEY}")[0] == 200
+    with run(LIVEMEM_METRICS_KEY=KEY, LLMAAS_API_URL="http://127.0.0.1:9/v1") as (_, guarded):
+        assert (read(guarded)[0], read(guarded, Authorization="Bearer " + "x" * 32)[0]) == (401, 401)
+        assert read(guarded, Authorization=f"Bearer {KEY}")[0] == 200
 
 
-def test_behind_a_proxy_on_this_machine_nobody_invokes_functions(start):
-    process = start(LIVEMEM_SHARED="true", LIVEMEM_LOGS="stdout", LLMAAS_API_URL="http://127.0.0.1:9/v1")
-    endpoints = process.wait_ready()
-    url = f"{endpoints['api']}/2015-03-31/functions/CounterFunction/invocations"
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(urllib.request.Request(url, b'{"Records": []}'), timeout=10)
-    fetch(f"{endpoints['api']}/v1/environ")
-    assert fetch(f"{endpoints['api']}/healthz") == {"status": "ok"}, "the id of the start is for nobody"
-    _, out, _ = process.end()
-    assert '"type": "platform.report"' in out, "the lines of functions are on standard output"
+def test_behind_a_proxy_on_this_machine_nobody_invokes_functions(run, capfdbinary):
+    shared = {"LIVEMEM_SHARED": "true", "LIVEMEM_LOGS": "stdout", "LLMAAS_API_URL": "http://127.0.0.1:9/v1"}
+    with run(**shared) as (_, endpoints):
+        url = f"{endpoints['api']}/2015-03-31/functions/CounterFunction/invocations"
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(urllib.request.Request(url, b'{"Records": []}'), timeout=10)
+        fetch(f"{endpoints['api']}/v1/environ")
+        assert fetch(f"{endpoints['api']}/healthz") == {"status": "ok"}, "the id of the start is for nobody"
+    assert b'"type": "platform.report"' in capfdbinary.readouterr().out, "the lines of functions are on standard output"
 
 
 @pytest.mark.parametrize("url", ["off", "http://127.0.0.1:9/v1"])
-def test_with_models_of_ones_own_or_no_embeddings_there_is_no_offline_server(start, url):
-    process = start(LLMAAS_API_URL="http://127.0.0.1:9/v1", EMBEDDINGS_API_URL=url, EMBEDDINGS_DIMENSIONS="256")
-    endpoints = process.wait_ready()
-    own = "" if url == "off" else url
-    environ = fetch(f"{endpoints['api']}/v1/environ")
-    assert (environ["EMBEDDINGS_API_URL"], endpoints["embeddings"] or "") == (own, own)
-    assert (environ["EMBEDDINGS_MODEL"], environ["EMBEDDINGS_DIMENSIONS"]) == ("large", "256")
-    _, out, _ = process.end()
-    assert f"Embeddings {own or 'none: search goes by words alone'}" in out
+def test_with_models_of_ones_own_or_no_embeddings_there_is_no_offline_server(run, url):
+    models = {"LLMAAS_API_URL": "http://127.0.0.1:9/v1", "EMBEDDINGS_API_URL": url, "EMBEDDINGS_DIMENSIONS": "256"}
+    with run(**models) as (runtime, endpoints):
+        own = "" if url == "off" else url
+        environ = fetch(f"{endpoints['api']}/v1/environ")
+        assert (environ["EMBEDDINGS_API_URL"], endpoints["embeddings"] or "") == (own, own)
+        assert (environ["EMBEDDINGS_MODEL"], environ["EMBEDDINGS_DIMENSIONS"]) == ("large", "256")
+        told = ready_text("", runtime.config, endpoints, {})
+        assert f"Embeddings {own or 'none: search goes by words alone'}" in told
 
 
 def test_a_store_that_cannot_be_reached_is_a_sentence(refused):
@@ -426,22 +427,21 @@ def test_a_store_that_refuses_the_keys_is_a_sentence_without_them(refused):
     assert "hunter2" not in err
 
 
-def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(start, shared_s3, s3):
+def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(run, shared_s3, s3):
     s3.create_bucket(Bucket="bucket-at-aws")
-    process = start(
-        S3_BUCKET_NAME="bucket-at-aws",
-        S3_REGION_NAME="eu-west-1",
-        S3_ACCESS_KEY_ID="key",
-        S3_SECRET_ACCESS_KEY="secret",
-        AWS_ENDPOINT_URL_S3=shared_s3.url,  # where the runtime's own look at the bucket finds its "AWS"
-    )
-    endpoints = process.wait_ready()
-    environ = fetch(f"{endpoints['api']}/v1/environ")
-    assert (environ["S3_ENDPOINT_URL"], environ["S3_BUCKET_NAME"]) == ("", "bucket-at-aws")
-    assert endpoints["s3"] == "https://s3.eu-west-1.amazonaws.com"
-    assert not (process.data / "s3").exists()
-    out = process.end()[1]
-    assert "embedded" not in out
+    variables = {
+        "S3_BUCKET_NAME": "bucket-at-aws",
+        "S3_REGION_NAME": "eu-west-1",
+        "S3_ACCESS_KEY_ID": "key",
+        "S3_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL_S3": shared_s3.url,  # where the runtime's own look at the bucket finds its "AWS"
+    }
+    with run(**variables) as (runtime, endpoints):
+        environ = fetch(f"{endpoints['api']}/v1/environ")
+        assert (environ["S3_ENDPOINT_URL"], environ["S3_BUCKET_NAME"]) == ("", "bucket-at-aws")
+        assert endpoints["s3"] == "https://s3.eu-west-1.amazonaws.com"
+        assert not (runtime.config.data / "s3").exists()
+        assert not runtime.config.embedded
 
 
 def test_workers_at_one_port_share_a_store_are_started_again_and_end_with_their_owner(start):
