@@ -439,7 +439,7 @@ def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(run, share
     with run(**variables) as (runtime, endpoints):
         environ = fetch(f"{endpoints['api']}/v1/environ")
         assert (environ["S3_ENDPOINT_URL"], environ["S3_BUCKET_NAME"]) == ("", "bucket-at-aws")
-        assert endpoints["s3"] == "https://s3.eu-west-1.amazonaws.com"
+        assert (environ["S3_REGION_NAME"], endpoints["s3"]) == ("eu-west-1", "https://s3.eu-west-1.amazonaws.com")
         assert not (runtime.config.data / "s3").exists()
         assert not runtime.config.embedded
 

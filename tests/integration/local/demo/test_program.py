@@ -1,57 +1,71 @@
-"""`python -m local.demo` as a process, where it does not come to its end."""
+"""`python -m local.demo` where it does not come to its end."""
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TextIO
 
 import pytest
 
-from local.demo.__main__ import DemoError, running_service
+from local import stopping
+from local.demo.__main__ import DemoError, main, running_service
 from local.front.httpd import Request, Response, Server, answer_json
 from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
+from tests.support.functions import forget
 
 
 @pytest.fixture
-def start(tmp_path):
-    started = []
+def demo(tmp_path, monkeypatch, capfd):
+    """Tell the story in this process, and have what it shows `watched`; gives the status and what the demo has said."""
+    before = {number: signal.getsignal(number) for number in stopping.SIGNALS}
+    others = ("LLMAAS_", "EMBEDDINGS_", "CONSOLIDATION_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
 
-    def start(**variables: str) -> subprocess.Popen[str]:
-        others = ("LLMAAS_", "EMBEDDINGS_", "CONSOLIDATION_")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-        path = os.pathsep.join((str(ROOT), str(ROOT / "client")))
-        environment = kept | {"LIVEMEM_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": path} | variables
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "local.demo"],
-                cwd=ROOT,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-        return started[-1]
+    def demo(
+        watched: Callable[[TextIO], object] = lambda story: story.read(), **variables: str
+    ) -> tuple[int, str, str]:
+        monkeypatch.setattr(os, "environ", kept | {"LIVEMEM_DATA_DIR": str(tmp_path / "data")} | variables)
+        monkeypatch.setattr(sys, "argv", ["demo"])
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, getattr(sys, name))
+        forget()
+        reading, writing = os.pipe()
+        stdout = os.dup(1)
+        os.dup2(writing, 1)
+        os.close(writing)
+        with os.fdopen(reading) as story, ThreadPoolExecutor() as pool:
+            seen = pool.submit(watched, story)
+            try:
+                status = main()
+            finally:
+                os.dup2(stdout, 1)
+                os.close(stdout)
+            seen.result()
+        return status, *capfd.readouterr()
 
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
-
-
-def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it(start):
-    process = start(EMBEDDINGS_API_URL="off")
-    seen = "".join(process.stdout.readline() for _ in range(4))
-    assert "(offline stand-in: fixed rules, no language model" in seen
-    assert "Embeddings: none: search goes by words alone" in seen
-    process.stdout.close()
-    assert process.wait(60) == 0
-    assert process.stderr.read() == ""
+    yield demo
+    forget()
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-def test_a_dead_llm_is_said_before_anything_starts(start, tmp_path):
-    process = start(LLMAAS_API_URL="http://me:hunter2@127.0.0.1:9/v1")
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 1
+def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it(demo):
+    def watched(story: TextIO) -> None:
+        assert "A team, a space" in story.readline() + story.readline()
+        story.close()
+
+    status, said, err = demo(watched, EMBEDDINGS_API_URL="off")
+    assert "(offline stand-in: fixed rules, no language model" in said
+    assert "Embeddings: none: search goes by words alone" in said
+    assert (status, err) == (0, "")
+
+
+def test_a_dead_llm_is_said_before_anything_starts(demo, tmp_path):
+    status, out, err = demo(LLMAAS_API_URL="http://me:hunter2@127.0.0.1:9/v1")
+    assert status == 1
     assert "Nothing listens at LLMAAS_API_URL: start the server" in err
     assert "Without LLMAAS_API_URL the demo shows the offline stand-in." in err
     assert "hunter2" not in err
@@ -75,22 +89,26 @@ def test_a_key_that_the_llm_refuses_is_said_before_anything_starts(monkeypatch, 
     assert not (tmp_path / "data").exists()
 
 
-def test_a_wrong_variable_is_said_before_anything_starts(start, tmp_path):
-    process = start(CONSOLIDATION_THRESHOLD="abc", LLMAAS_TEMPERATURE="9")
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 2
+def test_a_wrong_variable_is_said_before_anything_starts(demo, tmp_path):
+    status, _, err = demo(CONSOLIDATION_THRESHOLD="abc", LLMAAS_TEMPERATURE="9")
+    assert status == 2
     assert sorted(line.split(":")[0] for line in err.splitlines()) == ["CONSOLIDATION_THRESHOLD", "LLMAAS_TEMPERATURE"]
     assert not (tmp_path / "data").exists()
 
 
-def test_a_story_ends_with_the_demo_that_is_asked_to_stop(start):
-    process = start(EMBEDDINGS_API_URL="off")
-    while "livemem token create" not in process.stdout.readline():
-        pass
-    story = descendants(process.pid)
-    process.terminate()
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+def test_a_story_ends_with_the_demo_that_is_asked_to_stop(demo):
+    story: set[int] = set()
+
+    def watched(shown: TextIO) -> None:
+        while "livemem space create" not in shown.readline():
+            pass
+        story.update(descendants(os.getpid()) - others)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert shown.read() == ""
+
+    others = descendants(os.getpid())
+    status, _, err = demo(watched, EMBEDDINGS_API_URL="off")
+    assert status == 130
     assert err.splitlines() == ["", "The demo was stopped."]
     assert story
     wait_until(lambda: not any(map(is_alive, story)), 20)
