@@ -14,8 +14,19 @@ from benchmarks.scale.report import Report
 from livemem.store.bucket import HEAD
 
 READ_ALL = (("counter", "count"), ("indexer", "index"), ("indexer", "embed"), ("consolidate", "consolidate"))
-FEW = {"sessions": 1, "turns": 3, "searches": 1, "reads": 1, "messages": 4, "memories": 1}
-SMALL = Load(mix=Mix(20, 2, 1), share=1, times_more=2, notes=60, slots={"consolidate": 5}, **FEW)
+SMALL = Load(
+    mix=Mix(20, 2, 1),
+    share=1,
+    times_more=2,
+    notes=60,
+    sessions=1,
+    turns=3,
+    searches=1,
+    reads=1,
+    messages=4,
+    memories=1,
+    slots={"consolidate": 5},
+)
 
 
 @pytest.fixture(scope="module")
