@@ -210,7 +210,7 @@ def look(work: Callable[[float], None], seconds: float) -> None:
     even if it is killed. `work` gets the moment, as `time.monotonic`, when its time is over. Never raises.
     """
     until = time.monotonic() + seconds
-    if not _AT_WORK.acquire(timeout=max(0.0, seconds)):
+    if seconds < 0 or not _AT_WORK.acquire(timeout=seconds):
         return
 
     def run() -> None:

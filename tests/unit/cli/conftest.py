@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import httpx
 import pytest
 from typer import testing
 
@@ -12,9 +13,12 @@ from tests.support.cli_harness import CliHarness
 
 
 @pytest.fixture(scope="session", autouse=True)
-def commands_built_once() -> Iterator[None]:
-    """A runner puts the program's commands together for each that is given: four fifths of the time."""
+def built_once() -> Iterator[None]:
+    """A runner puts the program's commands together for each that is given: four fifths of the time. Each server of
+    MCP reads all certificates.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx, "create_ssl_context", cache(httpx.create_ssl_context))
         patch.setattr(testing, "_get_command", cache(testing._get_command))  # type: ignore[attr-defined]
         yield
 

@@ -72,10 +72,10 @@ class Passer:
         self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
-        held = {True: httpx.Limits(max_keepalive_connections=0), False: httpx.Limits()}
-        self._web = {
-            local: httpx.Client(timeout=SECONDS, trust_env=not local, limits=limits) for local, limits in held.items()
-        }
+        # Certificates take longer to read than all else of a start.
+        trust, none = httpx.create_ssl_context(), httpx.Limits(max_keepalive_connections=0)
+        near = httpx.Client(timeout=SECONDS, trust_env=False, limits=none, verify=trust)
+        self._web = {True: near, False: httpx.Client(timeout=SECONDS, verify=trust)}
 
     def run(self, lines: BinaryIO) -> None:
         """Answer each message until the input ends; those that are under way then still get their answers."""
