@@ -412,13 +412,13 @@ def test_the_answer_to_a_question_that_was_copied_without_one_is_not_lost(tmp_pa
 
 def test_each_copy_is_looked_up_in_a_file_that_has_a_bound(tmp_path, monkeypatch):
     monkeypatch.setattr("live_memory.cli.init.hooks.copies.MOST_BYTES", 320)
-    paths = [written(tmp_path / "p", f"n{at}", row("user", f"Question {at}?", at, f"n{at}")) for at in range(50)]
+    paths = [written(tmp_path / "p", f"n{at}", row("user", f"Question {at}?", at, f"n{at}")) for at in range(25)]
     machine = hooked(tmp_path, *paths)
-    assert len(machine.memory.turns) == 50
+    assert len(machine.memory.turns) == 25
     (path,) = (tmp_path / "state").glob("*.copies")
     assert path.stat().st_size <= 336
     machine.hook("claude-code", "SessionEnd", transcript_path=str(paths[-1]), session_id="fork")
-    assert len(machine.memory.turns) == 50
+    assert len(machine.memory.turns) == 25
 
 
 # Pictures and long lines
@@ -433,7 +433,7 @@ def test_words_beside_pictures_and_files_are_kept_however_large_those_are(tmp_pa
     file = {"type": "document", "source": {"type": "base64", "data": "JVBERi0" + "B/+" * 3_000_000}}
     document = row("user", [file, {"type": "text", "text": "The höhe is on page 2."}], 2)
     several = row("user", [*image(1_500_000, "a")["message"]["content"], *image(900_000, "b")["message"]["content"]], 3)
-    beside = image(10, "And this?", 4, toolUseResult={"stdout": "line of a log\n" * 400_000})
+    beside = image(10, "And this?", 4, toolUseResult={"stdout": ("words of a log " * 40 + "\n") * 4_000})
     turns = both(tmp_path, image(3_000_000, "The blue square is the lock."), document, several, beside)
     assert [user for user, _ in turns] == [
         "The blue square is the lock.",
@@ -443,8 +443,10 @@ def test_words_beside_pictures_and_files_are_kept_however_large_those_are(tmp_pa
     ]
 
 
-def test_the_begin_of_a_very_long_prompt_is_kept_and_it_says_that_the_rest_is_not(tmp_path):
-    path = written(tmp_path / "p", "s1", row("user", 'Read "this": ' + "words é " * 250_000, 1))
+def test_the_begin_of_a_very_long_prompt_is_kept_and_it_says_that_the_rest_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(long_lines, "MOST_LINE", 200_000)
+    monkeypatch.setattr(long_lines, "MOST_STRING", 100_000)
+    path = written(tmp_path / "p", "s1", row("user", 'Read "this": ' + "words é " * 20_000, 1))
     (said,) = hooked(tmp_path, path).memory.said[:1]
     assert said.startswith('Read "this": words é words')
     ((user, _),) = imported(path.parent)
@@ -472,7 +474,7 @@ def test_long_lines_are_the_same_whatever_the_pieces_are(size, noise):
 
 
 def test_a_line_that_is_too_long_without_its_pictures_is_counted_and_no_more_of_it_is_held(tmp_path):
-    data = b'{"x": [' + b'"some words", ' * 160_000 + b'"end"]}'
+    data = b'{"x": [' + (b'"' + b"some words " * 99 + b'", ') * 2_000 + b'"end"]}'
     (line,) = lines([data[at : at + 65_536] for at in range(0, len(data), 65_536)])
     assert line.text is None
     assert line.end == len(data)
