@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,19 +15,34 @@ PROVIDER = "jwt"
 """What only sign-in with a provider needs: it is loaded when somebody signs in so."""
 FUNCTIONS = {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()}
 PROGRAM = """
+import os
 import sys
 from scripts.openapi import load
 *groups, asked = sys.argv[1:]
-for group in groups:
+def show(group):
     for name in group.split():
         load(name)
-    print(*(name for name in asked.split() if name in sys.modules))
+    print(*(name for name in asked.split() if name in sys.modules), flush=True)
+plain, signin, *searching = groups
+show(plain)
+# What sign-in loads, no other function has then.
+if os.fork() == 0:
+    show(signin)
+    os._exit(0)
+os.wait()
+for group in searching:
+    show(group)
 """
 
 
-@cache
-def loaded(*groups: str) -> list[set[str]]:
-    """Which of those modules a process has after it has loaded each of these groups of functions in turn."""
+@pytest.mark.process
+def test_what_a_search_or_a_sign_in_needs_is_loaded_by_it_and_by_no_other_function():
+    """Other functions learn of a grant when a token of one comes; till then they have nothing of sign-in. What only
+    sign-in with a provider needs is loaded when somebody does.
+    """
+    plain = FUNCTIONS - SEARCHING - {"signin"}
+    assert len(plain) >= 6
+    groups = " ".join(sorted(plain)), "signin", "search", " ".join(sorted(SEARCHING - {"search"}))
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *groups, " ".join({*HEAVY, *OF_SIGN_IN, PROVIDER})],
         cwd=ROOT,
@@ -37,31 +51,4 @@ def loaded(*groups: str) -> list[set[str]]:
         text=True,
         check=True,
     )
-    return [set(line.split()) for line in done.stdout.splitlines()]
-
-
-def in_turn() -> list[set[str]]:
-    """What is there after the functions that do not search, then `search`, then all others but `signin`."""
-    plain = FUNCTIONS - SEARCHING - {"signin"}
-    assert len(plain) >= 6
-    return loaded(" ".join(sorted(plain)), "search", " ".join(sorted(SEARCHING - {"search"})))
-
-
-@pytest.mark.process
-def test_what_a_search_needs_is_loaded_by_it_and_by_no_other_function():
-    plain, search, _ = in_turn()
-
-    assert (plain | loaded("signin")[0]) & HEAVY == set()
-    assert search >= HEAVY
-
-
-@pytest.mark.process
-def test_sign_in_is_loaded_by_its_own_function_alone():
-    """The others learn of a grant when a token of one comes; till then they have nothing of it."""
-    assert in_turn()[-1] & OF_SIGN_IN == set()
-    assert loaded("signin")[0] >= OF_SIGN_IN
-
-
-@pytest.mark.process
-def test_what_only_sign_in_with_a_provider_needs_is_loaded_when_somebody_does():
-    assert PROVIDER not in in_turn()[-1] | loaded("signin")[0]
+    assert [set(line.split()) for line in done.stdout.splitlines()] == [set(), OF_SIGN_IN, HEAVY, HEAVY]
