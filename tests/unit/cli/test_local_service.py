@@ -15,7 +15,9 @@ from live_memory.cli import config, local_service, own_model
 from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
 from local import command_line
+from local.config import ConfigError, read_config
 from local.data_dir import DataDir, DataDirInUseError
+from local.external_s3 import StoreError, check_bucket
 from local.front.httpd import Response, Server, answer_json
 from tests.support.cli_harness import CliHarness
 
@@ -147,13 +149,12 @@ def test_a_stop_whose_file_a_start_removes_with_those_of_the_one_before_is_asked
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("signal", ["lock", "endpoints.json"])
-def test_a_stop_returns_when_the_process_has_ended_also_one_that_has_just_begun_to_start(tmp_path, signal):
+def test_a_stop_of_a_service_that_has_just_begun_to_start_returns_when_its_process_has_ended(tmp_path):
     data = tmp_path / "data"
     arguments, root, variables = local_service.command(dict(os.environ), data, Choices(port="0"))
     process = subprocess.Popen(arguments, cwd=root, env=variables, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
-    while not (local_service._is_locked(data) if signal == "lock" else (data / signal).exists()):
+    while not local_service._is_locked(data):
         assert time.monotonic() < until
         time.sleep(0.01)
     assert local_service.stop(data)
@@ -188,36 +189,40 @@ def test_each_option_of_a_start_has_one_name_for_the_command_line_and_the_servic
     assert options == command_line.OPTIONS
 
 
+KEYS = {"S3_ACCESS_KEY_ID": "k", "S3_SECRET_ACCESS_KEY": "s"}
+
+
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("options", "says", "background"),
-    [
-        (["--port", "{taken}"], "Set --port to another port", True),
-        (["--port", "0", "--s3", "http://127.0.0.1:9", "--bucket", "notes"], "check --s3", False),
-        (["--port", "0", "--llm", "no-address"], "--llm", True),
-        (["--port", "0", "--region", "nowhere at all"], "--region", False),
-    ],
-)
-def test_a_serve_that_failed_keeps_none_of_its_options_and_names_them_as_options(tmp_path, options, says, background):
+@pytest.mark.parametrize("background", [False, True])
+def test_a_serve_that_failed_keeps_none_of_its_options_and_names_them_as_options(tmp_path, background):
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     (data / "serve.json").write_text('{"llm": "http://127.0.0.1:9/v1"}')
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LIVEMEM_DATA_DIR": str(data)}
-    environ |= {"PYTHONPATH": os.pathsep.join(sys.path), "S3_ACCESS_KEY_ID": "k", "S3_SECRET_ACCESS_KEY": "s"}
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        arguments = [option.format(taken=server.getsockname()[1]) for option in options]
-        done = subprocess.run(
-            [sys.executable, "-m", "live_memory.cli", "serve", *arguments, *(["--background"] if background else [])],
-            env=environ,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert done.returncode != 0
-    assert says in done.stderr
-    assert not any(variable in done.stderr for variable in command_line.OPTIONS)
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LIVEMEM_DATA_DIR": str(data), **KEYS}
+    if background:
+        with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(Refused) as refused:
+            local_service.start(environ, data, Choices(port=str(server.getsockname()[1])), kept=True)
+        says = str(refused.value)
+    else:
+        store = ["--s3", "http://127.0.0.1:9", "--bucket", "notes"]
+        arguments = [sys.executable, "-m", "live_memory.cli", "serve", "--port", "0", *store]
+        paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(arguments, env=environ | paths, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode != 0
+        says = done.stderr
+    assert ("Set --port to another port" if background else "check --s3") in says
+    assert not any(variable in says for variable in command_line.OPTIONS)
     assert (data / "serve.json").read_text() == '{"llm": "http://127.0.0.1:9/v1"}'
+
+
+@pytest.mark.parametrize(("name", "value"), [("llm", "no-address"), ("region", "nowhere at all")])
+def test_an_option_of_which_nothing_can_be_made_is_named_as_one(tmp_path, name, value):
+    _, _, variables = local_service.command(KEYS, tmp_path, Choices(**{name: value}), kept=True)
+    with pytest.raises((ConfigError, StoreError)) as refused:
+        check_bucket(read_config(variables))
+    says = command_line.in_its_words(str(refused.value), variables)
+    assert f"--{name}" in says
+    assert not any(variable in says for variable in command_line.OPTIONS)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"other": 1}'])
