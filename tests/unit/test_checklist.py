@@ -1,8 +1,7 @@
 """Each line of the security checklist has its proofs, and each proof is a test that exists."""
 
-import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.support.cases import each
@@ -18,10 +17,9 @@ OWN = (
 """Files whose tests begin with the number of their line."""
 
 
-def names_in(file: str) -> Iterator[str]:
-    for node in ast.parse((TESTS / file).read_text()).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            yield node.name
+@cache
+def names_in(file: str) -> list[str]:
+    return re.findall(r"^def (test_\w+)\(", (TESTS / file).read_text(), re.MULTILINE)
 
 
 def test_all_lines_are_there_each_with_a_proof_or_a_word_on_why_not_yet():
