@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -40,17 +41,25 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(gone_paths, "SECONDS", 20)
 
 
-@pytest.fixture
-def repository(tmp_path, unhurried) -> Path:
-    """`old.py`, `lib/a.py` and `lib/b.py` were removed on 2026-04-01, `src/app.py` is there."""
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("committed")
     for name in ("old.py", "lib/a.py", "lib/b.py", "src/app.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x")
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "one")
-    git(tmp_path, "rm", "-qr", "old.py", "lib")
-    git(tmp_path, "commit", "-qm", "two", day="2026-04-01")
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+    git(folder, "init", "-q", "--template=")
+    (folder / ".git" / "info").mkdir()
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "one")
+    git(folder, "rm", "-qr", "old.py", "lib")
+    git(folder, "commit", "-qm", "two", day="2026-04-01")
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path, committed, unhurried) -> Path:
+    """`old.py`, `lib/a.py` and `lib/b.py` were removed on 2026-04-01, `src/app.py` is there."""
+    shutil.copytree(committed, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -121,11 +130,11 @@ def test_in_a_submodule_its_own_paths_count(repository, tmp_path_factory):
     assert marked(NOTE.format("old.py"), above) == NOTE.format("old.py")
 
 
-def test_among_100_000_files_only_the_named_ones_are_looked_at(repository, monkeypatch):
+def test_among_1_000_files_only_the_named_ones_are_looked_at(repository, monkeypatch):
     blob = subprocess.run(
         ["git", "-C", str(repository), "rev-parse", "HEAD:src/app.py"], check=True, capture_output=True, text=True
     ).stdout.strip()
-    entries = "".join(f"100644 {blob} 0\tmany/{number % 300}/{number}.py\n" for number in range(100_000))
+    entries = "".join(f"100644 {blob} 0\tmany/{number % 300}/{number}.py\n" for number in range(1_000))
     command = ["git", "-C", str(repository), "update-index", "--index-info"]
     subprocess.run(command, input=entries, check=True, text=True)
     git(repository, "commit", "-qm", "many", day="2026-05-01")

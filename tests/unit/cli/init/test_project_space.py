@@ -260,7 +260,7 @@ def test_a_space_of_the_users_own_files_counts_where_a_project_names_it_too(user
 
 
 def test_a_file_that_is_made_to_be_slow_is_read_to_its_end(user: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_space, "MOST_BYTES", 1 << 18)
+    monkeypatch.setattr(project_space, "MOST_BYTES", 1 << 16)
     parts = ('"--space", ', "space//x\n", "space/*x*/", "-s /*", "space" + " " * 50, "mcp ", "mcp -s x", "${x", "/*")
     for part in parts:
         user.write(".mcp.json", "livemem" + part * ((project_space.MOST_BYTES - 7) // len(part)))

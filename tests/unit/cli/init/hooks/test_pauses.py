@@ -108,6 +108,7 @@ def test_a_damaged_file_stops_no_hook(tmp_path: Path, text: str):
 
 
 def test_old_pauses_are_forgotten_and_few_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pauses, "MOST", 20)
     off = Pauses(tmp_path)
     for number in range(pauses.MOST + 5):
         off.begin("codex", tmp_path / str(number))
