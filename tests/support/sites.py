@@ -34,6 +34,14 @@ def trusting() -> ssl.SSLContext:
     return context
 
 
+@cache
+def certified(named: str) -> ssl.SSLContext:
+    """Of a server, with a certificate for this name."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority().issue_cert(named).configure_cert(tls)
+    return tls
+
+
 class Wires(httpcore2.NetworkBackend):
     """Leads every connection to the server of the test, and remembers the addresses that were called."""
 
@@ -72,7 +80,5 @@ class Site:
 @contextmanager
 def site(*script: Step, named: str = HOST) -> Iterator[Site]:
     """A site that answers by this script, with a certificate for this name."""
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority().issue_cert(named).configure_cert(tls)
-    with serving(*script, tls=tls) as server:
+    with serving(*script, tls=certified(named)) as server:
         yield Site(server, Wires(int(server.url.split(":")[2].partition("/")[0])))

@@ -35,12 +35,12 @@ def test_a_name_that_means_another_address_a_moment_later_is_resolved_once():
 
 @pytest.mark.parametrize("address", [one for all_of in FORBIDDEN.values() for one in all_of])
 def test_nothing_is_sent_to(address):
-    for addresses in ([address], [PUBLIC, address], [address, PUBLIC]):
-        with site(answer(BODY)) as there:
+    with site(answer(BODY)) as there:
+        for addresses in ([address], [PUBLIC, address], [address, PUBLIC]):
             there.addresses = [addresses]
             with pytest.raises(NotFetched, match="public"):
                 there.fetch()
-            assert there.wires.called == []
+    assert there.wires.called == []
 
 
 @pytest.mark.parametrize(
