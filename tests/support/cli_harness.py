@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -126,15 +127,19 @@ class CliHarness:
         return httpx.Response(200, json=answer)
 
 
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], Operation]]:
+    """All operations, each with the form of its paths. What has fewer names in its path is the closer one."""
+    closest = sorted(OPERATIONS.values(), key=lambda one: one.path.count("{"))
+    plain = [(re.sub(r"\{(\w+)\+\}", r"(?P<\1>.+)", one.path), one) for one in closest]
+    return [(re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path)), one) for path, one in plain]
+
+
 def _read(request: httpx.Request) -> tuple[Operation, dict[str, Any]]:
     """Which operation was asked for, and with what."""
     path = request.url.raw_path.decode().partition("?")[0].removeprefix("/v1")
-    # What has fewer names in its path is the closer one.
-    for operation in sorted(OPERATIONS.values(), key=lambda one: one.path.count("{")):
-        pattern = re.sub(r"\{(\w+)\+\}", r"(?P<\1>.+)", operation.path)
-        pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)
-        found = re.fullmatch(pattern, path)
-        if found and operation.method == request.method:
+    for pattern, operation in _patterns():
+        if operation.method == request.method and (found := pattern.fullmatch(path)):
             named = {name: unquote(value) for name, value in found.groupdict().items()}
             query = dict(parse_qsl(request.url.query.decode(), keep_blank_values=True))
             kind = request.headers.get("content-type", "")

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from live_memory.cli import waiting
 from tests.support.cli_harness import CliHarness, change, note, run
 from tests.support.scripted import problem
 
@@ -386,7 +387,8 @@ def test_waiting_tells_each_step_once_on_stderr(desk: CliHarness):
     assert len(desk.waited) == 3
 
 
-def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: CliHarness):
+def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: CliHarness, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(waiting, "LONGEST_PAUSE", 60.0)
     desk.answers = {"create_backup": {**BACKUP, "complete": False}, "get_backup": {**BACKUP, "complete": False}}
     said = desk.say("backup", "create", "--wait")
     assert said.code == 6
