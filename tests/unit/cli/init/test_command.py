@@ -25,6 +25,7 @@ from live_memory.cli.main import app
 from live_memory.cli.mcp import repository_space
 from live_memory.cli.mcp.repository_space import Settled
 from live_memory.cli.program import Program
+from tests.support.part import part
 from tests.unit.cli.init.support import CLIENTS, URL
 from tests.unit.cli.test_repository import cloned
 
@@ -167,7 +168,8 @@ def test_permissions_that_the_person_has_already_stay_where_they_are(run, projec
     assert file.read_text() == (text.replace("Bash(ls)", "Bash(cat)") if edited else text)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("client", part(CLIENTS, 3))
 def test_what_is_recorded_where_to_and_how_to_turn_it_off_is_said_before_anybody_is_asked(run, project, client):
     done = run("init", client, "-s", "demo", "--url", URL, said="n\n", terminal=True)
     told, _, asked = done.stderr.partition("Write these changes?")
@@ -222,7 +224,8 @@ def test_a_pause_lasts_from_the_end_of_recording_to_its_begin_unless_other_hooks
     assert all(one.until for one in pauses._all())
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("client", part(CLIENTS, 3))
 def test_hooks_of_a_folder_above_in_the_repository_are_named_and_those_above_the_repository_not(run, project, client):
     (project / ".git").mkdir()
     inner = project / "services" / "a b"
@@ -617,7 +620,8 @@ def shared(project):
             path.unlink()
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("client", part(CLIENTS, 3))
 def test_one_short_command_accepts_the_space_of_a_cloned_project_also_where_everything_is_written(run, project, client):
     remote = ("--url", URL, "--yes")
     run("init", client, "--space", "beta", *remote)
@@ -670,7 +674,8 @@ STARTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("client", part(CLIENTS, 3))
 def test_a_hook_of_a_cloned_project_loads_and_records_in_the_repositorys_own_space(
     run, project, hooked, client, tmp_path, monkeypatch
 ):

@@ -2,11 +2,13 @@ import json
 import os
 import stat
 import tomllib
+from itertools import product
 
 import pytest
 
 from live_memory.cli.exits import Refused
 from live_memory.cli.init import clients, files, plan
+from tests.support.part import part
 from tests.unit.cli.init.support import CLIENTS, URL, desk
 
 MCP_URL = f"{URL}/mcp?space=demo&structured=false"
@@ -171,8 +173,8 @@ def test_without_recording_there_are_only_the_hooks_that_give_the_memory(there, 
     assert list(there.json(".claude/settings.json")["hooks"]) == ["SessionStart", "UserPromptSubmit"][: 1 + recall]
 
 
-@pytest.mark.parametrize("scope", ["project", "user"])
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.slow
+@pytest.mark.parametrize(("client", "scope"), part(product(CLIENTS, ("project", "user")), 3))
 def test_no_record_after_an_init_is_no_record_from_the_first_and_undo_gives_back_what_was_before_both(
     there, client, scope
 ):
@@ -390,8 +392,8 @@ def test_who_changes_a_file_between_diff_and_answer_is_not_overwritten(there):
     assert there.read("AGENTS.md") == "written meanwhile"
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("after", range(1, 6))
+@pytest.mark.slow
+@pytest.mark.parametrize(("after", "client"), part(product(range(1, 6), CLIENTS), 2))
 def test_an_init_that_dies_after_any_file_is_taken_back_as_a_whole(there, monkeypatch, client, after):
     there.write("AGENTS.md", "# Ours")
     before = there.tree()
