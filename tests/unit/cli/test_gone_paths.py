@@ -249,6 +249,7 @@ def test_a_deleted_file_of_any_name_hides_no_other(repository):
 
 
 def test_what_a_sparse_checkout_leaves_out_is_not_gone(repository):
+    git(repository, "status")  # It is a copy: git looks whether the files are those that it knows.
     git(repository, "sparse-checkout", "set", "--no-cone", "nothing")
     assert not (repository / "src/app.py").exists()
     assert marked(NOTE.format("src/app.py"), repository) == NOTE.format("src/app.py")

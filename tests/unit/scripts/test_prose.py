@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from scripts import prose
 from scripts.prose import (
     Rules,
@@ -68,6 +70,7 @@ def test_a_string_is_a_text_unless_it_is_a_docstring_or_a_pattern():
     assert list(strings(code)) == [(3, "No value in code."), (3, "Try it again.")]
 
 
+@pytest.mark.slow
 def test_a_text_with_a_long_sentence_or_a_riddle_is_told_wherever_texts_are_written(monkeypatch):
     named = "client/live_memory/_answers.py", "scripts/openapi.py"
     monkeypatch.setattr(
