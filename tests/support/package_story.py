@@ -53,14 +53,11 @@ def play(livemem: str, environment: Mapping[str, str], folder: Path) -> None:
         assert [fetch(began["url"] + path) for path in re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)]
         say("space", "create", "demo")
         say("note", SAID, "-c", "decision", "-s", "demo")
-        assert SAID in say("start", "-s", "demo")
-        say("consolidate", "-s", "demo")
-        assert SAID in say("search", "tabs", "-s", "demo")
+        say("consolidate", "-s", "demo", "--wait")
         say("stop")
         say("status", status=7)
         assert start()["pid"] != began["pid"]
         assert SAID in say("search", "parser", "-s", "demo"), "the next start finds it"
-        say("stop")
     finally:
         subprocess.run([livemem, "stop"], env=environment, capture_output=True, check=False)
 
