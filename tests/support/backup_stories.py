@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.part import of_proof
 from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story
 
@@ -213,13 +214,16 @@ STORIES: list[Story] = [
     a_backup_that_takes_longer_than_a_request,
     a_backup_from_its_making_to_its_end,
     a_night,
-    a_space_that_is_restored,
-    a_space_that_is_forked,
     a_restore_that_is_interrupted,
     a_backup_that_is_interrupted,
     a_space_that_is_exported_and_imported,
     *(partial(garbage_that_is_collected, delete_only=delete_only) for delete_only in (False, True)),
-    old_runs_that_the_sweep_removes,
     notes_that_are_erased_where_versions_are_kept,
     an_erasure_that_is_interrupted_where_versions_are_kept,
+    # They ask for nothing that no other story asks for.
+    *of_proof(
+        a_space_that_is_restored,
+        a_space_that_is_forked,
+        old_runs_that_the_sweep_removes,
+    ),
 ]

@@ -21,6 +21,7 @@ from tests.support.memory_stories import (
     store,
     token,
 )
+from tests.support.part import of_proof
 from tests.support.stories import BOOTSTRAP_KEY, HOUR, SPACE, Account, Story
 from tests.support.talk_stories import what_was_heard_of_a_user
 
@@ -178,5 +179,8 @@ STORIES: list[Story] = [
     questions_over_mcp,
     a_question_over_mcp_that_goes_on,
     tools_that_others_carry_out,
-    agents_with_few_and_many_spaces,
+    # They ask for nothing that no other story asks for.
+    *of_proof(
+        agents_with_few_and_many_spaces,
+    ),
 ]

@@ -8,7 +8,7 @@ import copy
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
@@ -87,7 +87,11 @@ class Role:
         return [grant for grant in self.grants if grant.effect == "Allow" and grant not in needed]
 
     def _covering(self, request: Request) -> list[Grant]:
-        return [grant for grant in self.grants if grant.covers(request)]
+        return [grant for grant in self._by_action.get(request.action, ()) if grant.covers(request)]
+
+    @cached_property
+    def _by_action(self) -> dict[str, list[Grant]]:
+        return {one.action: [grant for grant in self.grants if grant.action == one.action] for one in self.grants}
 
 
 def object_arn(key: str) -> str:
