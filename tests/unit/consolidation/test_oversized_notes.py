@@ -18,6 +18,7 @@ from tests.unit.consolidation.test_pipeline_notes import record_of
 SMALL = 8_000
 """Tokens of a window in which a note of 30 kB can't stand."""
 HUGE = "x" * 30_000
+OLD = "- " + "old " * 50 + "\n"
 
 
 def space(threshold: int = 0, **settings: Any) -> World:
@@ -169,7 +170,7 @@ def test_a_larger_window_takes_what_was_set_aside():
 def test_a_smaller_bank_takes_what_was_set_aside():
     world = space(llmaas_context_tokens=20_000)
     world.inner.put_object(
-        Bucket="b", Key=BANK_FILE.key("demo", "log.md"), Body=b"# Log\n\n## Log\n\n" + b"- old\n" * 6_000
+        Bucket="b", Key=BANK_FILE.key("demo", "log.md"), Body=f"# Log\n\n## Log\n\n{OLD * 180}".encode()
     )
     write(world, HUGE)
     assert world.consolidate().state == "nothing_to_do"
@@ -260,9 +261,9 @@ def test_even_then_the_notes_that_fit_are_folded(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("character", ["x", '"', "\n"])
 def test_a_file_that_no_later_prompt_could_hold_is_refused_with_what_would_fit(character: str):
-    world = space(llmaas_context_tokens=100_000)
+    world = space(llmaas_context_tokens=20_000)
     write(world, "one")
-    content = "# Log\n\n## Log\n\n" + character * 499_980
+    content = "# Log\n\n## Log\n\n" + character * 90_000
     world.llm.queue.append(whole("log.md", content))
     fitting: list[int] = []
 
@@ -277,7 +278,7 @@ def test_a_file_that_no_later_prompt_could_hold_is_refused_with_what_would_fit(c
 
     assert "log.md is too large" in world.llm.prompts[-1][-1]["content"]
     assert (run.state, run.metrics["llm_calls"]) == ("done", 2)
-    assert fitting[0] > 150_000
+    assert fitting[0] > 30_000
     # The next prompt still has room for notes.
     write(world, "two " * 500)
     discarding = {"bank_files": [], "synthesis": "x", "discarded": [{"note": 1, "reason": "repeats"}]}
@@ -299,10 +300,10 @@ def test_a_bank_that_no_answer_keeps_small_enough_is_an_error_and_nothing_is_cha
 
 def test_an_answer_that_makes_a_too_large_bank_smaller_is_taken():
     world = space()
-    body = "# Log\n\n## Log\n\n" + "- old\n" * 2_200
+    body = "# Log\n\n## Log\n\n" + OLD * 66
     world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", "log.md"), Body=body.encode())
     write(world, "one")
-    world.llm.queue.append(whole("log.md", body.replace("- old\n", "- o\n")))
+    world.llm.queue.append(whole("log.md", body.replace("old", "o")))
 
     assert world.consolidate().state == "done"
 
