@@ -300,10 +300,10 @@ def test_a_bank_that_no_answer_keeps_small_enough_is_an_error_and_nothing_is_cha
 
 def test_an_answer_that_makes_a_too_large_bank_smaller_is_taken():
     world = space()
-    body = "# Log\n\n## Log\n\n" + OLD * 66
+    body = "# Log\n\n## Log\n\n" + OLD * 80
     world.inner.put_object(Bucket="b", Key=BANK_FILE.key("demo", "log.md"), Body=body.encode())
     write(world, "one")
-    world.llm.queue.append(whole("log.md", body.replace("old", "o")))
+    world.llm.queue.append(whole("log.md", body.replace("old old ", "old ", 80)))
 
     assert world.consolidate().state == "done"
 

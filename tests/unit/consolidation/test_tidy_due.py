@@ -4,6 +4,7 @@ import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import pytest
@@ -24,9 +25,14 @@ LENGTH, NOTES = 2_000, 10
 DAY = 86_400
 
 
-def automatic_space(**settings: Any) -> World:
+def automatic_space() -> World:
     """A space with automatic consolidation, whose bank is longer than it should be after its next consolidation."""
-    world = World(**settings)
+    return _automatic_space().fork()
+
+
+@cache
+def _automatic_space() -> World:
+    world = World()
     world.create_space(threshold=NOTES)
     heads.patch(world.process, "demo", bank_chars=LENGTH)
     write(world)

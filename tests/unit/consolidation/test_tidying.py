@@ -1,6 +1,7 @@
 """A tidy run shortens a bank that is too long. It folds no note, and what went is in its record."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,6 +22,11 @@ LENGTH = 2_000
 
 def long_space(notes: int = 10, **settings: Any) -> World:
     """A space whose bank, one file of a line for each note, is longer than it should be; with one live note."""
+    return _long_space(notes, **settings).fork()
+
+
+@cache
+def _long_space(notes: int, **settings: Any) -> World:
     world = World(**settings)
     world.create_space()
     heads.patch(world.process, "demo", bank_chars=LENGTH)
@@ -28,7 +34,6 @@ def long_space(notes: int = 10, **settings: Any) -> World:
         world.note(f"Port {number} of the ferry has the crane K{number}, which lifts {number + 40} tons." * 6)
     world.consolidate()
     world.note("one more")
-    world.llm.prompts.clear()
     return world
 
 
@@ -159,7 +164,7 @@ def answers(content: Any, **more: Any) -> str:
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        ([answers("# Log\n\n" + "- long\n" * 5_000)], "the answer is not shorter"),
+        ([answers("# Log\n\n" + "- long\n" * 1_000)], "the answer is not shorter"),
         (["I would rather not."] * 2, "could not be used"),
         ([answers("---\ntitle: x\n---\n")] * 2, "front matter"),
         ([answers("# Log\n\n## Log\n\n...\n")] * 2, "would take the place"),
