@@ -124,7 +124,7 @@ def test_the_question_about_lost_details_costs_less_than_a_tenth_of_the_first():
 
 
 def test_a_bank_of_100_files_and_a_line_of_100_kilobytes_are_looked_at():
-    bank = {f"f{number}.md": f"# F{number}\n\n" + "- The port of host {n} is 80{n}.\n" * 20 for number in range(100)}
+    bank = {f"f{number}.md": f"# F{number}\n\n" + "- The port of host {n} is 80{n}.\n" * 5 for number in range(100)}
     long = "- " + "word 12 " * 12_500
     after = {**bank, "f7.md": bank["f7.md"] + long}
 
