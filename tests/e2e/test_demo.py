@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own"),
+]
 ROOT = Path(__file__).resolve().parents[2]
 STORY = """
 The fourth note's put event started a consolidation: nobody asked for it.
@@ -58,8 +62,6 @@ def show(tmp_path: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own")
 def test_the_story_tells_what_the_commands_printed(tmp_path):
     told = show(tmp_path)
 
@@ -72,8 +74,6 @@ def test_the_story_tells_what_the_commands_printed(tmp_path):
     assert len(told.splitlines()) < 90
 
 
-@pytest.mark.proof
-@pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own")
 def test_the_demo_of_memories_keeps_what_matters_of_a_day_and_answers_from_it(tmp_path):
     told = show(tmp_path, "memories")
 
