@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 from tests.e2e.client import Service
 from tests.e2e.page.own import Own
-from tests.e2e.stack import Running, give_up
+from tests.e2e.stack import give_up
 from tests.support.browser import NoBrowserError, Visit, launched, visited
 
 
@@ -30,45 +30,75 @@ def browser() -> Iterator[Browser]:
         give_up(str(error))
 
 
-@pytest.fixture
-def visit(browser: Browser, running: Running) -> Iterator[Callable[..., Visit]]:
-    """visit(**options of Playwright's contexts): a visit of the service; nothing may have gone wrong in it."""
-    visits: list[Visit] = []
-
-    def begin(**options: Any) -> Visit:
-        visits.append(visited(browser, running.url, **options))
-        return visits[-1]
-
-    yield begin
-    troubles = [trouble for one in visits for trouble in one.troubles]
-    for one in visits:
-        one.page.context.close()
-    assert troubles == []
-
-
-@pytest.fixture
-def signed_in(visit: Callable[..., Visit], service: Service) -> Callable[..., Visit]:
-    """signed_in(link, **options): a visit that the bootstrap key has signed in, at a view."""
-
-    def begin(link: str = "#/", **options: Any) -> Visit:
-        found = visit(**options)
-        found.open(link)
-        found.sign_in(str(service.token))
-        return found
-
-    return begin
-
-
-@pytest.fixture(scope="module")
-def variables() -> dict[str, str]:
-    """Variables of the environment of `own`; a module may have others."""
+@pytest.fixture(scope="package")
+def tabs() -> dict[str, Visit]:
+    """The tab of each service that its key has signed in, between two tests."""
     return {}
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> Iterator[Own]:
-    """A service of a module's own."""
-    found = Own(tmp_path_factory.mktemp("own") / "data", variables)
+class Visits:
+    """The visits of a test; nothing may have gone wrong in them."""
+
+    def __init__(self, browser: Browser, service: Service, tabs: dict[str, Visit]) -> None:
+        self._browser, self._service, self._tabs = browser, service, tabs
+        self._begun: list[Visit] = []
+        self._tab: Visit | None = None
+
+    def begin(self, **options: Any) -> Visit:
+        """begin(**options of Playwright's contexts): a browser of its own."""
+        self._begun.append(visited(self._browser, self._service.url, **options))
+        return self._begun[-1]
+
+    def signed_in(self, link: str = "#/", token: str | None = None, *, fresh: bool = False, **options: Any) -> Visit:
+        """A visit that a token has signed in, at a view. By the key alone the first one goes on in the tab of the test
+        before, with nothing of that: a new browser loads all of the page. `fresh`: not this one.
+        """
+        shared = not (fresh or token or options or self._tab)
+        if shared and (tab := self._tabs.pop(self._service.url, None)):
+            self._tab = tab
+            tab.open(link)
+            return tab
+        found = self.begin(**options)
+        found.open(link)
+        found.sign_in(token or str(self._service.token))
+        if shared:
+            self._tab = self._begun.pop()
+        return found
+
+    def end(self) -> None:
+        troubles = [trouble for one in (*self._begun, self._tab) if one for trouble in one.troubles]
+        for one in self._begun:
+            one.page.context.close()
+        if self._tab:
+            self._tab.clear()
+            self._tabs[self._service.url] = self._tab
+        assert troubles == []
+
+
+@pytest.fixture
+def visits(browser: Browser, service: Service, tabs: dict[str, Visit]) -> Iterator[Visits]:
+    """Those of the service that all tests share."""
+    found = Visits(browser, service, tabs)
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def visit(visits: Visits) -> Callable[..., Visit]:
+    """A visit that nobody has signed in."""
+    return visits.begin
+
+
+@pytest.fixture
+def signed_in(visits: Visits) -> Callable[..., Visit]:
+    """A visit that the bootstrap key has signed in, at a view."""
+    return visits.signed_in
+
+
+@pytest.fixture(scope="package")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+    """A service of these tests' own."""
+    found = Own(tmp_path_factory.mktemp("own") / "data")
     try:
         found.start()
         yield found
@@ -84,19 +114,8 @@ def api(own: Own) -> Service:
 
 
 @pytest.fixture
-def at(browser: Browser, own: Own) -> Iterator[Callable[..., Visit]]:
-    """at(link, token=None, **options): a visit at a view of it, signed in; nothing else may go wrong in the visit."""
-    visits: list[Visit] = []
-
-    def begin(link: str, token: str | None = None, **options: Any) -> Visit:
-        found = visited(browser, own.url, **options)
-        visits.append(found)
-        found.open(link)
-        found.sign_in(token or own.token)
-        return found
-
-    yield begin
-    troubles = [trouble for one in visits for trouble in one.troubles]
-    for one in visits:
-        one.page.context.close()
-    assert troubles == []
+def at(browser: Browser, api: Service, tabs: dict[str, Visit]) -> Iterator[Callable[..., Visit]]:
+    """at(link, token): a visit at a view of it, signed in."""
+    found = Visits(browser, api, tabs)
+    yield found.signed_in
+    found.end()

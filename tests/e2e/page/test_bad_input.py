@@ -26,11 +26,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def variables() -> dict[str, str]:
-    return {"CONSOLIDATION_COOLDOWN_SECONDS": "120", "UPLOADS_PER_TOKEN_PER_DAY": "1"}
-
-
 @pytest.fixture
 def refusing(own: Own) -> Iterator[None]:
     """The LLM refuses every call."""

@@ -27,7 +27,7 @@ def test_each_task_of_a_newcomer_takes_the_clicks_that_the_documentation_tells(
     with fresh_space(service, 0) as space:
         assert service.send("PUT", f"/spaces/{space}/bank/port.md", {"content": BANK}).status == 201
         service.notes.append(space, category="todo", content=TODO)
-        reader = Reader(signed_in())
+        reader = Reader(signed_in(fresh=True))
 
         took = {**repairs(reader, service, space), **looks(reader, service, space), **operates(reader, service, space)}
 

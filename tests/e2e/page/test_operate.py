@@ -82,7 +82,7 @@ def test_a_run_that_has_ended_is_not_asked_for_again(signed_in, service: Service
         job = service.consolidations.start(space).job
         run = job.rpartition(".")[2]
         assert service.ended(job).status == "done"
-        found: Visit = signed_in()
+        found: Visit = signed_in(fresh=True)
         found.page.clock.install()
         found.open(f"#/spaces/{space}/runs/{run}")
         found.page.get_by_role("heading", name="Run").wait_for()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.e2e.client import Service
+from tests.e2e.page.own import Own
 from tests.e2e.spaces import fresh_space
 from tests.e2e.stack import KIND
 from tests.support.browser import Visit
@@ -15,17 +16,13 @@ BANK = "# Port\n\n" + "".join(f"- The crane K{number} lifts {number + 40} tons.\
 GOES, STAYS = "The crane K2 lifts 42 tons.", "The crane K3 lifts 43 tons."
 
 
-@pytest.fixture(scope="module")
-def variables() -> dict[str, str]:
-    """A model that is not the offline LLM by its name, which never tidies."""
-    return {"LLMAAS_MODEL": "shortens", "CONSOLIDATION_COOLDOWN_SECONDS": "0"}
-
-
 def press(found: Visit, name: str) -> None:
     found.page.locator("main").get_by_role("button", name=name, exact=True).click()
 
 
-def test_a_long_bank_is_tidied_after_a_dry_run_and_the_undo_pauses_tidy_runs(at: Callable[..., Visit], api: Service):
+def test_a_long_bank_is_tidied_after_a_dry_run_and_the_undo_pauses_tidy_runs(
+    at: Callable[..., Visit], api: Service, own: Own
+):
     with fresh_space(api, 0) as space:
         api.send("PATCH", f"/spaces/{space}", {"bank_chars": 2_000})
         api.send("PUT", f"/spaces/{space}/bank/port.md", {"content": BANK})
@@ -40,6 +37,7 @@ def test_a_long_bank_is_tidied_after_a_dry_run_and_the_undo_pauses_tidy_runs(at:
         assert not removed.get_by_text(STAYS).count()
         assert api.send("GET", f"/spaces/{space}/bank/port.md").body["content"] == BANK
 
+        own.end_pause(space)
         found.open(f"#/spaces/{space}/bank")
         press(found, "Tidy")
         found.page.locator("dd a", has_text="2").click()

@@ -132,7 +132,7 @@ def test_every_view_opens_without_a_complaint_fits_the_window_and_has_no_finding
 
 
 def test_no_view_costs_more_requests_than_is_written_here(signed_in, service, story):
-    found: Visit = signed_in()
+    found: Visit = signed_in(fresh=True)
     places = links(service, story)
     found.settle()
 
@@ -280,7 +280,7 @@ def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(sign
         for first in range(0, 600, 100):
             some = [{"category": "progress", "content": f"Step {first + one} is done."} for one in range(100)]
             service.notes.append(space, items=some)
-        found: Visit = signed_in()
+        found: Visit = signed_in(fresh=True)
         page = found.page
         page.clock.install()
         found.open(f"#/spaces/{space}")
