@@ -7,11 +7,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import expect
 
 from tests.e2e.client import Service
+from tests.e2e.page.looks import Looks
 from tests.e2e.spaces import fresh_space
-from tests.support.browser import PATIENCE_MS, Visit
+from tests.support.browser import Visit
 
 SPACE = f"page-recall-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
 """Several workers of a test run share one service."""
@@ -35,10 +35,6 @@ TURNS: list[dict[str, Any]] = [
     {"user_message": f"And by day? {HOSTILE}", "assistant_message": "By day it works. " + "It is quiet. " * 200},
     {"user_message": "Good. What is next?", "assistant_message": "Known issue: the clock of Kiel is two minutes late."},
 ]
-LOOKS: dict[str, dict[str, Any]] = {
-    "wide": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light", "locale": "en-GB"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "locale": "fr-FR", "has_touch": True},
-}
 
 
 def made(service: Service, path: str, body: Any) -> Any:
@@ -99,21 +95,16 @@ def links(service: Service, talk: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_every_view_fits_the_window_has_no_finding_and_runs_nothing(signed_in, service, talk, look):
-    found: Visit = signed_in(**LOOKS[look])
-    findings: list[str] = []
+def test_every_view_fits_the_window_has_no_finding_and_runs_nothing(signed_in, service, talk):
+    found: Visit = signed_in()
+    looks, findings = Looks(found), []
 
     for view, link in links(service, talk).items():
         found.open(link)
         found.page.locator("main h1").wait_for()
         # The frame is there before the view has asked for anything.
         found.settle()
-        expect(found.page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
-        found.shot(f"{look}-{view}")
-        too_wide = found.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        findings += [f"{view}: {too_wide} px too wide"] if too_wide > 0 else []
-        findings += [f"{view}: {one}" for one in found.findings()]
+        findings += looks.findings(view)
         loaded = found.page.locator("main img, main script, main a[href^='javascript']").count()
         findings += [f"{view}: {loaded} hostile elements"] if loaded else []
 

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.client import Service
+from tests.e2e.page.looks import Looks
 from tests.e2e.spaces import fresh_space
 from tests.support.browser import PATIENCE_MS, Visit
 
@@ -44,10 +45,7 @@ reads some objects more, so these are about twice what docs/page.md has.
 """
 OF_ALL_SPACES = ("GET /v1/spaces", "GET /v1/health")
 """What they cost grows with the other tests' spaces."""
-PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "locale": "fr-FR", "has_touch": True}
-WIDE = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light", "locale": "en-GB"}
-
-
+ONLINE = "dispatchEvent(new Event('online'))"
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 """Several workers of a test run share one service: each has spaces of its own."""
 REVIEWED = f"page-review-{WORKER}"
@@ -112,40 +110,25 @@ def opened(found: Visit, link: str) -> list[str]:
     return found.requests[before:]
 
 
-@pytest.mark.parametrize("look", [WIDE, PHONE], ids=["wide-light-en", "phone-dark-fr"])
-def test_every_view_opens_without_a_complaint_fits_the_window_and_has_no_finding(signed_in, service, story, look):
-    found: Visit = signed_in(**look)
-    found.allowed |= {404}
-    name = "phone" if look is PHONE else "wide"
-    findings = []
+def test_every_view_opens_without_a_complaint_fits_has_no_finding_and_costs_no_more_than_is_written_here(
+    signed_in, service, story
+):
+    found: Visit = signed_in(fresh=True)
+    looks, findings, too_dear = Looks(found), [], {}
 
     for view, link in links(service, story).items():
-        found.open(link)
-        found.settle()
-        expect(found.page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
-        found.shot(f"{name}-{view}")
-        too_wide = found.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        findings += [f"{view}: {too_wide} px too wide"] if too_wide > 0 else []
-        findings += [f"{view}: {one}" for one in found.findings()]
-
-    assert findings == []
-
-
-def test_no_view_costs_more_requests_than_is_written_here(signed_in, service, story):
-    found: Visit = signed_in(fresh=True)
-    places = links(service, story)
-    found.settle()
-
-    too_dear = {}
-    for view, (calls, store) in COSTS.items():
         found.page.goto("about:blank")
         found.store.clear()
-        opened(found, places[view])
+        found.allowed = set() if view in COSTS else {404}
+        opened(found, link)
         found.settle()
         requests = sum(cost.total() for call, cost in found.store.items() if call not in OF_ALL_SPACES)
-        if len(found.store) > calls or requests > store:
+        calls, most = COSTS.get(view, (len(found.store), requests))
+        if len(found.store) > calls or requests > most:
             too_dear[view] = dict(found.store)
+        findings += looks.findings(view)
 
+    assert findings == []
     assert too_dear == {}
 
 
@@ -231,10 +214,13 @@ def test_an_answer_that_breaks_off_is_a_lost_connection_and_recovers(signed_in, 
     found.page.get_by_text("2 · consolidation").wait_for()
     broken = {"content_type": "application/json", "body": '{"items": [{"change": 2'}
     found.page.route("**/v1/**", lambda route: route.fulfill(**broken))
+    # A network that is there again is a reason to read at once.
+    found.page.evaluate(ONLINE)
     found.page.get_by_text("The service cannot be reached").wait_for()
 
     assert found.page.get_by_text("2 · consolidation").is_visible()
     found.page.unroute("**/v1/**")
+    found.page.evaluate(ONLINE)
     expect(found.page.get_by_text("The service cannot be reached")).to_have_count(0, timeout=PATIENCE_MS)
 
 
