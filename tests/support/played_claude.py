@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 SOURCE = """
-import json, os, pathlib, signal, subprocess, sys, time, urllib.request
+import json, os, pathlib, signal, sys, time
 here = pathlib.Path(__file__).resolve().parent
 plays = (here / "plays").read_text()
 prompt, url = sys.stdin.read(), os.environ.get("ANTHROPIC_BASE_URL")
@@ -28,12 +28,18 @@ def tell(text, status=0, tools=(), info=None, **more):
 if plays == "an old version":
     sys.exit("error: unknown option '--tools'")
 if url:
+    import urllib.request
     file = pathlib.Path("word.txt").read_text() if plays == "reads files" else ""
     sent = {"tools": [{"name": "Bash"}] if plays == "sends tools" else [], "messages": [prompt, file]}
     request = urllib.request.Request(url + "/v1/messages", json.dumps(sent).encode(), method="POST")
     assert "checked" in urllib.request.urlopen(request).read().decode()
     tell(json.dumps({"checked": True}))
-sleeper = [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(300)"]
+
+def leave():
+    import subprocess
+    sleeper = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(300)"
+    (here / "child").write_text(str(subprocess.Popen([sys.executable, "-IS", "-c", sleeper]).pid))
+
 if plays == "is not logged in":
     tell("Not logged in \\u00b7 Please run /login", 1)
 elif plays == "has reached a limit":
@@ -56,12 +62,11 @@ elif plays == "floods":
     for _ in range(100):
         sys.stdout.write("x" * 1_000_000)
 elif plays == "leaves a child":
-    child = subprocess.Popen(sleeper)
-    (here / "child").write_text(str(child.pid))
+    leave()
     tell('{"ok": true}')
 elif plays == "hangs":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    (here / "child").write_text(str(subprocess.Popen(sleeper).pid))
+    leave()
     time.sleep(300)
 tell('{"ok": true}')
 """
@@ -73,7 +78,7 @@ class PlayedClaude:
     def __init__(self, folder: Path, plays: str = "answers") -> None:
         folder.mkdir(exist_ok=True)
         self.folder, self.path = folder, folder / "claude"
-        self.path.write_text(f"#!{sys.executable}\n{SOURCE}")
+        self.path.write_text(f"#!{sys.executable} -IS\n{SOURCE}")
         self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
         self.plays(plays)
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from live_memory import Client
 from livemem.llm import client, look
 from livemem.llm.client import Ask, LlmError
 from livemem.settings import Settings
 from local.own_model import claude_code
 from local.own_model.choice import OwnModelChoice
 from local.own_model.completions import serving
-from tests.integration.local.support import wait_until
-from tests.integration.local.test_kills import Service
+from tests.integration.local.support import ROOT, running, wait_until
 from tests.support.played_claude import PlayedClaude
 
 FOLD = [{"role": "system", "content": "Fold."}, {"role": "user", "content": '# Rules (JSON string)\n"keep"'}]
@@ -27,6 +29,16 @@ SUMMARIES = """Summarise these summaries of consecutive parts of one conversatio
 # Summaries, oldest first (JSON array of {"turns","until","summary"})
 [{"summary": "Ada moved to Rome."}]"""
 SUMMARY = [{"role": "user", "content": SUMMARIES}]
+FAILURES = {
+    "is not logged in": "is not logged in: run `claude` and type /login",
+    "is cut": "llm_cut_off: The LLM did not finish its answer",
+    "has no room": "llm_cut_off: The LLM did not finish its answer",
+    "says nothing": "llm_empty",
+    "speaks no JSON": "did not answer in JSON",
+    "fails": "ended with status 9 and without an answer",
+    "has tools all the same": "its answer is not used",
+    "floods": "wrote more than 8388608 bytes",
+}
 PROJECT = {
     "HOME": "/home/ada",
     "HTTPS_PROXY": "http://proxy:3128",
@@ -110,23 +122,18 @@ def test_a_version_that_sends_more_than_the_prompt_never_gets_a_note(claude, pla
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("plays", "told"),
-    [
-        ("an old version", "ended with status 1 and without an answer"),
-        ("is not logged in", "is not logged in: run `claude` and type /login"),
-        ("is cut", "llm_cut_off: The LLM did not finish its answer"),
-        ("has no room", "llm_cut_off: The LLM did not finish its answer"),
-        ("says nothing", "llm_empty"),
-        ("speaks no JSON", "did not answer in JSON"),
-        ("fails", "ended with status 9 and without an answer"),
-        ("has tools all the same", "its answer is not used"),
-        ("floods", "wrote more than 8388608 bytes"),
-    ],
-)
-def test_each_failure_of_the_program_is_told_in_its_words(claude, plays, told):
-    assert told in detail(claude, plays)
-    assert claude.alive() == []
+def test_each_failure_of_the_program_is_told_in_its_words(claude):
+    assert "ended with status 1 and without an answer" in detail(claude, "an old version")
+    claude.plays("answers")
+    with asking(claude) as (ask, _):
+        for plays, told in FAILURES.items():
+            claude.plays(plays)
+            with pytest.raises(LlmError) as caught:
+                ask(FOLD, None, 60)
+            assert told in f"{caught.value.code}: {caught.value}"
+            assert claude.alive() == []
+
+    assert len(claude.calls()) == len(FAILURES)
 
 
 @pytest.mark.process
@@ -194,10 +201,11 @@ def test_what_an_answered_call_leaves_behind_ends_with_it(claude):
 @pytest.mark.process
 def test_many_questions_at_once_are_one_process_after_the_other(claude):
     with asking(claude) as (ask, _), ThreadPoolExecutor(4) as pool:
-        record, most = claude.folder / "record.json", 0
+        record, most, pause = claude.folder / "record.json", 0, threading.Event()
         answers = [pool.submit(ask, FOLD, None, 120) for _ in range(4)]
         while not all(answer.done() for answer in answers):
             most = max(most, len(claude.alive()))
+            pause.wait(0.005)
         assert [answer.result().text for answer in answers] == ['{"ok": true}'] * 4
 
     assert most == 1
@@ -265,45 +273,55 @@ def test_the_environment_of_a_call_is_a_list_of_its_own(tmp_path):
     assert found["PATH"] == "/opt/claude/bin:/usr/local/bin:/usr/bin:/bin"
 
 
-@pytest.fixture
-def service(claude, tmp_path, monkeypatch) -> Iterator[Service]:
-    """The whole service with the program as its model."""
-    monkeypatch.setenv("LLMAAS_API_URL", "cli:claude")
-    monkeypatch.setenv("LIVEMEM_LLM_PROGRAM", str(claude.path))
-    service = Service(tmp_path / "data")
-    service.start()
-    yield service
-    service.kill()
-
-
-def begin_fold(service: Service, claude: PlayedClaude) -> None:
-    """Begin a fold, and return while the program works on it."""
-    service.ask("POST", "/spaces", {"space_id": "demo", "description": "", "rules_template": "standard"})
-    service.ask("POST", "/spaces/demo/notes", {"category": "decision", "content": "We use Postgres."})
-    service.ask("POST", "/spaces/demo/consolidations", {})
-    wait_until((claude.folder / "child").exists, 60)
+SERVES = """
+import sys, threading
+from pathlib import Path
+from local.own_model.choice import OwnModelChoice
+from local.own_model.completions import serving
+with serving(OwnModelChoice(Path(sys.argv[1]), False), {}, Path(sys.argv[2])) as found:
+    print(*found, flush=True)
+    threading.Event().wait()
+"""
 
 
 @pytest.mark.process
-def test_after_a_kill_in_the_midst_of_a_call_the_next_start_ends_what_was_left_whatever_its_model(
-    service, claude, monkeypatch
-):
+def test_after_a_kill_in_the_midst_of_a_call_the_next_start_ends_what_was_left_whatever_its_model(claude, tmp_path):
+    record = tmp_path / "data" / "own-model.json"
+    record.parent.mkdir(mode=0o700)
     claude.plays("hangs")
-    begin_fold(service, claude)
-    service.kill()
+    command = [sys.executable, "-c", SERVES, str(claude.path), str(record)]
+    with (
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as program,
+        ThreadPoolExecutor() as pool,
+    ):
+        assert program.stdout
+        url, key = program.stdout.readline().split()
+        ask = client.connect(Settings(llmaas_api_url=url, llmaas_api_key=key, llmaas_model="claude-code"))
+        asked = pool.submit(ask, FOLD, None, 60)
+        wait_until((claude.folder / "child").exists, 60)
+        program.kill()
+        assert asked.exception()
     left = claude.alive()
-    monkeypatch.delenv("LLMAAS_API_URL")
-    service.start()
-    wait_until(lambda: not claude.alive(), 30)
+    variables = {"PORT": "0", "LIVEMEM_DATA_DIR": str(record.parent), "PATH": os.environ["PATH"]}
+    with running(variables | {"EMBEDDINGS_API_URL": "off"}):
+        wait_until(lambda: not claude.alive(), 30)
 
     assert len(left) == 2
 
 
 @pytest.mark.process
-def test_the_stop_of_the_service_ends_the_call_in_its_midst(service, claude):
+def test_the_stop_of_the_service_ends_the_call_in_its_midst(claude, tmp_path):
     claude.plays("hangs")
-    begin_fold(service, claude)
-    service.process.terminate()
+    variables = {"PORT": "0", "LIVEMEM_DATA_DIR": str(tmp_path / "data"), "PATH": os.environ["PATH"]}
+    variables |= {"LLMAAS_API_URL": "cli:claude", "LIVEMEM_LLM_PROGRAM": str(claude.path), "EMBEDDINGS_API_URL": "off"}
+    with running(variables) as (runtime, endpoints):
+        with Client(endpoints["api"], runtime.data.admin_key()) as asked:
+            asked.call("create_space", {"space_id": "demo", "rules_template": "standard"})
+            note = {"space_id": "demo", "category": "decision", "content": "We use Postgres."}
+            asked.call("append_note", note)
+            asked.call("start_consolidation", {"space_id": "demo"})
+        wait_until((claude.folder / "child").exists, 60)
+        assert (len(claude.alive()), runtime.data.own_model.name) == (2, "own-model.json")
+        assert runtime.data.own_model.exists()
 
-    assert service.process.wait(60) == 0
     assert claude.alive() == []
