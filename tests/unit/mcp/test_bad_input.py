@@ -41,6 +41,20 @@ def agents(monkeypatch) -> Iterator[Agents]:
         assert "Traceback" not in line
 
 
+@pytest.fixture
+def tools(agents) -> dict[str, Any]:
+    found: dict[str, Any] = agents.tools()
+    return found
+
+
+@pytest.fixture
+def warm(agents) -> Agents:
+    """Agents whose process knows the token and the space."""
+    agents.call("start_session")
+    agents.world.client.reset()
+    return agents
+
+
 def answered(agents: Agents, body: Any, protocol: str, method: str | None = None, **headers: str | None) -> Any:
     """The answer, which is none of the server's own failures and holds nothing that is nobody's business."""
     sent: dict[str, str | None] = {"mcp-protocol-version": protocol}
@@ -315,10 +329,9 @@ WRONG: list[tuple[str, Any, str]] = [
 
 @BOTH
 @each(("tool", "arguments", "named"), WRONG, ids=range(len(WRONG)))
-def test_arguments_that_do_not_fit_the_schema_are_named_and_nothing_is_done(agents, protocol, tool, arguments, named):
+def test_arguments_that_do_not_fit_the_schema_are_named_and_nothing_is_done(warm, protocol, tool, arguments, named):
+    agents = warm
     agents.protocol = protocol
-    agents.call("start_session")
-    agents.world.client.reset()
 
     told = agents.refused(tool, **arguments)
 
@@ -395,10 +408,9 @@ def test_arguments_that_are_nested_deeply_are_refused(agents, protocol, depth):
 @BOTH
 @each("place", ["tools/list", "resources/list", "prompts/list", "resources/templates/list"])
 @each("cursor", ["x", "../x", "\x00", "Li4vLi4v", "x" * 100_000], ids=range(5))
-def test_a_cursor_that_no_page_gave_is_refused_before_the_store_is_asked(agents, protocol, place, cursor):
+def test_a_cursor_that_no_page_gave_is_refused_before_the_store_is_asked(warm, protocol, place, cursor):
+    agents = warm
     agents.protocol = protocol
-    agents.call("start_session")
-    agents.world.client.reset()
 
     refused = agents.error(place, {"cursor": cursor})
 
@@ -426,9 +438,8 @@ def test_whatever_the_arguments_are_a_tool_answers_in_words(agents, tool, argume
 @FUZZED
 @given(st.data())
 @pytest.mark.parametrize("tool", sorted(CORE))
-def test_whatever_fits_its_schema_a_tool_answers_in_words(agents, tool, data):
-    schema = agents.tools()[tool]["inputSchema"]
-    arguments = data.draw(fitting(schema))
+def test_whatever_fits_its_schema_a_tool_answers_in_words(agents, tools, tool, data):
+    arguments = data.draw(fitting(tools[tool]["inputSchema"]))
 
     _words(agents, tool, arguments)
 

@@ -37,9 +37,10 @@ def test_each_former_tool_has_a_row_and_is_answered_with_the_tool_of_that_row(mo
 
     assert catalog.words()["former"] == tools
     assert len([name for name in tools if name.split("_")[0] in SETS]) == FORMER
-    assert {tool for tool in tools.values() if tool} <= agents.tools(query=query).keys()
+    there = agents.tools(query=query).keys()
+    assert {tool for tool in tools.values() if tool} <= there
     for name, tool in tools.items():
-        if name not in agents.tools(query=query):
+        if name not in there:
             answer = agents.result(name, query=query)
             told = f"This tool is called `{tool}` here." if tool else "There is no such tool here, and none that does"
             assert (answer["isError"], answer["content"][0]["text"].startswith(told)) == (True, True)
