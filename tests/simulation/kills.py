@@ -1,13 +1,16 @@
 """Kills or breaks an action at every single request to the store, lets it recover, and looks what is wrong then."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import groupby
 
 from tests.simulation.scene import Action, Kind, Scene, prepared
-from tests.support.faults import Fault
+from tests.support.faults import KILLS, Fault
 from tests.support.world import World
 
 Found = tuple[str, list[str]]
 """What happened, and what is wrong after it."""
+Case = tuple[int, Fault, str]
+"""The request, how it goes wrong, and the way to recover."""
 _SETTLED: dict[Hashable, list[str]] = {}
 """What came of the states that were checked before."""
 NewScene = Callable[[], Scene]
@@ -21,21 +24,38 @@ def requests(scene: Scene, action: Action) -> list[str]:
 
 
 def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
-    """Every fault at every request, and every way to recover; or each of these at every so many-th request, beginning
-    at other ones.
-    """
+    """Every fault at every request, and every way to recover; or every so many-th, in each action other ones."""
     with kind.limits():
-        ways = [(fault, how) for fault in kind.scene.faults for how in kind.scene.recoveries]
-        base = prepared(kind, action)
-        for point, verb in enumerate(requests(base.fork(), action)):
-            struck: dict[Fault, Scene] = {}
-            for turn, (fault, how) in enumerate(ways):
-                if (point - turn) % every or not base.may_meet(fault, verb):
-                    continue
-                if fault not in struck:
-                    struck[fault] = strike(base.fork(), action, fault, point)
-                where = f"{action}: {fault.name} request {point}, then {how}"
-                yield where, settled(struck[fault].fork, action, how, struck[fault].state())
+        cases = _cases(kind, action)
+        yield from _played(kind, action, cases[sum(str(action).encode()) % min(every, len(cases)) :: every])
+
+
+def kill_each(kind: Kind, action: Action) -> Iterator[Found]:
+    """Both kills at every request; the ways to recover take turns."""
+    with kind.limits():
+        ways = kind.scene.recoveries
+        cases = [case for case in _cases(kind, action) if case[1] in KILLS and case[2] == ways[case[0] % len(ways)]]
+        yield from _played(kind, action, cases)
+
+
+def _cases(kind: Kind, action: Action) -> list[Case]:
+    base = prepared(kind, action)
+    return [
+        (point, fault, how)
+        for point, verb in enumerate(requests(base.fork(), action))
+        for fault in kind.scene.faults
+        if base.may_meet(fault, verb)
+        for how in kind.scene.recoveries
+    ]
+
+
+def _played(kind: Kind, action: Action, cases: Iterable[Case]) -> Iterator[Found]:
+    base = prepared(kind, action)
+    for (point, fault), ways in groupby(cases, key=lambda case: case[:2]):
+        struck = strike(base.fork(), action, fault, point)
+        for _, _, how in ways:
+            where = f"{action}: {fault.name} request {point}, then {how}"
+            yield where, settled(struck.fork, action, how, struck.state())
 
 
 def strike(scene: Scene, action: Action, fault: Fault, point: int) -> Scene:

@@ -128,5 +128,5 @@ ARCHIVES = Kind(
         Action("rest of an export", _work, _put_aside, works=True, seconds=WORK_SECONDS),
     ),
     small=((archive, "ARCHIVE_OBJECTS", OBJECTS), (archive, "LEVEL", 1)),
-    sampled=Sampled(requests=49),
+    sampled=Sampled(kills=49),
 )

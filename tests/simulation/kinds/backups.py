@@ -243,5 +243,5 @@ BACKUPS = Kind(
     ACTIONS,
     PAIRS,
     small=((taking, "BATCH", 4),),
-    sampled=Sampled(requests=33, turns=11),
+    sampled=Sampled(kills=97, turns=31),
 )

@@ -584,6 +584,4 @@ class TalkHistory(History):
         return cast("Draft", draft)
 
 
-CONVERSATIONS = Kind(
-    "conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=199, turns=83)
-)
+CONVERSATIONS = Kind("conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(kills=293, turns=167))

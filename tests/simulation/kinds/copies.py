@@ -406,5 +406,5 @@ COPIES = Kind(
     ACTIONS,
     PAIRS,
     small=((archive, "LEVEL", 1),),
-    sampled=Sampled(requests=73, turns=35),
+    sampled=Sampled(kills=97, turns=71),
 )

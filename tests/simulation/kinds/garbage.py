@@ -72,5 +72,5 @@ GARBAGE = Kind(
     ),
     PAIRS,
     columns=(*COLUMNS, REPEATED),
-    sampled=Sampled(requests=11, turns=7),
+    sampled=Sampled(kills=97, turns=23),
 )

@@ -189,5 +189,5 @@ QUESTIONS = Kind(
         Pair(REST, TWO, (failing,), name="question that fails"),
         Pair(IN_A_CROWD, REST, CROSSED, name="one invocation twice, one from a long queue"),
     ),
-    sampled=Sampled(requests=49, turns=47),
+    sampled=Sampled(kills=97, turns=89),
 )
