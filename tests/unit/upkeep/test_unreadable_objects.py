@@ -1,7 +1,7 @@
 """Objects of a space that cannot be read: each is named, and stops nothing that does not need it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -70,6 +70,17 @@ STOPPED = {
 """The work that can't be done without it, in the same way."""
 HARMLESS = {("tools", "another shape")}
 """What a tool gave may be any JSON."""
+SHAPES = list(DAMAGES)
+TOGETHER = [
+    [kind for kind in KINDS if kind not in NEEDED and kind not in STOPPED],
+    ["conversation.json"],
+    ["v/boundaries/l1", "_erasures"],
+    ["v/boundaries/l2", "_runs"],
+    ["versions.json", "_consolidations"],
+    ["v/summaries/l2"],
+    *part([[kind] for kind in KINDS], len(KINDS)),
+]
+"""Kinds that are damaged at once: no two of them are needed for the same. `make proof` damages each alone as well."""
 
 
 @pytest.fixture(name="whole", scope="module")
@@ -104,37 +115,43 @@ def test_the_table_has_every_kind_of_document_and_all_can_be_read(whole: Whole, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_object_is_named_and_stops_nothing_that_does_not_need_it_until_it_is_mended(
-    whole: Whole, worked: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kinds", TOGETHER, ids=" ".join)
+def test_damaged_objects_are_named_and_stop_nothing_that_does_not_need_them_until_they_are_mended(
+    whole: Whole, worked: dict[str, Any], kinds: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ):
-    key = damaged.documents(whole)[kind]
-    shapes = [shape for shape in DAMAGES if (kind, shape) not in HARMLESS]
-    # Kinds that follow each other are damaged in other ways.
-    turned = shapes[(first := KINDS.index(kind) % len(shapes)) :] + shapes[:first]
-    for shape in part(turned, len(turned)):
+    key_of = {kind: damaged.documents(whole)[kind] for kind in kinds}
+    keys = set(key_of.values())
+    for turn in part(range(len(SHAPES)), len(SHAPES)):
         agents, one = damaged.opened(monkeypatch, whole)
-        damaged.damage(one.world, key, DAMAGES[shape])
-        refused = {}
-        for route, answer in damaged.answers(agents, one).items():
-            if answer.status != 200:
-                refused[route] = (answer.status, answer.names)
-        assert refused == dict.fromkeys(NEEDED.get(kind, ()), (503, {key})), shape
+        for kind, key in key_of.items():
+            # Kinds that follow each other are damaged in other ways.
+            shapes = [shape for shape in SHAPES if (kind, shape) not in HARMLESS]
+            damaged.damage(one.world, key, DAMAGES[shapes[(KINDS.index(kind) + turn) % len(shapes)]])
+        refused = {
+            route: (answer.status, answer.names)
+            for route, answer in damaged.answers(agents, one).items()
+            if answer.status != 200
+        }
+        assert refused == {route: (503, {key_of[kind]}) for kind in kinds for route in NEEDED.get(kind, ())}
 
         # Also what nobody has read is found on the day when it was written.
         one.world.sweep_all()
-        assert key in problems(one.world)
-        assert one.world.sweep().unreadable == {"demo": [key]}
+        told = problems(one.world)
+        assert [key for key in keys if key not in told] == []
+        assert one.world.sweep().unreadable == {"demo": sorted(keys)}
 
     done = damaged.works(damaged.forked(one))
-    assert {name for name, outcome in done.items() if outcome != worked[name]} == STOPPED.get(kind, set())
-    for name in STOPPED.get(kind, ()):
+    stopped = {work: key_of[kind] for kind in kinds for work in STOPPED.get(kind, ())}
+    assert {name for name, outcome in done.items() if outcome != worked[name]} == set(stopped)
+    for name, key in stopped.items():
         assert done[name] in ("failed", "nothing") or getattr(done[name], "key", None) == key, (name, done[name])
 
-    damaged.damage(one.world, key, whole.world.inner.objects[key].body)
+    for key in keys:
+        damaged.damage(one.world, key, whole.world.inner.objects[key].body)
 
     assert one.world.sweep().unreadable == {}
-    assert key not in problems(one.world)
+    told = problems(one.world)
+    assert [key for key in keys if key in told] == []
     assert {answer.status for answer in damaged.answers(agents, one).values()} == {200}
     assert damaged.works(damaged.forked(one)) == worked
 
