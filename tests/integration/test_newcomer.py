@@ -60,6 +60,7 @@ def test_with_fixed_rules_the_fourth_start_answers_half_of_what_is_needed(
     assert any("WeasyPrint instead of ReportLab" in line and ", against 20" in line for line in start.splitlines())
 
 
+@pytest.mark.proof
 def test_with_a_language_model_the_fourth_start_answers_four_fifths_of_what_is_needed(
     service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
