@@ -18,7 +18,7 @@ from tests.support.functions import request
 from tests.support.log_capture import heard
 from tests.support.policy import BUCKET
 from tests.support.routes import ROUTES, good
-from tests.support.service import Service
+from tests.support.service import Service, without_store
 from tests.support.tokens import TOKEN
 from tests.support.world import BOOTSTRAP_KEY, World, append_everything
 
@@ -100,8 +100,7 @@ def assert_tells_nothing(text: str) -> None:
 
 def test_9_an_error_of_the_store_is_told_in_our_own_words(service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OAUTH_ISSUER", "https://memory.example.org")
-    monkeypatch.setenv("S3_ENDPOINT_URL", "http://127.0.0.1:9/unmistakable")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    without_store(monkeypatch, "/unmistakable")
 
     with heard() as lines:
         for function, key in ROUTES:

@@ -10,6 +10,7 @@ from livemem.conversations.parameters import Parameters
 from livemem_http.views.conversations import Tunables
 from tests.support.cases import each
 from tests.support.policy import BUCKET
+from tests.support.service import without_store
 
 SPACE = "/v1/spaces/{space_id}"
 ALL = f"{SPACE}/conversations"
@@ -343,8 +344,7 @@ def test_turns_lists_and_summaries_come_as_markdown_that_no_text_forges(talk):
 @pytest.mark.filterwarnings("ignore:No application metrics")
 def test_what_summarises_raises_if_the_store_fails_so_that_lambda_tries_again(talk, monkeypatch):
     talk.turn(user_message="x", assistant_message="y")
-    monkeypatch.setenv("S3_ENDPOINT_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    without_store(monkeypatch)
     talk.service.modules.clear()
 
     with pytest.raises(Exception, match="store"):

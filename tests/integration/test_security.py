@@ -20,7 +20,7 @@ from tests.support import front, hostile, stories
 from tests.support.log_capture import heard
 from tests.support.policy import BUCKET, Role
 from tests.support.routes import ROUTES, good
-from tests.support.service import Service
+from tests.support.service import Service, without_store
 from tests.support.tokens import ALL, REGISTRY, TOKEN, entry, write_raw, write_registry
 from tests.support.world import BOOTSTRAP_KEY, World
 
@@ -256,8 +256,7 @@ def test_4_a_store_that_keeps_the_registry_to_itself_closes_every_route(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ):
     write_registry(service, entry())
-    monkeypatch.setenv("S3_ENDPOINT_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    without_store(monkeypatch)
 
     assert ask_as(service, TOKEN) == dict.fromkeys(NEEDS, (503, "store_unavailable"))
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
 from hashlib import sha256
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore import endpoint
 
 from livemem import background
 from livemem.outbound.secret_parameter import parameter_provider
@@ -99,6 +100,12 @@ class _Heard(CountingClient):
 
     def generate_presigned_url(self, operation: str, **wanted: Any) -> str:
         return str(self._signing().generate_presigned_url(operation, **wanted))
+
+
+def without_store(patch: pytest.MonkeyPatch, path: str = "") -> None:
+    """The functions ask a store that is not there, from here on, and again without a pause."""
+    patch.setenv("S3_ENDPOINT_URL", f"http://127.0.0.1:9{path}")
+    patch.setattr(endpoint, "time", SimpleNamespace(sleep=lambda _: None))
 
 
 def _wait_for_background() -> None:
