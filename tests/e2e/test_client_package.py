@@ -40,11 +40,13 @@ def test_the_package_is_complete_and_knows_its_version(installed):
 def test_every_example_of_its_readme_works(installed, service):
     space = fresh_id()
     with removed(service, space):
-        shown = []
+        codes = []
         for example in EXAMPLES:
             code = example.replace('"http://127.0.0.1:3000", "lm_..."', f"{service.url!r}, {service.token!r}")
             assert code != example
-            shown.append(run(installed, code.replace('"demo"', f'"{space}"')))
+            code = code.replace('"demo"', f'"{space}"')
+            codes.append(f"exec({code!r}, {{}})")
+        shown = run(installed, "\nprint('====')\n".join(codes)).split("====\n")
     assert len(shown) == 3
     assert "\ndone\n" in shown[0]
     assert "S3 as the only store" in shown[1]

@@ -62,7 +62,7 @@ def signing_in(
     request: pytest.FixtureRequest, issuer: str, port: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     """A service with this provider."""
-    variables = {**CLIENT, "OIDC_ISSUER": issuer, "PORT": str(port), **request.param}
+    variables = {**CLIENT, "OIDC_ISSUER": issuer, "PORT": str(port), "EMBEDDINGS_API_URL": "off", **request.param}
     stack = Stack(tmp_path_factory.mktemp("data") / "data", **variables)
     try:
         yield started(stack.data, stack.process)
@@ -143,6 +143,7 @@ def test_a_person_without_a_token_is_let_in_nowhere(signing_in: Running) -> None
     assert urlsplit(page.cancel()).netloc == "claude.ai"
 
 
+@pytest.mark.parametrize("signing_in", [{}], indirect=True, ids=["email"])
 def test_a_person_goes_to_the_provider_and_comes_back_in_a_real_browser(signing_in: Running) -> None:
     person_of(signing_in, "kim")
     client = registered(over_http(signing_in.url), signing_in.url)

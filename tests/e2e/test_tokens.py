@@ -57,7 +57,6 @@ def test_make_token_finds_the_service_that_make_run_serves(service, running):
     ("arguments", "says"),
     [
         (["agent_one", "demo"], "name: must be 1 to 64 of"),
-        (["", "demo"], "name: must be 1 to 64 of"),
         (["agent-one", ""], "name the spaces"),
         (["agent-one", "demo", "-p root"], "permissions: must be some of"),
     ],

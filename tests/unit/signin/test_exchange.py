@@ -375,6 +375,20 @@ def test_a_client_ends_its_grant_with(_case, which):
         refreshed(world, issued.refresh_token)
 
 
+def test_a_process_that_has_let_a_client_in_does_so_for_half_a_minute_after_its_end():
+    world = world_with()
+    issued = signed_in(world)
+    enter(world, issued.access_token)
+
+    exchange.revoke(world.process, issued.refresh_token)
+    world.clock.move(29)
+    enter(world, issued.access_token)
+
+    world.clock.move(1)
+    with pytest.raises(Unauthenticated):
+        enter(world, issued.access_token)
+
+
 def test_a_grant_that_nobody_refreshes_ends():
     world = world_with()
     issued = signed_in(world)
