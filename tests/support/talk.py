@@ -3,6 +3,7 @@
 import json
 from collections import deque
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -110,6 +111,13 @@ class Talk:
         wanted = NewConversation(cwd=cwd, host=host, profile=profile, parameters=told, capture=capture)
         self.conversation = conversations.create(self.world.process, "demo", "ann", wanted)
         self.id = self.conversation.conversation_id
+
+    def fork(self) -> "Talk":
+        """One that goes on from here on its own."""
+        twin = copy(self)
+        twin.world = self.world.fork()
+        twin.llm = twin.world.llm  # type: ignore[assignment]
+        return twin
 
     @property
     def process(self) -> Any:

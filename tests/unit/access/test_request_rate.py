@@ -70,7 +70,7 @@ def test_few_requests_of_many_tokens_and_spaces_cost_no_request_to_the_store():
     assert world.client.counts == {}
 
 
-@each("processes", [1, 5, 30])
+@each("processes", [1, 30])
 def test_a_flood_has_the_rate_of_its_space_or_less_than_twice_that_however_many_processes_it_reaches(processes: int):
     world = world_of(SPACE)
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import cache
 
 import pytest
 
@@ -19,9 +20,18 @@ from tests.support.talk import Talk
 from tests.support.world import World
 
 
-def long_talk(turns=11, world=None, **parameters):
+def long_talk(turns=11):
     """Turns about different things, all summarised, in groups of two or three."""
-    talked = Talk(world=world, group_raw_chars=500, **parameters)
+    return long_ago(turns).fork()
+
+
+@cache
+def long_ago(turns):
+    return talked_long(turns)
+
+
+def talked_long(turns=11, world=None):
+    talked = Talk(world=world, group_raw_chars=500)
     things = ["parser", "kitchen", "oven", "garden", "bicycle", "violin"]
     for number in range(turns):
         thing = things[number % len(things)]
@@ -228,7 +238,7 @@ def test_a_source_that_fails_is_named_and_the_rest_comes(part, source):
 
 def test_a_model_that_fails_leaves_the_words():
     world, embedder = searching_world()
-    talked = long_talk(world=world)
+    talked = talked_long(world=world)
     run_indexer(world)
 
     def refuse(texts, query):
@@ -319,7 +329,9 @@ def test_a_context_takes_at_most_four_round_trips_and_two_where_the_conversation
         load(talked, q, process=process)
         return list(rounds.sizes)
 
+    rounds.passes = True
     load(talked, "violin", process=process)
+    rounds.passes = False
     talked.say("And the violin?", "Still fine.")
     talked.update()
     warm = sizes("oven")

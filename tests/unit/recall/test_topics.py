@@ -19,10 +19,12 @@ def names(messages):
     return json.dumps({"summary": "What was said about boats.", **(NAMED if of_turns else {})})
 
 
-def talked():
+@pytest.fixture(scope="module")
+def talk():
+    """For tests that only read."""
     talk = Talk("windows", window_chars=500, min_flush_chars=100, group_chars=1_000)
     talk.llm.default = names
-    for number in range(60):
+    for number in range(40):
         talk.say("u" * 300, "a" * 300, message_id=f"m{number}")
     talk.update()
     return talk
@@ -33,9 +35,7 @@ def found(talk, q, **filters):
     return [hit.document for hit in answer.hits]
 
 
-def test_topics_and_entities_are_words_of_a_summary_and_filters_that_know_no_case():
-    talk = talked()
-
+def test_topics_and_entities_are_words_of_a_summary_and_filters_that_know_no_case(talk):
     assert {one.kind for one in found(talk, "kiel", scope="conversations")} == {"summary"}
     assert {one.kind for one in found(talk, "timetable", scope="all")} == {"summary"}
     for filters in (
@@ -48,9 +48,7 @@ def test_topics_and_entities_are_words_of_a_summary_and_filters_that_know_no_cas
         assert not found(talk, "boats", **filters), filters
 
 
-def test_a_group_has_the_entities_of_its_children():
-    talk = talked()
-
+def test_a_group_has_the_entities_of_its_children(talk):
     levels = {one.source["level"] for one in found(talk, "boats", entity="Ines", limit=100)}
     assert levels >= {"1", "2"}
     # A group names its own topics.

@@ -21,6 +21,7 @@ from livemem.spaces import head as heads
 from livemem.store.bucket import RECORD
 from livemem.store.objects import Store
 from tests.support.cases import each
+from tests.support.part import part
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world, texts
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -464,7 +465,8 @@ class History:
             holdings(self.chance.choice(self.followers))
 
 
-@each("seed", range(6))
+@pytest.mark.slow
+@each("seed", part(range(6), 2))
 def test_views_of_any_history_converge(seed):
     history = History(seed)
     for _ in range(25):

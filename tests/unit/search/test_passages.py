@@ -95,9 +95,9 @@ def test_a_text_without_spaces_is_cut():
 
 
 def test_a_long_text_is_split_in_linear_time():
-    assert len(split("w " * 200_000)) == 2_500
-    assert split_lines("a" + "\n" * 400_000 + "b") == [(0, 1), (400_001, 400_002)]
-    assert len(split_lines("- a\n" * 100_000)) == 50_000
+    assert len(split("w " * 50_000)) == 625
+    assert split_lines("a" + "\n" * 100_000 + "b") == [(0, 1), (100_001, 100_002)]
+    assert len(split_lines("- a\n" * 25_000)) == 12_500
 
 
 @given(MANY | TEXT, st.sampled_from(["word", "longerword x", "nothing", "日本", ""]), st.integers(1, 400))

@@ -46,10 +46,10 @@ class Found:
         ids = [hit.document.id for hit in hits]
         return ids.index(pair.note) if pair.note in ids else 99
 
-    def share(self, kind: str, *, most: int, by_meaning: bool) -> tuple[int, int]:
-        """How many of a kind are found within the first `most`, and of how many."""
-        pairs = [pair for pair in PAIRS if pair.kind == kind]
-        return sum(self.place(pair, by_meaning=by_meaning) < most for pair in pairs), len(pairs)
+    def within(self, kind: str, *most: int, by_meaning: bool) -> list[int]:
+        """How many of a kind are found within the first so many."""
+        places = [self.place(pair, by_meaning=by_meaning) for pair in PAIRS if pair.kind == kind]
+        return [sum(place < first for place in places) for first in most]
 
 
 def vectors(found: Sequence[Sequence[float]]) -> np.ndarray:
@@ -78,14 +78,14 @@ LEAST = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "by_meaning"), LEAST)
 def test_the_right_note_is_found(found: Found, kind: str, by_meaning: bool):
-    shares = [found.share(kind, most=most, by_meaning=by_meaning)[0] for most in (1, 5)]
+    shares = found.within(kind, 1, 5, by_meaning=by_meaning)
 
     assert all(share >= least for share, least in zip(shares, LEAST[kind, by_meaning], strict=True)), shares
 
 
 @pytest.mark.slow
 def test_what_is_asked_in_other_words_is_found_by_meaning_alone(found: Found):
-    assert found.share("probe", most=5, by_meaning=False)[0] == 0
+    assert found.within("probe", 5, by_meaning=False) == [0]
 
 
 @pytest.mark.slow

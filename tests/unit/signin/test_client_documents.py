@@ -224,10 +224,12 @@ def test_a_flood_of_documents_fetches_a_few_a_second_and_fills_a_fixed_number_of
     assert refused == {"": 5, "temporarily_unavailable": 45}
 
     world.clock.move(1)
-    for number in range(50, 6_000):
+    for number in range(50, 1_500):
         world.clock.move(0.21)
         find(world, f"https://x{number}.example/c.json")
-    assert 2_500 < len(world.keys(CLIENT_DOCUMENT.prefix())) <= 16**PLACE_DIGITS == 4_096
+    # Thrown at random into so many places, 1,500 fill some 1,250.
+    assert 16**PLACE_DIGITS == 4_096
+    assert 1_100 < len(world.keys(CLIENT_DOCUMENT.prefix())) < 1_400
 
 
 def test_two_clients_of_one_place_are_not_mixed_up():
