@@ -68,8 +68,12 @@ def test_on_another_store_as_well(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
     client = boto3.client("s3", region_name="us-east-1")
     client.create_bucket(Bucket="bucket")
-    world = World(client)
-    backup_id = backed_up(world)
+    made, world = World(), World(client)
+    fill(made)
+    for key, stored in made.inner.objects.items():
+        client.put_object(Bucket="bucket", Key=key, Body=stored.body, Metadata=stored.metadata)
+    world.clock.moment, world.ids.count = made.clock(), made.ids.count
+    backup_id = world.back_up().job_id
     before = objects(world, "demo")
 
     world.restore("demo", backup_id, "copy")
