@@ -91,9 +91,9 @@ def test_a_prompt_goes_on_without_a_service_that_hangs_which_is_asked_once_and_n
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("drips", [False, True], ids=["silent", "drips"])
-def test_a_session_starts_and_ends_without_a_service_that_hangs_and_what_was_said_waits(tmp_path: Path, drips: bool):
-    with hung(drips=drips) as service:
+def test_a_session_starts_and_ends_without_a_service_that_hangs_and_what_was_said_waits(tmp_path: Path):
+    # A limit that ends what drips ends what is silent as well.
+    with hung(drips=True) as service:
         started = run_hook(service, tmp_path, "SessionStart")
         assert "could not be loaded" in json.dumps(started) or started == {}
         assert run_hook(service, tmp_path, "SessionEnd") == {}

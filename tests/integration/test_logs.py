@@ -23,7 +23,7 @@ PARAMETER = "/live-memory/llm-api-key"
 PROGRAM = """
 import logging, os, sys
 logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-from tests.support.functions import Context, LambdaApi, fresh, request
+from tests.support.functions import Context, LambdaApi, loaded, request
 
 lambda_api = LambdaApi()
 os.environ["AWS_ENDPOINT_URL_LAMBDA"] = lambda_api.url
@@ -31,14 +31,14 @@ token, content = os.environ["ADMIN_BOOTSTRAP_KEY"], sys.argv[1]
 
 def http(function, method, route, body=None, **path):
     event = request(method, route, token=token, body=body, **path)
-    answer = fresh(function).handler(event, Context())
+    answer = loaded(function).handler(event, Context())
     assert answer["statusCode"] < 300, answer["statusCode"]
     return answer["body"]
 
 http("backup", "POST", "/v1/spaces", {"space_id": "demo"})
 http("ingest", "POST", "/v1/spaces/{space_id}/notes", {"category": "todo", "content": content}, space_id="demo")
 http("consolidate", "POST", "/v1/spaces/{space_id}/consolidations", {}, space_id="demo")
-ended = fresh("consolidate").handler(lambda_api.invoked[0][1], Context())
+ended = loaded("consolidate").handler(lambda_api.invoked[0][1], Context())
 assert ended["status"] == "done", ended
 assert '"llm":"ok"' in http("reads", "GET", "/v1/health").replace(" ", "")
 logging.getLogger("livemem.any").debug("in fine grain")
