@@ -13,6 +13,7 @@ from live_memory import Client, LiveMemoryError
 from live_memory.cli.imports import placing, running, sending, talks
 from live_memory.cli.imports.running import Order
 from tests.support import front
+from tests.support.part import part
 from tests.support.policy import BUCKET
 from tests.support.service import Service
 from tests.support.sources import OLD_SPACE, chat_zip, chatgpt_chat, claude_chat, old_bucket, write
@@ -117,7 +118,8 @@ class Interrupted(Exception):
     pass
 
 
-@pytest.mark.parametrize("after", range(8))
+@pytest.mark.slow
+@pytest.mark.parametrize("after", part(range(8), 3))
 def test_an_import_that_dies_after_any_request_is_finished_by_a_repeat(world, client, space, tmp_path, after):
     path = chat_zip(tmp_path / "export.zip", [claude_chat(), chatgpt_chat()])
     left = [after]

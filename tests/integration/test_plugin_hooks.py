@@ -143,7 +143,7 @@ def test_where_init_records_nothing_a_plugin_records_nothing_and_from_the_start_
     assert person.recorded() == {"ferry": ["When do ferries leave?"]}
 
 
-@pytest.mark.parametrize("name", ["LIVEMEM_URL", "LIVEMEM_TOKEN", "LIVEMEM_\\u0055RL"])
+@pytest.mark.parametrize("name", ["LIVEMEM_TOKEN", "LIVEMEM_\\u0055RL"])
 def test_an_address_or_a_token_that_files_of_the_project_set_does_not_count(person: Person, name: str) -> None:
     (person.folder / ".claude").mkdir()
     (person.folder / ".claude/settings.local.json").write_text(f'{{"env": {{"{name}": "any"}}}}')

@@ -239,7 +239,7 @@ def test_a_message_or_a_key_that_is_too_long_is_refused(rooms):
         assert rooms.fields("POST", ASK, body={"message": "Who?"}, headers=headers) == ["Idempotency-Key"]
 
 
-def test_twenty_questions_change_no_search_result_of_the_notes(rooms):
+def test_questions_change_no_search_result_of_the_notes(rooms):
     asked = ["Which store do we keep?", "Who answers for the import of Kiel?", "port of staging", "oil for the oven"]
     texts = ["We keep S3 as the only store.", "Ines answers for the import of Kiel.", "The port of staging is 8080."]
     for content in [*texts, "The oven needs oil before the winter."]:
@@ -259,14 +259,14 @@ def test_twenty_questions_change_no_search_result_of_the_notes(rooms):
 
     before = results()
     assert all(one["items"][0]["snippet"] in (*texts, "The oven needs oil before the winter.") for one in before[0])
-    for number in range(20):
+    for number in range(8):
         text = asked[number % 4]
         rooms.agent.queue += [calls(("search_notes", {"query": text})), responds(f"{text} It is in the notes.")]
         rooms.question(text, user=("ann", "bob", "eva")[number % 3])
 
     assert results() == before
     # They are found where they are asked for.
-    assert len(found(asked[0], scope="questions", limit="50")["items"]) >= 5
+    assert len(found(asked[0], scope="questions", limit="50")["items"]) >= 2
 
 
 def test_without_a_model_nobody_can_be_asked(rooms, monkeypatch):
