@@ -7,7 +7,7 @@ too much in the template.
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -26,6 +26,7 @@ from livemem.errors import StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import lifecycle
 from livemem.store import due_keys
+from livemem.store.clients import open_store
 from livemem.store.due_keys import DueEntry, DueKind
 from livemem_http import environment
 from tests.support.bucket import FakeS3
@@ -223,6 +224,7 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         patch.setattr(clocks, "now", clock)
         # Runs are entered below the day of the clock, and looked for below that of their ids.
         patch.setattr(environment, "Process", partial(Process, clock=clock, new_id=Ids(clock)))
+        patch.setattr(environment, "open_store", lambda settings: replace(open_store(settings), sleep=clock.move))
         # So few that whoever stores memories comes to a snapshot of them.
         patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
         patch.setattr("livemem.memories.memory_vectors.WORTH_KEEPING", 1)
@@ -698,7 +700,7 @@ def a_space_whose_holder_is_silent(account: Account, kind: str) -> None:
     note_id = account.note()
     held = {"owner": "01HZZZZZZZ0000000000000001", "kind": kind, "seconds": 90, "expires_at": "2026-02-20T14:00:00Z"}
     account.put("demo/_lease.json", dumps(held))
-    account.clock.move(85)
+    account.clock.move(80)
     account.written(note_id)
     account.call("reads", "GET", "/v1/health", 200)
     account.call("admin", "PUT", FILE, 409, path="hand.md", body={"content": "# Hand\n"})
