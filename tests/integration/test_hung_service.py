@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +96,10 @@ def test_a_prompt_goes_on_without_a_service_that_hangs_which_is_asked_once_and_n
 def test_a_session_starts_and_ends_without_a_service_that_hangs_and_what_was_said_waits(tmp_path: Path):
     # A limit that ends what drips ends what is silent as well.
     with hung(drips=True) as service:
-        started = run_hook(service, tmp_path, "SessionStart")
+        with ThreadPoolExecutor() as clients:
+            started, ended = clients.map(partial(run_hook, service, tmp_path), ("SessionStart", "SessionEnd"))
         assert "could not be loaded" in json.dumps(started) or started == {}
-        assert run_hook(service, tmp_path, "SessionEnd") == {}
+        assert ended == {}
         assert service.asked
     (entry,) = (tmp_path / "state" / "hooks" / "unsent").iterdir()
     assert "All is said." not in entry.read_text()

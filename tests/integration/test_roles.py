@@ -99,7 +99,7 @@ class Told:
 
 @pytest.fixture(scope="module")
 def told(roles: dict[str, Role], tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """They take half a minute, so of several workers of a test run one tells them all."""
+    """They take many seconds, so of several workers of a test run one tells them all."""
     alone = "PYTEST_XDIST_WORKER" not in os.environ
     folder = tmp_path_factory.getbasetemp() if alone else tmp_path_factory.getbasetemp().parent
     file = folder / "stories.pickle"
@@ -133,6 +133,7 @@ def test_no_function_asks_for_what_its_role_does_not_allow(told: Told):
     assert told.wrong == {}
 
 
+@pytest.mark.slow
 def test_no_answer_holds_a_null_but_that_of_the_last_page(told: Told):
     of_pages = {one for one in told.nulls if one.endswith(f": {NULLABLE}")}
 
