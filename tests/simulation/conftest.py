@@ -12,7 +12,7 @@ from livemem.store.stored_documents import StoredDocument
 from livemem.text import language, text_tokens
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def parsed_once() -> Iterator[None]:
     """The same bytes are the same document: nobody changes one in place, which is checked at the end."""
     parse: Any = vars(StoredDocument)["from_bytes"].__func__
