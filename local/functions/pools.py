@@ -29,7 +29,6 @@ _log = logging.getLogger(__name__)
 MAX_INVOCATIONS = 16
 """At once, of a function that reserves no concurrency."""
 
-
 IDLE_SECONDS = 5.0
 """For so long a thread without an invocation waits for the next one."""
 

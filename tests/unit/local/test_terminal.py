@@ -1,6 +1,8 @@
 """What programs print cannot command the terminal that shows it."""
 
 import os
+import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from livemem.text.invisible import visible
+from local import stopping
 from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +52,6 @@ def test_what_a_program_prints_logs_or_dies_of_is_clean():
     assert not set(done.stdout + done.stderr) & {0x1B, 0x07}
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("module", "arguments", "variables"),
     [
@@ -58,8 +60,23 @@ def test_what_a_program_prints_logs_or_dies_of_is_clean():
         ("local.demo", ("--\x1b[2J",), {}),
     ],
 )
-def test_no_program_repeats_an_escape_sequence_that_it_was_given(module, arguments, variables, tmp_path):
-    done = run("-m", module, *arguments, LIVEMEM_DATA_DIR=str(tmp_path), **variables)
-    assert done.returncode
-    assert b"[2J" in done.stderr
-    assert b"\x1b" not in done.stdout + done.stderr
+def test_no_program_repeats_an_escape_sequence_that_it_was_given(
+    module, arguments, variables, tmp_path, monkeypatch, capsysbinary
+):
+    monkeypatch.setattr(os, "environ", {**os.environ, "LIVEMEM_DATA_DIR": str(tmp_path), **variables})
+    monkeypatch.setattr(sys, "argv", ["program", *arguments])
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, getattr(sys, name))
+    before = {number: signal.getsignal(number) for number in stopping.SIGNALS}
+    # It is run as `python -m` does, but for the process.
+    monkeypatch.delitem(sys.modules, f"{module}.__main__", raising=False)
+    try:
+        with pytest.raises(SystemExit) as left:
+            runpy.run_module(module, run_name="__main__")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    out, err = capsysbinary.readouterr()
+    assert left.value.code
+    assert b"[2J" in err
+    assert b"\x1b" not in out + err

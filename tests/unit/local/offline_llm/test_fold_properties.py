@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from tests.unit.local.offline_llm.support import (
     headings,
     make_note,
     note_lists,
+    prompt,
 )
 
 RULES = st.sampled_from(
@@ -132,27 +134,28 @@ def test_equal_input_gives_an_equal_answer(rules: str, notes: list[Note]) -> Non
 
 @pytest.mark.process
 def test_the_answer_does_not_depend_on_the_hash_seed_of_the_process() -> None:
+    notes = [
+        make_note(
+            number, ["decision", "observation", "todo"][number % 3], f"Measured {number} ms for tests of stored keys"
+        )
+        for number in range(1, 40)
+    ]
     program = (
         "import json, sys\n"
-        "from local.offline_llm.entries import Note\n"
-        "from tests.unit.local.offline_llm.support import fold\n"
-        "kinds = ['decision', 'observation', 'todo']\n"
-        "texts = [f'Measured {i} ms for tests of stored keys' for i in range(1, 40)]\n"
-        "notes = [Note(i, '', 'a', kinds[i % 3], text) for i, text in enumerate(texts, 1)]\n"
-        "print(json.dumps(fold(sys.stdin.read(), {}, notes)))"
+        "from local.offline_llm import fold, prompt\n"
+        "(asked,) = prompt.read_prompts([{'role': 'user', 'content': sys.stdin.read()}])\n"
+        "print(json.dumps(fold.fold(asked)))"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            input=STANDARD,
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", program],
+        input=prompt(STANDARD, {}, notes),
+        env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert os.environ.get("PYTHONHASHSEED") != "1"
+    assert json.loads(elsewhere.stdout) == fold(STANDARD, {}, notes)
 
 
 @SETTINGS
