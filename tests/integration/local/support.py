@@ -52,11 +52,18 @@ class S3Process:
         self.process.stdout.close()
 
 
+def last(patch: pytest.MonkeyPatch) -> None:
+    """Streams that stay open behind the test: functions that are loaded now log to them for good."""
+    patch.setattr(sys, "stdout", sys.__stdout__)
+    patch.setattr(sys, "stderr", sys.__stderr__)
+
+
 @contextmanager
 def running(variables: Mapping[str, str]) -> Iterator[tuple[Runtime, dict[str, Any]]]:
     """The runtime in this process, which has these variables for as long as the block lasts, and its endpoints."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", dict(variables))
+        last(patch)
         forget()
         runtime = Runtime(read_config())
         try:

@@ -13,24 +13,21 @@ import pytest
 from local import stopping
 from local.demo.__main__ import DemoError, main, running_service
 from local.front.httpd import Request, Response, Server, answer_json
-from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
+from tests.integration.local.support import ROOT, descendants, is_alive, last, wait_until
 from tests.support.functions import forget
 
 
 @pytest.fixture
 def demo(tmp_path, monkeypatch, capfd):
-    """Tell the story in this process, and have what it shows `watched`; gives the status and what the demo has said."""
+    """Tell the story in this process, and have what is shown `watched`; gives the status and what is on stderr."""
     before = {number: signal.getsignal(number) for number in stopping.SIGNALS}
     others = ("LLMAAS_", "EMBEDDINGS_", "CONSOLIDATION_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
 
-    def demo(
-        watched: Callable[[TextIO], object] = lambda story: story.read(), **variables: str
-    ) -> tuple[int, str, str]:
+    def demo(watched: Callable[[TextIO], object] = lambda story: story.read(), **variables: str) -> tuple[int, str]:
         monkeypatch.setattr(os, "environ", kept | {"LIVEMEM_DATA_DIR": str(tmp_path / "data")} | variables)
         monkeypatch.setattr(sys, "argv", ["demo"])
-        for name in ("stdout", "stderr"):
-            monkeypatch.setattr(sys, name, getattr(sys, name))
+        last(monkeypatch)
         forget()
         reading, writing = os.pipe()
         stdout = os.dup(1)
@@ -44,7 +41,7 @@ def demo(tmp_path, monkeypatch, capfd):
                 os.dup2(stdout, 1)
                 os.close(stdout)
             seen.result()
-        return status, *capfd.readouterr()
+        return status, capfd.readouterr().err
 
     yield demo
     forget()
@@ -53,23 +50,23 @@ def demo(tmp_path, monkeypatch, capfd):
 
 
 def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it(demo):
-    def watched(story: TextIO) -> None:
-        assert "A team, a space" in story.readline() + story.readline()
-        story.close()
+    def watched(shown: TextIO) -> None:
+        seen = "".join(shown.readline() for _ in range(4))
+        assert "(offline stand-in: fixed rules, no language model" in seen
+        assert "Embeddings: none: search goes by words alone" in seen
+        shown.close()
 
-    status, said, err = demo(watched, EMBEDDINGS_API_URL="off")
-    assert "(offline stand-in: fixed rules, no language model" in said
-    assert "Embeddings: none: search goes by words alone" in said
-    assert (status, err) == (0, "")
+    assert demo(watched, EMBEDDINGS_API_URL="off") == (0, "")
 
 
 def test_a_dead_llm_is_said_before_anything_starts(demo, tmp_path):
-    status, out, err = demo(LLMAAS_API_URL="http://me:hunter2@127.0.0.1:9/v1")
+    shown: list[str] = []
+    status, err = demo(lambda story: shown.append(story.read()), LLMAAS_API_URL="http://me:hunter2@127.0.0.1:9/v1")
     assert status == 1
     assert "Nothing listens at LLMAAS_API_URL: start the server" in err
     assert "Without LLMAAS_API_URL the demo shows the offline stand-in." in err
     assert "hunter2" not in err
-    assert out == ""
+    assert shown == [""]
     assert not (tmp_path / "data").exists()
 
 
@@ -90,7 +87,7 @@ def test_a_key_that_the_llm_refuses_is_said_before_anything_starts(monkeypatch, 
 
 
 def test_a_wrong_variable_is_said_before_anything_starts(demo, tmp_path):
-    status, _, err = demo(CONSOLIDATION_THRESHOLD="abc", LLMAAS_TEMPERATURE="9")
+    status, err = demo(CONSOLIDATION_THRESHOLD="abc", LLMAAS_TEMPERATURE="9")
     assert status == 2
     assert sorted(line.split(":")[0] for line in err.splitlines()) == ["CONSOLIDATION_THRESHOLD", "LLMAAS_TEMPERATURE"]
     assert not (tmp_path / "data").exists()
@@ -107,7 +104,7 @@ def test_a_story_ends_with_the_demo_that_is_asked_to_stop(demo):
         assert shown.read() == ""
 
     others = descendants(os.getpid())
-    status, _, err = demo(watched, EMBEDDINGS_API_URL="off")
+    status, err = demo(watched, EMBEDDINGS_API_URL="off")
     assert status == 130
     assert err.splitlines() == ["", "The demo was stopped."]
     assert story
