@@ -302,8 +302,8 @@ BACK_UP = _action("backup", take("api", "another"))
 NOTHING = _action("nothing", lambda *_: None)
 FOLDED, LIVE = (_action(f"erasure of a note that is {before.__name__}", erase, before) for before in (folded, live))
 ACTIONS = (
-    FOLDED,
     LIVE,
+    FOLDED,
     _action("erasure of a note that is given back", erase, given_back),
     _action("erasure of a note that is planned", erase, planned),
     _action("erasure of a note while an agent corrects its answer", erase, _corrects),

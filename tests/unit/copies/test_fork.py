@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
@@ -371,7 +371,6 @@ STEPS = (_note, _note, _consolidate, _fold_one_agent, _correct, _rewrite, _delet
 @example([4, 2, 9])
 @example([8, 2, 4, 9, 0, 2, 9])
 @example([4, 4, 9, 10, 8, 9])
-@settings(max_examples=18)
 def test_a_fork_at_any_change_is_the_space_as_it_was_copied_right_after_it(choices: list[int]):
     world = World()
     world.create_space()

@@ -35,6 +35,7 @@ from livemem.upkeep import health
 from tests.support.actors import Actor
 from tests.support.cases import each
 from tests.support.counting import Request
+from tests.support.part import part
 from tests.support.space_fixtures import Kept, differences, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.access.test_access import enter, token
@@ -616,6 +617,7 @@ def noted_since(world: World) -> None:
     world.note("new", space_id="copy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "last"), [(changed_since, 30), (noted_since, 5)])
 def test_a_worker_that_wakes_up_after_the_activation_changes_nothing_that_changed_since(
     change: Callable[[World], None], last: int
@@ -624,7 +626,7 @@ def test_a_worker_that_wakes_up_after_the_activation_changes_nothing_that_change
     put(ready, "conversations/c.json", b"[1]", "application/json")
     backup_id = ready.back_up().job_id
     head = order(ready, backup_id)
-    for standing in range(1, last):
+    for standing in part(range(1, last), 3):
         world = ready.fork()
         late = worker(world, head)
         late.step(standing)

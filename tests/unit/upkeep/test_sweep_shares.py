@@ -103,9 +103,8 @@ def test_a_sweep_that_a_space_kills_is_gone_on_with_behind_it_by_the_next_one(mo
     assert looked[11] == "space-064"
 
 
-def test_a_sweep_that_has_ended_begins_at_the_beginning_again():
-    names = [f"space-{number:03}" for number in range(70)]
-    world = with_spaces(*names)
+def test_a_sweep_that_has_ended_begins_at_the_beginning_again(seventy):
+    world = seventy.fork()
     world.sweep_all()
     world.client.reset()
     world.sweep_all()
@@ -113,9 +112,14 @@ def test_a_sweep_that_has_ended_begins_at_the_beginning_again():
     assert heads_read[0] == "space-000/_meta.json"
 
 
+@pytest.fixture(name="seventy", scope="module")
+def _seventy() -> World:
+    return with_spaces(*(f"space-{number:03}" for number in range(70)))
+
+
 @each("body", [b"", b"[" * 5_000, b'{"behind": "a\\nb"}', b'{"behind": 7}', b"x" * 9_999])
-def test_a_note_of_the_place_that_can_not_be_read_costs_nothing_but_the_place(body):
-    world = with_spaces(*(f"space-{number:03}" for number in range(70)))
+def test_a_note_of_the_place_that_can_not_be_read_costs_nothing_but_the_place(seventy, body):
+    world = seventy.fork()
     world.inner.put_object(Bucket="b", Key=SWEEP_PLACE.key("all"), Body=body)
 
     assert world.sweep_all().spaces == 70

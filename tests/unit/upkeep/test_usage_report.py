@@ -275,9 +275,8 @@ def test_a_day_before_the_calendar_is_refused_and_an_unknown_space_not_found():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["llm_daily_token_budget", "llm_daily_token_budget_per_space"])
-def test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports(name: str):
-    world = world_with_notes(**{name: 10_000})
+def test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports():
+    world = world_with_notes(llm_daily_token_budget=10_000, llm_daily_token_budget_per_space=10_000)
     day = world.clock().date()
     for number in range(10_001):
         # As earlier versions entered each run; and the totals of as many that used nothing.
