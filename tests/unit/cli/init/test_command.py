@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from live_memory import LiveMemoryError
+from live_memory import Client, LiveMemoryError
 from live_memory.cli import local_service
 from live_memory.cli.exits import Refused
 from live_memory.cli.init import record
@@ -55,7 +56,8 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
 
     def runner(*arguments, said="", terminal=False, **environ):
-        program = Program(is_terminal=lambda _: terminal, detach=lambda *_: False)
+        at_once: Any = partial(Client, sleep=lambda _: None)
+        program = Program(is_terminal=lambda _: terminal, detach=lambda *_: False, connect=at_once)
         return CliRunner().invoke(app, list(arguments), input=said, env=environ, obj=program)
 
     return runner

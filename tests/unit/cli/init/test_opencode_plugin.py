@@ -51,7 +51,9 @@ def play(folder: Path, answer: str | None, **options: Any) -> tuple[dict[str, An
     """What a session is given, and the input of each hook. `answer`: a program for `livemem`, None: there is none."""
     with desk() as there:
         there.init("opencode", **options)
-        (folder / "plugin.mjs").write_text(there.read(".opencode/plugin/livemem.js"))
+        plugin = there.read(".opencode/plugin/livemem.js")
+    # Node ends when the limit for a program that does not start is over too.
+    (folder / "plugin.mjs").write_text(plugin if answer else plugin.replace("10_000", "1"))
     (folder / "session.mjs").write_text(SESSION)
     (folder / "bin").mkdir()
     if answer is not None:
