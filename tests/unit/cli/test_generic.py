@@ -7,6 +7,7 @@ import pytest
 
 from live_memory.operations import OPERATIONS, Operation
 from tests.support.cli_harness import CliHarness, note
+from tests.support.part import part
 
 VALUES: dict[str, Any] = {
     "string": "x",
@@ -39,7 +40,7 @@ def options(operation: Operation) -> tuple[list[str], dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", part(OPERATIONS, 2))
 def test_every_operation_is_asked_for_with_all_its_fields(desk: CliHarness, name: str):
     operation = OPERATIONS[name]
     desk.answers = {name: None if operation.answer is None else {"answer": name}}
