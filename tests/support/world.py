@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from typing import Any, ClassVar
+from functools import cache, wraps
+from typing import Any, ClassVar, ParamSpec
 
 from botocore.exceptions import ClientError
 
@@ -58,6 +58,7 @@ START = datetime(2026, 2, 20, 14, 0, 0, tzinfo=UTC)
 EVERYONE = Principal("admin", frozenset(PERMISSIONS), frozenset())
 BOOTSTRAP_KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 INVOCATION = timing.INVOCATION
+P = ParamSpec("P")
 
 
 class HandClock:
@@ -611,3 +612,15 @@ class World:
             except LiveMemoryError:
                 self.retry(invocation)
         raise AssertionError("the queue does not empty")
+
+
+def forked(make: Callable[P, World]) -> Callable[P, World]:
+    """Makes a world for the same arguments once. Each caller gets one that goes on from there."""
+    made: Any = cache(make)
+
+    @wraps(make)
+    def fork(*arguments: P.args, **named: P.kwargs) -> World:
+        world: World = made(*arguments, **named).fork()
+        return world
+
+    return fork

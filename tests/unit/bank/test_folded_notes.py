@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 
 from livemem import clock
 from livemem.bank import folded_notes
-from livemem.bank.folded_notes import CHANGES_MOST, FoldedAfter
+from livemem.bank.folded_notes import FoldedAfter
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes.note import Note
 from livemem.notes.pages import NotesFilter
 from livemem.store import cursors
-from tests.support.world import World
+from tests.support.world import World, forked
 
 ANY = NotesFilter()
 
 
+@forked
 def folded(changes: int = 3, notes: int = 3) -> World:
     """A space with so many consolidations of notes by two agents, a minute apart."""
     world = World()
@@ -28,7 +29,6 @@ def folded(changes: int = 3, notes: int = 3) -> World:
             world.note(f"{change}.{number}", agent="bob" if number % 2 else "ann", category=category)
             world.clock.move(60)
         assert world.consolidate().state == "done"
-    world.new_process()
     return world
 
 
@@ -63,13 +63,11 @@ def test_what_an_agent_decided_on_a_day_is_found_after_it_was_folded():
     assert told(every(world, wanted)) == ["1.3", "1.1"]
 
 
-WORLD = folded(4, 3)
-
-
 @given(limit=st.integers(1, 13))
 @settings(max_examples=13, deadline=None)
 def test_pages_of_any_size_give_each_note_once(limit: int):
-    assert told(every(WORLD, limit=limit)) == told(every(WORLD))
+    world = folded(4, 3)
+    assert told(every(world, limit=limit)) == told(every(world))
 
 
 def test_notes_that_an_undo_gave_back_are_not_among_them():
@@ -99,10 +97,11 @@ def test_a_tag_is_looked_for_in_the_notes():
     assert every(folded(1, 2), NotesFilter(tag="storage")) == []
 
 
-def test_a_long_history_comes_in_pages_that_look_at_a_bounded_number_of_changes():
+def test_a_long_history_comes_in_pages_that_look_at_a_bounded_number_of_changes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(folded_notes, "CHANGES_MOST", 8)
     world = World()
     world.create_space()
-    for number in range(CHANGES_MOST + 3):
+    for number in range(11):
         world.note(f"note {number}")
         world.clock.move(1)
         world.consolidate()
@@ -110,7 +109,7 @@ def test_a_long_history_comes_in_pages_that_look_at_a_bounded_number_of_changes(
     page = folded_notes.page(world.process, "demo", NotesFilter(agent="nobody"), limit=10)
 
     assert (page.items, page.next_after) == ([], FoldedAfter(4))
-    assert told(every(world, limit=10)) == [f"note {n}" for n in reversed(range(CHANGES_MOST + 3))]
+    assert told(every(world, limit=10)) == [f"note {n}" for n in reversed(range(11))]
 
 
 @pytest.mark.parametrize("text", ["", "x/", "1/no-note", "-1/", "9999999999/", "१/"])

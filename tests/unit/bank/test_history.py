@@ -10,9 +10,10 @@ from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.store.bucket import RECORD
 from tests.support.cases import each
-from tests.support.world import World
+from tests.support.world import World, forked
 
 
+@forked
 def space_with_history() -> World:
     """Change 1 a consolidation, 2 a correction, 3 a consolidation, 4 its undo."""
     world = World()
@@ -26,7 +27,6 @@ def space_with_history() -> World:
     world.consolidate()
     world.clock.move(60)
     world.undo(3)
-    world.new_process()
     return world
 
 

@@ -20,7 +20,7 @@ from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.spaces import head as heads
 from tests.support.cases import each
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, World, forked
 
 AGENT = Principal("ann", frozenset(("read", "write")), frozenset())
 READER = Principal("eve", frozenset(("read",)), frozenset())
@@ -28,13 +28,13 @@ EDIT = Edit("replace_section", "## Log", "- One.\n")
 LOG = "# Log\n\n## Log\n\n- one\n"
 
 
+@forked
 def space_with_a_bank(allowed: heads.Corrections = "write") -> World:
     world = World()
     world.create_space()
     world.note("one")
     world.consolidate()
     heads.patch(world.process, "demo", corrections=allowed)
-    world.new_process()
     return world
 
 

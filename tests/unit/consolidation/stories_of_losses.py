@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from livemem.changes.records import Record
 from livemem.jobs.run import Run
 from livemem.spaces import head as heads
 from livemem.text.text_tokens import folded
-from tests.support.world import World
+from tests.support.world import World, forked
 from tests.unit.consolidation.test_pipeline_notes import record_of
 
 FOLDER = Path(__file__).parent / "losses"
@@ -71,9 +70,9 @@ def _changed(text: str, *, without: Sequence[str] = (), plus: Mapping[str, str] 
     return changed
 
 
-@cache
+@forked
 def _begun(name: str, rules: str, *, empty: bool) -> World:
-    """A space with the bank of a world; to be forked."""
+    """A space with the bank of a world."""
     world = World()
     world.create_space(rules=rules)
     if not empty:
@@ -91,7 +90,7 @@ def play(case: dict[str, Any], *later: str, ends: str = "{}", bank_chars: int = 
     `ends`: its answer to the question about loose ends. `bank_chars`: the length that the bank should have.
     """
     rules = case.get("rules", WORLDS[case["world"]]["rules"])
-    world = _begun(case["world"], rules, empty=bool(case.get("empty"))).fork()
+    world = _begun(case["world"], rules, empty=bool(case.get("empty")))
     heads.update(world.process, "demo", lambda _: {"bank_chars": bank_chars})
     for line in case["notes"]:
         said, _, text = line.partition(": ")

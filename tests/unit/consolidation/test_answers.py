@@ -6,14 +6,13 @@ the files that an accepted one changes. The text is in `answers/<name>.txt`, or 
 
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from livemem.spaces import head as heads
 from livemem.store.bucket import HEAD, LEASE, RUN, TOTALS
 from tests.support.cases import each
-from tests.support.world import World
+from tests.support.world import World, forked
 
 FOLDER = Path(__file__).parent / "answers"
 CASES = json.loads((FOLDER / "cases.json").read_text())
@@ -62,13 +61,9 @@ def _text(case: dict[str, Any]) -> str:
     return MADE[case["name"]]() if case["name"] in MADE else (FOLDER / f"{case['name']}.txt").read_bytes().decode()
 
 
+@forked
 def _consolidated_once() -> World:
     """A space with the bank of `first.json` and three live notes."""
-    return _prepared().fork()
-
-
-@cache
-def _prepared() -> World:
     world = World(llmaas_context_tokens=10_000_000)
     world.create_space()
     world.note("the first note")

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
 
 import pytest
 
@@ -13,7 +12,7 @@ from tests.support.actors import Actor
 from tests.support.audit import audit
 from tests.support.cases import each
 from tests.support.part import part
-from tests.support.world import World
+from tests.support.world import World, forked
 
 SPACE = "demo"
 
@@ -28,9 +27,8 @@ def _slow_worker(world: World, payload: dict[str, str]) -> Actor:
     return Actor("slow", world, work, until)
 
 
-@cache
+@forked
 def _with_a_run_ordered() -> World:
-    """To be forked."""
     world = World()
     world.create_space(SPACE, threshold=3)
     for number in range(3):
@@ -41,7 +39,7 @@ def _with_a_run_ordered() -> World:
 
 def _killed_after(before: int, after: int) -> tuple[World, dict[str, str], list[str], bool]:
     """The slow worker makes `before` requests, the quick one does everything, the slow one makes `after` more."""
-    world = _with_a_run_ordered().fork()
+    world = _with_a_run_ordered()
     notes = world.live_ids(SPACE)
     payload = dict(world.queued[0])
     slow = _slow_worker(world, payload)

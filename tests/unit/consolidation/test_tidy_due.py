@@ -4,7 +4,6 @@ import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 import pytest
@@ -19,19 +18,15 @@ from livemem.spaces.head_fields import Tidied
 from livemem.store.bucket import HEAD, LEASE
 from tests.support.counting import Killed
 from tests.support.faults import LATER
-from tests.support.world import EVERYONE, World, file_to_tidy
+from tests.support.world import EVERYONE, World, file_to_tidy, forked
 
 LENGTH, NOTES = 2_000, 10
 DAY = 86_400
 
 
+@forked
 def automatic_space() -> World:
     """A space with automatic consolidation, whose bank is longer than it should be after its next consolidation."""
-    return _automatic_space().fork()
-
-
-@cache
-def _automatic_space() -> World:
     world = World()
     world.create_space(threshold=NOTES)
     heads.patch(world.process, "demo", bank_chars=LENGTH)

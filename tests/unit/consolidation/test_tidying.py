@@ -1,7 +1,6 @@
 """A tidy run shortens a bank that is too long. It folds no note, and what went is in its record."""
 
 import json
-from functools import cache
 from typing import Any
 
 import pytest
@@ -15,18 +14,14 @@ from livemem.errors import InvalidRequest
 from livemem.jobs.queue import RunOrder
 from livemem.llm.client import LlmError, Reply
 from livemem.spaces import head as heads
-from tests.support.world import EVERYONE, World, fewer_lines, file_to_tidy
+from tests.support.world import EVERYONE, World, fewer_lines, file_to_tidy, forked
 
 LENGTH = 2_000
 
 
+@forked
 def long_space(notes: int = 10, **settings: Any) -> World:
     """A space whose bank, one file of a line for each note, is longer than it should be; with one live note."""
-    return _long_space(notes, **settings).fork()
-
-
-@cache
-def _long_space(notes: int, **settings: Any) -> World:
     world = World(**settings)
     world.create_space()
     heads.patch(world.process, "demo", bank_chars=LENGTH)
