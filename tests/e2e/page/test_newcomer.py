@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.e2e.client import Service
 from tests.e2e.page.reader import Reader
 from tests.e2e.spaces import fresh_space
-from tests.support.browser import Visit
+from tests.support.browser import PATIENCE_MS, Visit
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "page.md"
 ROW = re.compile(r"^\| ([a-z ]+) \| (\d+) \|$", re.MULTILINE)
@@ -158,6 +158,10 @@ def test_a_line_is_corrected_and_forgotten_where_a_search_found_it_and_what_chan
         # A note is never changed: what is right is another one.
         hit = page.locator(".hit", has_text="The ferry of Rostock")
         hit.get_by_role("link", name="Correct").click()
+        # The field of the line has the same label until the view of the note is there.
+        expect(page.get_by_label("The right words")).to_have_value(
+            "The ferry of Rostock retries as well.", timeout=PATIENCE_MS
+        )
         page.get_by_label("The right words").fill("The ferry of Kiel retries as well.")
         page.get_by_role("button", name="Save the correction").click()
         page.get_by_text("The note is written.").wait_for()
