@@ -220,3 +220,12 @@ def test_what_git_had_no_time_for_is_not_kept(tmp_path):
     git(tmp_path, "remote", "add", "origin", "https://forge.example/owner/name")
     assert "forge" not in repository.of(tmp_path, lambda *_: "").identity
     assert repository.of(tmp_path).identity == "forge.example/owner/name"
+
+
+@pytest.mark.parametrize("seconds", [-0.001, -1.0, -5.0])
+def test_no_work_begins_when_its_time_is_over(seconds):
+    moments = []
+    repository.look(moments.append, seconds)
+    assert moments == []
+    repository.look(moments.append, 5.0)
+    assert len(moments) == 1

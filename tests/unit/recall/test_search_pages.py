@@ -136,22 +136,29 @@ def test_a_consolidated_note_repeats_the_line_that_it_became(note: str, went_int
     assert seen.original(replace(below, more={SECTIONS: [went_into]})) == ("bank0" if is_copy else None)
 
 
-def test_the_section_with_the_line_that_a_note_became_comes_before_it_and_not_a_better_one_with_its_words():
+@each(
+    "note, went_into, order",
+    [
+        ("The crane was painted red on 2026-03-02.", "bank2", ["bank2", "archive0", "bank1"]),
+        # A section that says the same of itself did not come from it, but one with its very words holds it.
+        ("The crane was painted red on 2026-03-02.", "bank1", ["bank1", "archive0", "bank2"]),
+        ("Crane: painted red (2026-03-02).", "bank1", ["bank2", "archive0", "bank1"]),
+    ],
+)
+def test_the_section_with_the_line_that_a_note_became_comes_before_it_and_not_a_better_one_with_its_words(
+    note: str, went_into: str, order: list[str]
+):
     line = "- Crane: painted red (2026-03-02)."
-    note, other, right = documents(
-        ("archive", "The crane was painted red on 2026-03-02.", ""),
-        ("bank", "- The crane lifts cargo.", ""),
-        ("bank", line, ""),
-    )
+    below, other, right = documents(("archive", note, ""), ("bank", "- The crane lifts cargo.", ""), ("bank", line, ""))
     hits = [
-        Hit(replace(note, more={SECTIONS: [right.id]}), 3.0),
+        Hit(replace(below, more={SECTIONS: [went_into]}), 3.0),
         Hit(other, 2.0, line=(0, len(other.text))),
         Hit(right, 1.0, line=(0, len(line))),
     ]
 
     ordered = current_first(hits, words.parse("which colour has the crane"))
 
-    assert [hit.document.id for hit in ordered] == [right.id, note.id, other.id]
+    assert [hit.document.id for hit in ordered] == order
 
 
 def test_a_note_is_found_though_a_section_far_behind_it_holds_its_words():

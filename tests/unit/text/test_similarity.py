@@ -186,6 +186,7 @@ def test_a_text_of_common_words_alone_is_compared_by_them():
         ("Staging deploys on Monday.", "Production deploys on Friday.", False),
         ("We write the failing test first.", "The program sends no mail.", False),
         ("We keep S3 instead of a database.", "The failing test is written first.", False),
+        ("We keep S3 instead of a database.", "The database is upgraded on Friday.", False),
     ],
 )
 def test_a_statement_is_against_an_older_one_that_it_replaces_or_gives_another_value(new, old, is_against):
