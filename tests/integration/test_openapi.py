@@ -46,6 +46,8 @@ def whole() -> Iterator[Whole]:
     """A space with every kind of document."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
+        # As many wrong tokens come in a second as requests do.
+        patch.setattr("livemem.access.look_rate.LOOKS_A_SECOND", 10**6)
         yield damaged.built()
 
 

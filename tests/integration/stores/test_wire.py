@@ -19,7 +19,9 @@ from tests.support.object_stores import KINDS, Target
 SERVERS = ("moto", "embedded", "minio", "versitygw")
 STORES = ("files", *SERVERS)
 CHECKING = [name for name in SERVERS if KINDS[name].checks_signatures]
-KNOWING_V2 = [name for name in SERVERS if KINDS[name].knows_v2]
+# moto takes one of a thousand SigV2 signatures, one with four slashes, for a scope of SigV4, and answers 500.
+KNOWING_V2 = [name for name in SERVERS if KINDS[name].knows_v2 and name != "moto"]
+REFUSING_V2 = [name for name in SERVERS if not KINDS[name].knows_v2]
 # moto alone does not serve conditional writes one by one.
 ATOMIC = ("files", "embedded", "minio", "versitygw")
 WRITERS, ROUNDS = 16, 5
@@ -231,10 +233,7 @@ def test_hybrid_signatures_do_all_that_the_service_asks(open_bucket: Callable[..
     assert store.get("demo/a b+é.md") is None
 
 
-@pytest.mark.parametrize(
-    "name",
-    KNOWING_V2,
-)
+@pytest.mark.parametrize("name", KNOWING_V2)
 def test_hybrid_signatures_delete_many_at_once(open_bucket: Callable[..., Store], name: str):
     store = open_bucket(name, "hybrid")
     for number in range(3):
@@ -245,7 +244,7 @@ def test_hybrid_signatures_delete_many_at_once(open_bucket: Callable[..., Store]
     assert list(store.scan("")) == []
 
 
-@pytest.mark.parametrize("name", sorted(set(SERVERS) - set(KNOWING_V2)))
+@pytest.mark.parametrize("name", REFUSING_V2)
 def test_a_store_without_sigv2_refuses_hybrid_signatures_plainly(open_bucket: Callable[..., Store], name: str):
     store = open_bucket(name, "hybrid")
 
