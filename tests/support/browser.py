@@ -37,8 +37,9 @@ RESTORE = """(session) => {
   sessionStorage.clear();
   Object.assign(sessionStorage, session);
 }"""
-FINDINGS = """async () => {
+FINDINGS = """async (structure) => {
   const style = (one) => getComputedStyle(one);
+  const known = (window.known ??= new Set());
   const first = new Map();
   for (const one of document.body.querySelectorAll('*')) {
     const has = one.matches('input, select, textarea') || [...one.childNodes].some((node) => node.data?.trim());
@@ -47,14 +48,24 @@ FINDINGS = """async () => {
     for (let up = one; up; up = up.parentElement)
       look.push(style(up).backgroundColor, style(up).backgroundImage, style(up).opacity);
     const key = look.filter((part) => !['rgba(0, 0, 0, 0)', 'none', '1'].includes(part)).join();
-    if (!first.has(key)) first.set(key, one);
+    if (!known.has(key) && !first.has(key)) first.set(key, one);
   }
-  const resultTypes = ['violations'];
-  const told = await axe.run({ resultTypes, rules: { 'color-contrast': { enabled: false } } });
-  const colours = await axe.run({ include: [...first.values()] }, { resultTypes, runOnly: ['color-contrast'] });
-  return [...told.violations, ...colours.violations];
+  const found = [];
+  if (structure) {
+    const options = { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: false } } };
+    found.push(...(await axe.run(options)).violations);
+  }
+  if (first.size) {
+    const told = await axe.run({ include: [...first.values()] }, { elementRef: true, runOnly: ['color-contrast'] });
+    found.push(...told.violations);
+    const good = new Set(told.passes.flatMap((rule) => rule.nodes.map((node) => node.element)));
+    for (const [key, one] of first) if (good.has(one)) known.add(key);
+  }
+  return found.flatMap((one) => one.nodes.map((node) => `${one.id}: ${one.help}: ${node.html.slice(0, 200)}`));
 }"""
-"""Its look at contrast is by far the dearest: it is told one text of those of the same colours and size."""
+"""Its look at contrast is by far the dearest: it is told one text of those of the same colours and size, and none of
+those that it has found good in this document.
+"""
 
 
 class NoBrowserError(Exception):
@@ -91,7 +102,7 @@ class Visit:
         deadline = time.monotonic() + PATIENCE_MS / 1_000
         quiet = time.monotonic()
         while time.monotonic() - quiet < QUIET_SECONDS:
-            self.page.wait_for_timeout(20)
+            self.page.wait_for_timeout(50)
             if self._under_way:
                 quiet = time.monotonic()
             assert time.monotonic() < deadline, sorted(one.url for one in self._under_way)
@@ -118,15 +129,16 @@ class Visit:
         if folder := os.environ.get("PAGE_SCREENSHOTS"):
             self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
-    def findings(self) -> list[str]:
-        """What axe-core finds that hinders people in using the view, however little.
+    def findings(self, *, structure: bool = True) -> list[str]:
+        """What axe-core finds that hinders people in using the view, however little; of its colours alone, or of its
+        structure as well.
 
         Look at troubles first: axe's own work in the page is not the page's.
         """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
-        found = self.page.evaluate(FINDINGS)
-        return [f"{one['id']}: {one['help']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+        found: list[str] = self.page.evaluate(FINDINGS, structure)
+        return found
 
     def focus_text(self) -> str:
         """The accessible name, or the text, of what has the focus."""

@@ -1,13 +1,13 @@
 """The looks of a view: in a wide window, light and in English, and on a phone, dark and in French."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Literal
 
 from playwright.sync_api import expect
 
 from tests.support.browser import PATIENCE_MS, Visit
+from tests.support.part import part
 
 
 @dataclass(frozen=True)
@@ -21,34 +21,33 @@ class Look:
 
 WIDE = Look("wide", 1280, 900, "light", "en")
 PHONE = Look("phone", 390, 844, "dark", "fr")
+HOSTILE = "main img, main script, main a[href^='javascript'], main a[href^='data']"
 
 
-class Looks:
-    """Looks at one view after the other, at each in both looks: first in the one that the view before had last."""
+def looked_at(found: Visit, views: Mapping[str, str]) -> list[str]:
+    """What is wrong with views, a name and a link each, in both looks.
 
-    def __init__(self, found: Visit) -> None:
-        self._found = found
-        self._cdp = found.page.context.new_cdp_session(found.page)
-        self._orders: Iterator[tuple[Look, Look]] = cycle([(WIDE, PHONE), (PHONE, WIDE)])
-        self._take(WIDE)
-
-    def findings(self, view: str) -> list[str]:
-        """What is wrong with the view that is open."""
-        found, page = self._found, self._found.page
-        expect(page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
-        wrong = []
-        for look in next(self._orders):
-            self._take(look)
-            found.shot(f"{look.name}-{view}")
-            too_wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            wrong += [f"{too_wide} px too wide"] if too_wide > 0 else []
-            wrong += found.findings()
-        return [f"{view}: {one}" for one in wrong]
-
-    def _take(self, look: Look) -> None:
-        page = self._found.page
+    Its colours are looked at in each, its structure in every second view of the one and in the others of the other.
+    """
+    page, names, wrong = found.page, list(views), []
+    cdp = page.context.new_cdp_session(page)
+    for first, look in enumerate((WIDE, PHONE)):
         page.set_viewport_size({"width": look.width, "height": look.height})
         page.emulate_media(color_scheme=look.scheme)
-        self._cdp.send("Emulation.setTouchEmulationEnabled", {"enabled": look is PHONE})
+        cdp.send("Emulation.setTouchEmulationEnabled", {"enabled": look is PHONE})
         page.locator(f".choices button[lang={look.language}]").evaluate("one => one.click()")
         page.locator(f"html[lang={look.language}]").wait_for()
+        whole = part([*names[first:], *names[:first]], 2)
+        for view, link in views.items():
+            found.open(link)
+            page.locator("main h1").wait_for()
+            # The frame is there before the view has asked for anything.
+            found.settle()
+            expect(page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
+            found.shot(f"{look.name}-{view}")
+            too_wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            told = [f"{too_wide} px too wide"] if too_wide > 0 else []
+            told += found.findings(structure=view in whole)
+            told += [f"{hostile} hostile elements"] if (hostile := page.locator(HOSTILE).count()) else []
+            wrong += [f"{view}, {look.name}: {one}" for one in told]
+    return wrong
