@@ -2,6 +2,7 @@
 
 from array import array
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -46,9 +47,9 @@ def known(talked, message, **wanted):
     return message_context.context(talked.process, "demo", message, **wanted)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def filled():
-    """A space with something about the harbour's crane of each kind, and something else."""
+    """A space with something about the harbour's crane of each kind, and something else. It is only read."""
     world = World()
     world.create_space()
     world.note("The harbour crane is folded into the bank.")
@@ -132,7 +133,8 @@ def test_kinds_are_those_that_searches_name_and_others_are_refused(filled):
 
 
 def test_the_budget_is_kept_and_ten_items_are_the_most(filled):
-    for number in range(12):
+    filled = filled.fork()
+    for number in range(9):
         filled.world.note(f"The harbour crane number {number} " + "turns " * 300)
 
     assert len(known(filled, "harbour crane", max_chars=100_000).items) == 10
@@ -198,17 +200,23 @@ RECORDED = (
 )
 
 
-def asked(prompt, *, bank="", recorded=RECORDED):
+@cache
+def space_of(recorded, bank=""):
     world = World()
     world.create_space()
     for text in recorded:
         world.note(text)
     if bank:
         world.store.put(BANK_FILE.key("demo", "facts.md"), bank.encode())
-    return [item.text for item in message_context.context(world.process, "demo", prompt, clear=True).items]
+    return world
 
 
-@pytest.mark.parametrize(
+def asked(prompt, *, bank="", recorded=RECORDED):
+    process = space_of(recorded, bank).process
+    return [item.text for item in message_context.context(process, "demo", prompt, clear=True).items]
+
+
+@each(
     ("prompt", "found"),
     [
         ("write the code that opens the turnstile over Modbus", [RECORDED[0]]),
@@ -230,10 +238,7 @@ def test_of_a_section_that_is_clearly_about_a_prompt_only_the_line_is_shown():
 
 
 def test_notes_that_were_folded_are_found_for_a_prompt_as_before_each_line_once():
-    world = World()
-    world.create_space()
-    for text in RECORDED:
-        world.note(text)
+    world = space_of(RECORDED).fork()
     world.consolidate()
 
     def told(prompt):
@@ -273,12 +278,19 @@ TALKED = (
 )
 
 
-@pytest.mark.parametrize("encoder", [None, ENCODER], ids=["words", "model"])
+@cache
+def encoded(text):
+    return array("f", ENCODER.encode([text])[0])
+
+
+@pytest.mark.parametrize("by_meaning", [False, True])
 @pytest.mark.parametrize("is_folded", [False, True])
-def test_talk_about_a_decision_takes_it_out_of_no_prompt_and_its_questions_do_not_stand_beside_it(encoder, is_folded):
-    world = World(embeddings_api_url=URL if encoder else None)
-    if encoder:
-        world.process = world.with_parts(embed=lambda texts, **_: [array("f", row) for row in encoder.encode(texts)])
+def test_talk_about_a_decision_takes_it_out_of_no_prompt_and_its_questions_do_not_stand_beside_it(
+    by_meaning, is_folded
+):
+    world = World(embeddings_api_url=URL if by_meaning else None)
+    if by_meaning:
+        world.process = world.with_parts(embed=lambda texts, **_: [encoded(text) for text in texts])
     world.create_space()
     for text in DECIDED:
         world.note(text, category="decision")
@@ -303,10 +315,7 @@ def test_what_was_said_to_a_question_is_found_where_nothing_else_answers_it():
 
 
 def test_where_an_admin_has_switched_recall_off_a_prompt_finds_nothing_and_a_search_all():
-    world = World()
-    world.create_space()
-    for text in RECORDED:
-        world.note(text)
+    world = space_of(RECORDED).fork()
     prompt, off = "write the code that opens the turnstile over Modbus", SpaceUpdate(recall=False)
     with pytest.raises(Forbidden, match="recall"):
         space_change.change(world.process, replace(EVERYONE, permissions=frozenset({"read", "write"})), "demo", off)
