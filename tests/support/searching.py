@@ -4,9 +4,11 @@ import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
@@ -48,9 +50,14 @@ class Embedder:
         said = text.lower().replace(".", " ").split()
         # Words that say little don't move a real model either.
         for word in [word for word in said if word not in words.little_said()] or said:
-            seed = hashlib.sha256(SYNONYMS.get(word, word).encode()).digest()[:4]
-            total += np.random.default_rng(int.from_bytes(seed)).standard_normal(self.dimensions)
+            total += _direction(SYNONYMS.get(word, word), self.dimensions)
         return array("f", (total / np.linalg.norm(total)).astype(np.float32))
+
+
+@cache
+def _direction(word: str, dimensions: int) -> NDArray[np.float64]:
+    seed = hashlib.sha256(word.encode()).digest()[:4]
+    return np.random.default_rng(int.from_bytes(seed)).standard_normal(dimensions)
 
 
 def refuse(code: str = "embedding_timeout") -> Callable[[Sequence[str], bool], None]:

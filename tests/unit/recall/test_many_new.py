@@ -1,5 +1,7 @@
 """A search that finds many new objects reads a bounded number of them, the newest, and says how many are left."""
 
+from functools import cache
+
 import pytest
 
 from livemem.ask import tools
@@ -25,11 +27,18 @@ from livemem_http.views.search import SearchAnswer, as_markdown
 from livemem_http.views.start import StartView
 from tests.support.bucket import error
 from tests.support.memories import store
-from tests.support.searching import find, run_indexer, searching_world, texts
+from tests.support.searching import Embedder, find, run_indexer, searching_world, texts
 from tests.support.talk import Talk
 from tests.support.world import INVOCATION, ScriptedLlm, World
 
 TURNS, MOST, GROWN = 20, 6, 4
+
+
+@cache
+def imported() -> Talk:
+    talked = Talk(world=searching_world()[0])
+    bring_in(talked, 0, TURNS)
+    return talked
 
 
 @pytest.fixture
@@ -37,11 +46,8 @@ def talked(monkeypatch) -> Talk:
     """An imported conversation whose first turn alone is about a violin."""
     monkeypatch.setattr(views, "READ_MOST", MOST)
     monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", GROWN)
-    world, _ = searching_world()
-    talked = Talk(world=world)
-    bring_in(talked, 0, TURNS)
-    world.reindexed.clear()
-    world.client.reset()
+    talked = imported().fork()
+    talked.world.process = talked.world.with_parts(embed=Embedder())
     return talked
 
 

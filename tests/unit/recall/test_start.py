@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from operator import mul
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ from livemem.spaces import rules
 from livemem.store.keys import MemoryKind
 from livemem.text.invisible import visible
 from tests.support.bucket import error
-from tests.support.world import World
+from tests.support.world import World, forked
 
 META = World().create_space()
 DAY = "2026-02-20T14:00:00Z"
@@ -86,43 +87,33 @@ def check(of: StartMaterial, found: Start, most: int) -> None:
     assert len(outline) <= most // start.SHARE_OF_OUTLINE
 
 
+# Spaces, signs of Markdown, what is shown otherwise or not at all, and letters of several lengths.
+TEXTS = st.text(st.sampled_from("a b\t#>-*`_[]<&\\|1.é語\u0301👍\u200b\u202e\x00\x85\u2028\ue000"), max_size=30)
 TITLES = st.one_of(
-    st.sampled_from(
-        ["Known issues", "Next steps", "Prochaines étapes", "What works", "A > B", "#1", "\u202ehidden", "a" * 500]
-    ),
-    st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=30),
+    st.sampled_from(["Known issues", "Next steps", "Prochaines étapes", "What works", "A > B", "#1", "a" * 500]), TEXTS
 )
 BODIES = st.lists(
     st.one_of(
         st.sampled_from(
-            [
-                "",
-                "- a fact (2026-02-20, ann)",
-                "- " + "long " * 300,
-                "```",
-                "text\u200b",
-                "\ttab",
-                "> quote",
-                "* * *",
-                "Title\n===",
-            ]
+            ["", "- a fact (2026-02-20, ann)", "- " + "long " * 300, "```", "\ttab", "> quote", "* * *", "Title\n==="]
         ),
-        st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+        TEXTS,
     ),
-    max_size=8,
+    max_size=6,
 ).map("\n".join)
-CONTENTS = st.lists(st.tuples(st.integers(0, 6), TITLES, BODIES), max_size=8).map(
+CONTENTS = st.lists(st.tuples(st.integers(0, 6), TITLES, BODIES), max_size=5).map(
     lambda some: "\n".join(f"{'#' * level} {title}\n{body}" if level else body for level, title, body in some)
 )
-PATHS = st.from_regex(r"[a-z]{1,8}(/[a-z]{1,100})?\.md", fullmatch=True)
+PATHS = st.sampled_from(["a.md", "b.md", "c/d.md", "people.md", "z.md", *(f"{name}/{'f' * 100}.md" for name in "xyz")])
+LONG_TEXTS = st.builds(mul, st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from([1, 90]))
 
 
 @given(
-    bank=st.dictionaries(PATHS, CONTENTS, max_size=12),
+    bank=st.dictionaries(PATHS, CONTENTS),
     text=st.sampled_from(["", rules.template("standard"), "## Known issues <!-- load first -->"]),
-    notes=st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3_000), max_size=5),
-    synthesis=st.one_of(st.none(), st.text(max_size=3_000)),
-    most=st.one_of(st.integers(2_000, 5_000), st.integers(2_000, 100_000)),
+    notes=st.lists(LONG_TEXTS, max_size=4),
+    synthesis=st.none() | LONG_TEXTS,
+    most=st.integers(2_000, 5_000) | st.integers(2_000, 100_000),
     lang=st.sampled_from(["en", "fr"]),
 )
 def test_any_start_is_within_its_budget_and_gives_each_section_whole_or_names_it(
@@ -277,7 +268,7 @@ def test_the_outline_counts_new_notes_memories_and_the_synthesis_that_are_not_gi
 
 
 def test_a_section_that_comes_first_is_given_whole_or_its_newest_lines_whatever_its_size():
-    for size in range(1_000, 2_400, 35):
+    for size in range(1_000, 2_400, 95):
         of = material({"a.md": f"# A\n\n## Known issues\n\n{section(size)}\n"}, live=live("x" * 100))
         found = start.render(of, 2_000, "en")
         check(of, found, 2_000)
@@ -285,7 +276,7 @@ def test_a_section_that_comes_first_is_given_whole_or_its_newest_lines_whatever_
 
 
 def test_what_there_is_place_for_is_filled_however_many_sections_there_are():
-    for count in range(10, 80, 12):
+    for count in (10, 33, 79):
         bank = {"a.md": "# A\n\n" + "".join(f"## Part {n} of the whole\n\n{section(280)}\n\n" for n in range(count))}
         of = material(bank)
         for most in (2_000, 4_000, 8_000):
@@ -322,9 +313,9 @@ def test_what_holds_now_is_not_displaced_by_a_question_where_it_fits():
 
 
 def test_of_many_sections_the_outline_names_the_files_and_of_too_many_files_their_number():
-    many = "# Log\n\n" + "".join(f"## Day {number}\n\n- a fact of day {number}\n\n" for number in range(300))
+    many = "# Log\n\n" + "".join(f"## Day {number}\n\n- a fact of day {number}\n\n" for number in range(170))
     of = material({"log.md": many, "b.md": "# B\n\n## Focus\n\nGo on.\n"})
-    for most in (2_000, 12_000):
+    for most in (2_000, 6_000):
         found = start.render(of, most, "en")
 
         check(of, found, most)
@@ -397,6 +388,7 @@ def test_an_unknown_space_has_no_start():
         start.start(World().process, "nowhere", StartRequest())
 
 
+@forked
 def in_use(**parts) -> World:
     world = World(**parts)
     world.create_space(rules="## log.md\n- `## Log` <!-- load first -->\n")
@@ -408,7 +400,6 @@ def in_use(**parts) -> World:
     world.clock.move(86_400)
     world.note("a live one")
     world.clock.move(60)
-    world.new_process()
     return world
 
 
@@ -481,7 +472,7 @@ def test_with_a_question_comes_what_answers_it_whatever_signs_are_in_it():
     world = in_use()
     storing.store(world.process, "demo", "ann", MemoryDraft(content="The oven is hot.", kind="fact"))
 
-    for q in ("how hot is the oven", '"oven -hot*', "oven " + "word " * 5_000, "oven \ud800"):
+    for q in ("how hot is the oven", '"oven -hot*', "oven " + "word " * 1_000, "oven \ud800"):
         found = start.start(world.process, "demo", StartRequest(q=q))
         assert "The oven is hot." in found.markdown, q
         assert found.degraded == ()

@@ -174,7 +174,7 @@ def test_a_whole_bank_goes_before_notes_and_a_synthesis_that_are_named_then():
 def test_one_huge_section_does_not_silence_the_others_even_if_it_is_loaded_first():
     bank = {f"{name}.md": f"# {name}\n\n- the fact of {name}\n" for name in "abcdef"}
     for title in ("Known issues", "History"):
-        of = material(bank | {"z.md": f"# Z\n\n## {title}\n\n{bullets(*filler('issue', 400))}"})
+        of = material(bank | {"z.md": f"# Z\n\n## {title}\n\n{bullets(*filler('issue', 150))}"})
         for most in (2_000, 4_000, 9_500):
             found = start.render(of, most, "en")
             check(of, found, most)
@@ -198,7 +198,7 @@ def test_a_row_comes_with_the_head_of_its_table_and_a_block_of_code_whole():
     text = f"# A\n\n## Hosts\n\nAll hosts:\n\n| host | address | purpose |\n|---|---|---|\n{rows}\n## Runs\n\n"
     text += "".join(f"- run {number} took long and was repeated\n" for number in range(90)) + f"\n{code}\n\nThe end.\n"
     of = material({"a.md": text})
-    for most in range(2_000, 9_000, 500):
+    for most in range(2_000, 9_000, 1_100):
         found = start.render(of, most, "en")
         check(of, found, most)
         lines = found.markdown.split("\n")
@@ -298,13 +298,13 @@ def test_a_line_has_all_that_is_read_with_it():
 
 
 def test_of_a_very_long_text_the_newer_end_is_read_in_whole_lines(monkeypatch):
-    monkeypatch.setattr(start_lines, "PARSED_MOST", 50_000)
-    facts = [f"- fact {number} (2026-01-{number * 20 // 6_000 + 1:02})" for number in range(6_000)]
+    monkeypatch.setattr(start_lines, "PARSED_MOST", 15_000)
+    facts = [f"- fact {number} (2026-01-{number * 20 // 1_500 + 1:02})" for number in range(1_500)]
     for text in ("\n".join(facts), "\n".join(facts[::-1])):
         lines = start_lines.newest_first(start_lines.lines_of(text))
         assert lines[0].text == facts[-1]
         assert {line.text for line in lines} <= {*facts}
-        assert 600 < len(lines) < 3_000
+        assert 200 < len(lines) < 800
 
 
 PIECES = st.one_of(

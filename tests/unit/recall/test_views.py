@@ -23,9 +23,10 @@ from livemem.store.objects import Store
 from tests.support.cases import each
 from tests.support.part import part
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world, texts
-from tests.support.world import EVERYONE, INVOCATION, World
+from tests.support.world import EVERYONE, INVOCATION, World, forked
 
 
+@forked
 def in_use() -> World:
     world = World()
     world.create_space()
@@ -168,8 +169,7 @@ def test_a_snapshot_made_while_words_were_erased_is_taken_back(answer_is_lost):
 
 
 def test_a_cold_process_reads_the_newest_snapshot_and_then_what_came_since():
-    world = in_use()
-    run_indexer(world)
+    world = indexed()
     world.note("After the snapshot.")
     world.clock.move(60)
     cold = world.new_process()
@@ -194,10 +194,16 @@ def test_a_view_of_a_snapshot_holds_what_one_made_of_the_bucket_holds():
     assert world.keys("demo/_search/")
 
 
-@each("damage", [b"", b"no database", "cut", "flipped", "schema", "uid"])
-def test_a_damaged_snapshot_is_left_aside_and_made_anew(damage):
+@forked
+def indexed() -> World:
     world = in_use()
     run_indexer(world)
+    return world
+
+
+@each("damage", [b"", "cut", "flipped", "schema", "uid"])
+def test_a_damaged_snapshot_is_left_aside_and_made_anew(damage):
+    world = indexed()
     (key,) = world.keys("demo/_search/")
     found = world.store.get(key)
     body, told = found.body, dict(found.metadata)
@@ -228,14 +234,14 @@ def test_a_damaged_snapshot_is_left_aside_and_made_anew(damage):
 
 def test_only_the_two_newest_snapshots_are_kept():
     world = in_use()
-    for number in range(3):
+    for number in range(2):
         run_indexer(world)
         world.note(f"Note {number}.")
         world.clock.move(60)
         world.consolidate()
     run_indexer(world)
 
-    assert world.keys("demo/_search/") == [f"demo/_search/{database.SCHEMA}-{number:06d}.sqlite" for number in (3, 4)]
+    assert world.keys("demo/_search/") == [f"demo/_search/{database.SCHEMA}-{number:06d}.sqlite" for number in (2, 3)]
 
 
 def test_snapshots_of_a_later_schema_are_left_to_who_wrote_them():
@@ -330,8 +336,7 @@ def test_what_a_record_told_of_is_told_of_by_the_others_when_it_is_gone(gone):
 
 
 def test_a_snapshot_that_breaks_off_leaves_no_file_behind(monkeypatch):
-    world = in_use()
-    run_indexer(world)
+    world = indexed()
     world.new_process()
 
     def break_off(*_):
@@ -466,7 +471,7 @@ class History:
 
 
 @pytest.mark.slow
-@each("seed", part(range(6), 2))
+@each("seed", part(range(6), 3))
 def test_views_of_any_history_converge(seed):
     history = History(seed)
     for _ in range(25):
@@ -499,6 +504,7 @@ def test_a_record_that_cannot_be_read_hides_nothing_else():
     assert find(world.process, "parser", scope="all").hits
 
 
-@each("text", ["a\0b parser", '"open parser', "a*", "NEAR(a b)", "a AND OR NOT b", "é" * 4_000, "a:b ^c"])
-def test_any_text_with_a_word_is_a_query(text):
-    find(in_use().process, text)
+def test_any_text_with_a_word_is_a_query():
+    world = in_use()
+    for text in ("a\0b parser", '"open parser', "a*", "NEAR(a b)", "a AND OR NOT b", "é" * 4_000, "a:b ^c"):
+        find(world.process, text)
