@@ -19,7 +19,7 @@ from livemem.recall.start import StartRequest
 from livemem.search.documents import BANK, Document
 from livemem.search.engine import Hit
 from livemem.text.code_version import UNKNOWN, CodeVersion, line_key
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, World, forked
 
 MAIN = CodeVersion("forge.example.org/ferry", "main", "00000000000a")
 THERE = replace(MAIN, branch="feature/x", commit="00000000000b")
@@ -28,8 +28,8 @@ MARK = " (on feature/x as of 00000000000b)"
 HERE, OTHER = "The ferry import tries three times.", "The timetable parser reads `kiel.csv` in one pass."
 
 
-@pytest.fixture
-def world() -> World:
+@forked
+def two_branches() -> World:
     found = World()
     found.create_space(rules="# Log")
     noted(found, HERE, MAIN)
@@ -37,25 +37,28 @@ def world() -> World:
     return found
 
 
+@pytest.fixture
+def world() -> World:
+    return two_branches()
+
+
 def noted(world: World, content: str, code: CodeVersion) -> None:
     world.pass_time(1)
-    appending.append(world.new_process(), "demo", "ann", NoteDraft("decision", content, code=code))
+    appending.append(world.process, "demo", "ann", NoteDraft("decision", content, code=code))
 
 
 def started(world: World, reader: CodeVersion = MAIN, **wanted: object) -> str:
-    return start.start(world.new_process(), "demo", StartRequest(reader=reader, **wanted)).markdown  # type: ignore[arg-type]
+    return start.start(world.process, "demo", StartRequest(reader=reader, **wanted)).markdown  # type: ignore[arg-type]
 
 
 def found(world: World, reader: CodeVersion = MAIN) -> str:
     request = replace(SearchRequest.of("timetable parser"), reader=reader)
-    hits = map(code_marks.shown, searching.search(world.new_process(), "demo", request).hits)
+    hits = map(code_marks.shown, searching.search(world.process, "demo", request).hits)
     return "\n".join(hit.document.text[slice(*hit.snippet)] for hit in hits)
 
 
 def known(world: World, reader: CodeVersion = MAIN) -> str:
-    return message_context.context(
-        world.new_process(), "demo", "How does the timetable parser read?", reader=reader
-    ).markdown
+    return message_context.context(world.process, "demo", "How does the timetable parser read?", reader=reader).markdown
 
 
 @pytest.mark.parametrize("is_folded", [False, True], ids=["live", "folded"])
@@ -86,14 +89,14 @@ def test_a_line_that_a_search_shows_in_part_has_its_mark_behind_that_part():
         assert MARK not in shown.removesuffix(MARK)
         assert len(shown) < len(long)
         asked = "How does the timetable parser read quay 7?"
-        (item,) = message_context.context(world.new_process(), "demo", asked, clear=True, reader=MAIN).items
+        (item,) = message_context.context(world.process, "demo", asked, clear=True, reader=MAIN).items
         assert item.text.endswith(MARK)
         assert len(item.text) < len(long)
         world.consolidate()
 
 
 def test_a_start_with_marks_keeps_to_its_characters(world):
-    for number in range(80):
+    for number in range(40):
         noted(world, f"Harbour {number} has {number + 2} cranes and a depth of {number + 5} metres at low tide.", THERE)
     for _ in range(2):
         told = started(world, max_chars=2_000)
@@ -127,7 +130,7 @@ def test_marks_ask_the_store_nothing_more(world, look):
     world.consolidate()
     counts = []
     for reader in (UNKNOWN, MAIN):
-        world.client.reset()
+        world.new_process()
         look(world, reader)
         counts.append(len(world.client.requests))
     assert counts[0] == counts[1]
@@ -176,7 +179,7 @@ def test_a_line_in_other_words_keeps_its_mark_and_one_by_a_person_has_none(world
 
     by_hand = "- Timetable parser: reads `kiel.csv` in one pass, on main too."
     edits = [Edit("replace_line", "## Log", by_hand, line=shorter)]
-    corrections.edit_sections(world.new_process(), EVERYONE, "demo", "log.md", edits, "It is merged.")
+    corrections.edit_sections(world.process, EVERYONE, "demo", "log.md", edits, "It is merged.")
     assert by_hand in started(world)
     assert MARK not in started(world)
 

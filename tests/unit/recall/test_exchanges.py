@@ -44,9 +44,8 @@ def shown_beside(talked: Talk, message: str) -> list[list[int]]:
 
 
 def test_people_s_question_comes_with_the_answer_and_the_answer_with_the_question():
+    talked = talk_of(ASKED, ANSWERED, LATER, LATER)
     for message in ("the violin in the family", "seven years now"):
-        talked = talk_of(ASKED, ANSWERED, LATER, LATER)
-
         assert shown(talked, message) == [
             "ann: How long has the violin been in the family, Ben?\nben: Seven years now."
         ]

@@ -51,7 +51,7 @@ COUNT = requests()
 
 
 @pytest.mark.slow
-@each("point", part(range(COUNT), 5))
+@each("point", part(range(COUNT), 8))
 @each("end", ["dies", "is refused"])
 def test_an_indexer_that_ends_anywhere_is_gone_on_with(point, end):
     world = busy()

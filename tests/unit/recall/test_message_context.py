@@ -1,6 +1,5 @@
 """What is known of a message, over all kinds: nothing for small talk, nothing twice, all with time and author."""
 
-from array import array
 from dataclasses import replace
 from functools import cache
 
@@ -24,7 +23,7 @@ from livemem.search import words
 from livemem.store.bucket import BANK_FILE, NOTE
 from livemem_http.views.recall import ContextView
 from tests.support.cases import each
-from tests.support.searching import ENCODER, URL, run_indexer
+from tests.support.searching import run_indexer
 from tests.support.talk import Talk
 from tests.support.world import EVERYONE, World
 
@@ -278,19 +277,13 @@ TALKED = (
 )
 
 
-@cache
-def encoded(text):
-    return array("f", ENCODER.encode([text])[0])
-
-
-@pytest.mark.parametrize("by_meaning", [False, True])
 @pytest.mark.parametrize("is_folded", [False, True])
-def test_talk_about_a_decision_takes_it_out_of_no_prompt_and_its_questions_do_not_stand_beside_it(
-    by_meaning, is_folded
-):
-    world = World(embeddings_api_url=URL if by_meaning else None)
-    if by_meaning:
-        world.process = world.with_parts(embed=lambda texts, **_: [encoded(text) for text in texts])
+def test_talk_about_a_decision_takes_it_out_of_no_prompt_and_its_questions_do_not_stand_beside_it(is_folded):
+    still_found(World(), is_folded)
+
+
+def still_found(world, is_folded):
+    """What was decided is found for each prompt about it, alone, whatever of it was talked about before."""
     world.create_space()
     for text in DECIDED:
         world.note(text, category="decision")

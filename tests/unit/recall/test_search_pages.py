@@ -18,6 +18,7 @@ from livemem.search.documents import Document
 from livemem.search.engine import Hit
 from tests.support.cases import each
 from tests.support.memories import store
+from tests.support.part import of_proof
 from tests.support.searching import find, ids, run_indexer, searching_world
 from tests.support.talk import Talk, captures
 from tests.support.world import World
@@ -37,7 +38,7 @@ def narrow() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=["bm25", "hybrid"])
+@pytest.fixture(scope="module", params=["hybrid", *of_proof("bm25")])
 def harbour(request, narrow) -> World:
     """A space with a bank of long sections, folds, live notes, a conversation with summaries and notes captured from
     it, and memories.

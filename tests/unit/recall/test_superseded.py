@@ -36,9 +36,14 @@ def folding(world: World, said: str, line: str, former: str | None = None, *, pa
     return note.note_id
 
 
-@pytest.fixture(params=[False, True], ids=["words", "meaning"])
-def world(request) -> World:
-    found = searching_world()[0] if request.param else World()
+@pytest.fixture
+def by_meaning() -> bool:
+    return True
+
+
+@pytest.fixture
+def world(by_meaning: bool) -> World:
+    found = searching_world()[0] if by_meaning else World()
     found.create_space()
     return found
 
@@ -49,6 +54,7 @@ def archived(world: World, asked: str = ASKED, **more) -> dict[str, str | None]:
     return {hit.document.id: hit.superseded_by for hit in hits}
 
 
+@pytest.mark.parametrize("by_meaning", [False, True])
 def test_a_note_whose_value_was_replaced_says_by_which_note_and_stands_behind_it(world):
     first = folding(world, "The export waits 30 seconds for an answer.", "The export waits 30 seconds.")
     second = folding(

@@ -4,7 +4,9 @@ By words alone, and with the small model that the local runtime bundles. The bou
 change of words or weights that costs answers is to be seen.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,9 @@ from livemem.search.engine import Matches, Meaning, SpaceQuery
 from livemem.search.index import DocumentFilter, Index
 from livemem.search.vectors import Pool
 from tests.support.search_pairs import NOTES, PAIRS, Pair
-from tests.support.searching import ENCODER
+from tests.support.searching import ENCODER, URL
+from tests.support.world import World
+from tests.unit.recall.test_message_context import still_found
 
 
 class Found:
@@ -105,3 +109,16 @@ def test_what_may_not_be_found_changes_nothing_though_it_is_not_compared(found: 
         (hit.document.id, pytest.approx(hit.score, abs=1e-4)) for hit in all_of_them
     ]
     assert len(few) == 3
+
+
+@cache
+def encoded(text: str) -> "array[float]":
+    return array("f", ENCODER.encode([text])[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_folded", [False, True])
+def test_talk_about_a_decision_takes_it_out_of_no_prompt_by_meaning_either(is_folded: bool):
+    world = World(embeddings_api_url=URL)
+    world.process = world.with_parts(embed=lambda texts, **_: [encoded(text) for text in texts])
+    still_found(world, is_folded)
