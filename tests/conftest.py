@@ -5,6 +5,7 @@ import os
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from scripts import generated
 
@@ -21,7 +22,12 @@ settings.register_profile("ci", max_examples=12, deadline=None, derandomize=True
 # CI takes these once a week.
 settings.register_profile("weekly", max_examples=200, deadline=None, database=None)
 settings.register_profile("proof", max_examples=2_000, deadline=None, database=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "ci")
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or "ci"
+settings.load_profile(PROFILE)
+if PROFILE == "ci":
+    # Else it would also draw constants of the modules that a process has loaded so far: other examples in each worker.
+    # And it would parse all of them first, and hold each of 5,000 against every strategy.
+    providers.is_local_module_file = lambda path: False  # type: ignore[assignment, attr-defined]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
