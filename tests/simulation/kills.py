@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import groupby
 
 from tests.simulation.scene import Action, Kind, Scene, prepared
+from tests.support.counting import WRITES
 from tests.support.faults import KILLS, Fault
 from tests.support.world import World
 
@@ -31,11 +32,19 @@ def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
 
 
 def kill_each(kind: Kind, action: Action) -> Iterator[Found]:
-    """Both kills at every request; the ways to recover take turns."""
+    """Both kills at every request; the ways to recover take turns with what was written till then."""
     with kind.limits():
         ways = kind.scene.recoveries
-        cases = [case for case in _cases(kind, action) if case[1] in KILLS and case[2] == ways[case[0] % len(ways)]]
-        yield from _played(kind, action, cases)
+        writes = [verb in WRITES.values() for verb in requests(prepared(kind, action).fork(), action)]
+        yield from _played(
+            kind,
+            action,
+            [
+                (point, fault, how)
+                for point, fault, how in _cases(kind, action)
+                if fault in KILLS and how == ways[(sum(writes[:point]) + fault.done) % len(ways)]
+            ],
+        )
 
 
 def _cases(kind: Kind, action: Action) -> list[Case]:

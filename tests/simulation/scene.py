@@ -186,7 +186,7 @@ class Action:
 class Sampled:
     """How much of a kind `make test` plays: every so many-th kill, and turn of pairs; so many histories."""
 
-    kills: int = 149
+    kills: int = 331
     turns: int = 67
     histories: int = 9
 

@@ -584,4 +584,4 @@ class TalkHistory(History):
         return cast("Draft", draft)
 
 
-CONVERSATIONS = Kind("conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(kills=293, turns=167))
+CONVERSATIONS = Kind("conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(kills=587, turns=167))

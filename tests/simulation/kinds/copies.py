@@ -406,5 +406,5 @@ COPIES = Kind(
     ACTIONS,
     PAIRS,
     small=((archive, "LEVEL", 1),),
-    sampled=Sampled(kills=97, turns=71),
+    sampled=Sampled(kills=193, turns=71),
 )

@@ -431,5 +431,5 @@ DIGESTS = Kind(
     (RoomHistory,),
     # Digests and chunks of a few messages, so that short histories have several of both.
     small=((digest_input, "MOST", 7), (digest_input, "CHUNK_MESSAGES", 3)),
-    sampled=Sampled(kills=97, turns=71),
+    sampled=Sampled(kills=193, turns=71),
 )

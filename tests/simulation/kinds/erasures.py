@@ -339,4 +339,4 @@ PAIRS = (
     _cut(ERASE, UNDO, folded),
     _cut(ERASE, BACK_UP, live),
 )
-ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(kills=199, turns=67))
+ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(kills=397, turns=67))
