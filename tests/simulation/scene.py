@@ -187,7 +187,7 @@ class Sampled:
     """How much of a kind `make test` plays: every so many-th kill, and turn of pairs; so many histories."""
 
     kills: int = 331
-    turns: int = 67
+    turns: int = 83
     histories: int = 9
 
 

@@ -172,5 +172,5 @@ INDEXING = Kind(
     histories=(IndexHistory,),
     columns=(FAILED, "gaps", "segments", "left"),
     small=((indexing, "TEXTS", 3), (indexing, "LOOK_TEXTS", 6), (segments, "MOST", 6)),
-    sampled=Sampled(histories=4),
+    sampled=Sampled(histories=3),
 )
