@@ -28,11 +28,14 @@ def tell(text, status=0, tools=(), info=None, **more):
 if plays == "an old version":
     sys.exit("error: unknown option '--tools'")
 if url:
-    import urllib.request
+    import socket
     file = pathlib.Path("word.txt").read_text() if plays == "reads files" else ""
     sent = {"tools": [{"name": "Bash"}] if plays == "sends tools" else [], "messages": [prompt, file]}
-    request = urllib.request.Request(url + "/v1/messages", json.dumps(sent).encode(), method="POST")
-    assert "checked" in urllib.request.urlopen(request).read().decode()
+    body = json.dumps(sent).encode()
+    head = "POST /v1/messages HTTP/1.1\\r\\nHost: api\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body)
+    with socket.create_connection(url.removeprefix("http://").split(":")) as api:
+        api.sendall(head.encode() + body)
+        assert b"checked" in api.makefile("rb").read()
     tell(json.dumps({"checked": True}))
 
 def leave():

@@ -1,17 +1,16 @@
-import contextlib
-
+import boto3
 import pytest
 
-from tests.integration.local.support import S3Process
+from tests.integration.local.support import s3_server
 
 
 @pytest.fixture(scope="session")
 def shared_s3(tmp_path_factory):
-    server = S3Process(tmp_path_factory.mktemp("s3"))
-    with contextlib.closing(server):
-        yield server
+    with s3_server(tmp_path_factory.mktemp("s3")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
 def s3(shared_s3):
-    return shared_s3.client()
+    access = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    return boto3.client("s3", endpoint_url=shared_s3, region_name="us-east-1", **access)

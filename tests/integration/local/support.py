@@ -1,9 +1,6 @@
 """What the tests of the local runtime share."""
 
 import os
-import re
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -13,43 +10,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from local.config import read_config
+from local.front.httpd import Server
 from local.functions.logs import FunctionLog
 from local.functions.pools import FunctionPool
 from local.functions.template import Function
 from local.runtime import Runtime
+from local.store.client import FileStore
+from tests.support.files_over_http import FilesOverHttp
 from tests.support.functions import forget
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-class S3Process:
-    """A store as another program."""
-
-    def __init__(self, data: Path) -> None:
-        command = [sys.executable, "-m", "tests.support.files_over_http", "--data", str(data)]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        self.url = re.search(r"http://\S+", line)[0]
-
-    def client(self):
-        return boto3.client(
-            "s3",
-            endpoint_url=self.url,
-            region_name="us-east-1",
-            aws_access_key_id="key",
-            aws_secret_access_key="secret",
-            config=Config(retries={"total_max_attempts": 1}, max_pool_connections=50),
-        )
-
-    def close(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
+@contextmanager
+def s3_server(data: Path) -> Iterator[str]:
+    """A store that others reach at this address."""
+    server = Server("127.0.0.1", 0, FilesOverHttp(FileStore(data)).answer, max_body=1 << 20)
+    server.start()
+    try:
+        yield server.url
+    finally:
+        server.stop()
 
 
 def last(patch: pytest.MonkeyPatch) -> None:

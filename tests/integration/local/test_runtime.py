@@ -318,7 +318,7 @@ def test_a_wrong_setting_is_one_sentence_and_nothing_is_started(refused, tmp_pat
 def test_a_store_of_ones_own_is_used(run, shared_s3, s3):
     s3.create_bucket(Bucket="bucket-of-ones-own")
     variables = {
-        "S3_ENDPOINT_URL": shared_s3.url,
+        "S3_ENDPOINT_URL": shared_s3,
         "S3_BUCKET_NAME": "bucket-of-ones-own",
         "S3_ACCESS_KEY_ID": "key",
         "S3_SECRET_ACCESS_KEY": "secret",
@@ -329,7 +329,7 @@ def test_a_store_of_ones_own_is_used(run, shared_s3, s3):
         "AWS_SECRET_ACCESS_KEY": "secret",
     }
     with run(**variables) as (_, endpoints):
-        assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")
+        assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3, "bucket-of-ones-own")
         assert (endpoints["llm_is_offline_stand_in"], endpoints["admin_key_file"]) == (False, None)
         environ = fetch(f"{endpoints['api']}/v1/environ")
         known = hashlib.sha256(KEY.encode()).hexdigest()
@@ -405,7 +405,7 @@ def test_a_store_that_cannot_be_reached_is_a_sentence(refused):
 
 def test_a_mistyped_bucket_is_an_error_and_not_a_new_bucket(refused, shared_s3, s3):
     status, out, err = refused(
-        S3_ENDPOINT_URL=shared_s3.url,
+        S3_ENDPOINT_URL=shared_s3,
         S3_BUCKET_NAME="bucket-of-noes-own",
         S3_ACCESS_KEY_ID="key",
         S3_SECRET_ACCESS_KEY="secret",
@@ -434,7 +434,7 @@ def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(run, share
         "S3_REGION_NAME": "eu-west-1",
         "S3_ACCESS_KEY_ID": "key",
         "S3_SECRET_ACCESS_KEY": "secret",
-        "AWS_ENDPOINT_URL_S3": shared_s3.url,  # where the runtime's own look at the bucket finds its "AWS"
+        "AWS_ENDPOINT_URL_S3": shared_s3,  # where the runtime's own look at the bucket finds its "AWS"
     }
     with run(**variables) as (runtime, endpoints):
         environ = fetch(f"{endpoints['api']}/v1/environ")

@@ -17,7 +17,7 @@ from live_memory import Client
 from livemem.llm import client, look
 from livemem.llm.client import Ask, LlmError
 from livemem.settings import Settings
-from local.own_model import claude_code
+from local.own_model import claude_code, single_process
 from local.own_model.choice import OwnModelChoice
 from local.own_model.completions import serving
 from tests.integration.local.support import ROOT, running, wait_until
@@ -176,17 +176,22 @@ def test_a_program_that_is_gone_or_has_hooks_of_an_administrator_is_refused_befo
 
 
 @pytest.mark.process
-def test_a_call_that_hangs_ends_at_its_time_limit_with_its_child(claude):
+def test_a_call_that_hangs_ends_at_its_time_limit_with_its_child(claude, monkeypatch):
+    watch = single_process._watch
+
+    def watch_briefly(process, seen, seconds, late):
+        wait_until((claude.folder / "child").exists, 60)
+        watch(process, seen, seconds / 1_000, late)
+
     with asking(claude) as (ask, _):
         ask(FOLD, None, 60)
         claude.plays("hangs")
-        with pytest.raises(LlmError, match="did not answer within"):
-            ask(FOLD, None, 3)
+        with monkeypatch.context() as patch, pytest.raises(LlmError, match="did not answer within"):
+            patch.setattr(single_process, "_watch", watch_briefly)
+            ask(FOLD, None, 60)
         wait_until(lambda: not claude.alive(), 30)
         claude.plays("answers")
         assert ask(FOLD, None, 60).text == '{"ok": true}'
-
-    assert (claude.folder / "child").exists()
 
 
 @pytest.mark.process
