@@ -32,9 +32,9 @@ if url:
     file = pathlib.Path("word.txt").read_text() if plays == "reads files" else ""
     sent = {"tools": [{"name": "Bash"}] if plays == "sends tools" else [], "messages": [prompt, file]}
     body = json.dumps(sent).encode()
-    head = "POST /v1/messages HTTP/1.1\\r\\nHost: api\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body)
+    head = f"POST /v1/messages HTTP/1.1\\nHost: api\\nConnection: close\\nContent-Length: {len(body)}\\n\\n"
     with socket.create_connection(url.removeprefix("http://").split(":")) as api:
-        api.sendall(head.encode() + body)
+        api.sendall(head.replace("\\n", "\\r\\n").encode() + body)
         assert b"checked" in api.makefile("rb").read()
     tell(json.dumps({"checked": True}))
 
