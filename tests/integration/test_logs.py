@@ -103,7 +103,7 @@ def test_at_debug_the_service_tells_all_and_no_library_tells_a_key_a_token_a_not
 def work(lambda_api: LambdaApi) -> None:
     """A note, a consolidation, and a look at health, by functions that are loaded now."""
 
-    def http(function: str, method: str, route: str, body: Any = None, **path: str) -> str:
+    def http(function: str, method: str, route: str, body: Any = None, **path: Any) -> str:
         event = request(method, route, token=BOOTSTRAP_KEY, body=body, **path)
         answer = load(function).handler(event, Context())
         assert answer["statusCode"] < 300, answer

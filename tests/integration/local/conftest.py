@@ -12,5 +12,10 @@ def shared_s3(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def s3(shared_s3):
-    access = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-    return boto3.client("s3", endpoint_url=shared_s3, region_name="us-east-1", **access)
+    return boto3.client(
+        "s3",
+        endpoint_url=shared_s3,
+        region_name="us-east-1",
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+    )
