@@ -98,7 +98,7 @@ def test_a_question_of_three_turns_is_answered_by_so_many_requests():
 
 @pytest.mark.slow
 def test_who_dies_at_any_request_leaves_a_question_that_goes_on_asks_nothing_again_and_stores_all_once():
-    for point in part(range(len(requests())), 3):
+    for point in part(range(len(requests())), 5):
         recovery = ("repeat", "sweep")[point % 2]
         scene = Scene()
         scene.world.client.reset()
@@ -153,7 +153,7 @@ def test_writes_that_the_store_gets_twice_as_their_first_answer_was_lost_change_
 @pytest.mark.slow
 @pytest.mark.parametrize("done", [False, True])
 def test_a_store_that_fails_at_any_request_costs_a_repeat_and_nothing_else(done: bool):
-    for point, verb in part(enumerate(requests()), 3):
+    for point, verb in part(enumerate(requests()), 5):
         if done and verb in READS.values():
             # It is as if it had not been done.
             continue

@@ -94,7 +94,7 @@ def _check(asking: Asking, wanted: dict[str, str]) -> None:
 @each("second", ["Two?", "One?"])
 def test_two_requests_of_one_user_are_each_answered_once_wherever_the_first_one_dies(second: str):
     key = "b" if second == "Two?" else "a"
-    for stop in part(range(_turns("One?") + 1), 3):
+    for stop in part(range(_turns("One?") + 1), 5):
         asking = _scene()
         one, two = _actor(asking, "One?", "a"), _actor(asking, second, key)
         one.step(stop)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from livemem.consolidation import details, findings, losses
 from livemem.consolidation.losses import BankChange
 from tests.support.cases import each
+from tests.support.part import part
 from tests.unit.consolidation.stories_of_losses import BAD, GOOD, WORLDS, Played, play
 
 _LINES = st.sampled_from(WORLDS["ferry"]["bank"]["progress.md"].splitlines())
@@ -23,7 +24,8 @@ def test_there_are_sixty_of_each_kind_of_answer_and_half_of_the_bad_ones_are_of_
     assert sum(case.get("weak", False) for case in BAD) >= 30
 
 
-@each("case", BAD, ids=lambda case: case["name"])
+@pytest.mark.slow
+@each("case", part(BAD, 2), ids=lambda case: case["name"])
 def test_a_bad_answer_on_which_the_model_insists_is_refused_mended_or_warned_of(case: dict[str, Any]):
     played = play(case)
     wanted = case["kind"] if isinstance(case["kind"], list) else [case["kind"]]
@@ -40,7 +42,8 @@ def _ended(played: Played, case: dict[str, Any], kind: str) -> bool:
     return kind in played.kinds()
 
 
-@each("case", GOOD, ids=lambda case: case["name"])
+@pytest.mark.slow
+@each("case", part(GOOD, 2), ids=lambda case: case["name"])
 def test_a_good_answer_is_taken_in_one_call_and_without_a_warning(case: dict[str, Any]):
     played = play(case)
     assert (played.run.state, played.calls) == ("done", 1), played.world.llm.prompts[-1][-1]["content"][-1500:]

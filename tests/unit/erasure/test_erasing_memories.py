@@ -414,7 +414,7 @@ def test_wherever_it_dies_or_fails_it_is_finished(fault):
     prepared, memory_id = begun()
     points = writes_of()
     assert len(points) > 15
-    for point, repeated in zip(part(points, 8 if fault is KILLS[1] else 16), cycle([True, False])):
+    for point, repeated in zip(part(points, 8 if fault is KILLS[1] else 24), cycle([True, False])):
         world = prepared.fork()
         world.new_process()
         fault.arm(world, point)

@@ -387,7 +387,7 @@ def test_a_filtered_page_of_many_notes_looks_at_a_bounded_number_of_names(
 
 def test_pages_behind_a_filter_that_nothing_passes_come_to_an_end():
     world = space_with_notes(0)
-    many(world, 6_000, apart=600)
+    many(world, 3_000, apart=600)
 
     for oldest_first in (False, True):
         world.client.reset()

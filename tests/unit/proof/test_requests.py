@@ -65,7 +65,7 @@ def test_a_batch_takes_1_put_a_note(world):
     assert counts(world) == {"PUT": 100}
 
 
-@pytest.mark.parametrize(("count", "lists"), [(900, 1), (1_050, 2), (3_050, 2)])
+@pytest.mark.parametrize(("count", "lists"), [(900, 1), (1_050, 2), (2_050, 2)])
 def test_a_page_of_notes_takes_1_or_2_lists_and_1_get_a_note_shown(world, count, lists):
     fill(world, count)
     heads.refresh(world.process, "demo")
@@ -99,7 +99,7 @@ def test_the_counter_below_the_threshold_takes_1_get_and_1_list_and_1_put_in_ten
 
 
 @pytest.mark.parametrize("rounds", [0, 2])
-@pytest.mark.parametrize("count", [3, 40, 500])
+@pytest.mark.parametrize("count", [3, 40, 150])
 def test_a_consolidation_keeps_its_budget(world, rounds, count):
     world.llm.default = several_files
     for _ in range(rounds):

@@ -72,7 +72,7 @@ def test_a_name_with_a_control_is_none(text: str):
     assert not has_controls("Zoé \U0001f468\u200d\U0001f469 שלום")
 
 
-def test_a_megabyte_of_any_of_them_is_read_in_one_go():
+def test_a_long_text_of_any_of_them_is_read_in_one_go():
     for unit in ("\u200d", "\U0001f468\u200d", "\U0001f3f4", "\ufe0f", "ی\u200c", "\U000e0041", "a", "\r"):
-        assert len(visible(unit * 100_000)) >= 100_000
+        assert len(visible(unit * 20_000)) >= 20_000
     assert invisible.CONTROLS

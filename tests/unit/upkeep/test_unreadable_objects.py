@@ -14,7 +14,7 @@ from livemem.store.bucket import BACKUP_MANIFEST, IN_CONVERSATION, PLAN, RECORD,
 from livemem.upkeep import health
 from tests.support import damaged
 from tests.support.damaged import DAMAGES, SPACE, Whole
-from tests.support.part import part
+from tests.support.part import of_proof, part
 from tests.support.talk import Talk
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -78,7 +78,7 @@ TOGETHER = [
     ["v/boundaries/l2", "_runs"],
     ["versions.json", "_consolidations"],
     ["v/summaries/l2"],
-    *part([[kind] for kind in KINDS], len(KINDS)),
+    *of_proof(*([kind] for kind in KINDS)),
 ]
 """Kinds that are damaged at once: no two of them are needed for the same. `make proof` damages each alone as well."""
 
@@ -219,6 +219,7 @@ def _die(*_: Any) -> None:
     raise RuntimeError("died")
 
 
+@pytest.mark.slow
 def test_what_may_hold_any_bytes_is_read_as_it_is_and_never_an_error_of_the_service(
     whole: Whole, monkeypatch: pytest.MonkeyPatch
 ):
@@ -226,7 +227,7 @@ def test_what_may_hold_any_bytes_is_read_as_it_is_and_never_an_error_of_the_serv
     for folder in ("live/2", "bank/log", "rooms/", "conversations/{}/claims/", "_search/", "_by_cwd/"):
         plain += whole.world.keys(f"demo/{folder.format(whole.ids['conversation_id'])}")[:1]
     manifest = BACKUP_MANIFEST.key("demo", whole.ids["backup_id"])
-    for shape in DAMAGES.values():
+    for shape in part(DAMAGES.values(), 3):
         agents, one = damaged.opened(monkeypatch, whole)
         for key in (*plain, manifest):
             damaged.damage(one.world, key, shape)

@@ -147,5 +147,5 @@ def test_without_a_marker_there_is_no_note(text):
     "piece", ["we have ", "we decided ", "decision:", "```\n", "```\n~~~~\n", "a. ", "- ", "* decision ", "Agreed: \n"]
 )
 def test_long_texts_of_markers_are_read_once(piece):
-    # A pattern that goes back over 25 kB does not end within minutes.
-    assert len(named(piece * (25_000 // len(piece)))) <= MOST
+    # A pattern that goes back over 10 kB does not end within minutes.
+    assert len(named(piece * (10_000 // len(piece)))) <= MOST
