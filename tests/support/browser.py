@@ -94,6 +94,10 @@ class Visit:
         """Open a view by its link."""
         self.page.goto(f"{self.url}/{link}")
 
+    def wake(self) -> None:
+        """A network that is there again: the page reads at once."""
+        self.page.evaluate("dispatchEvent(new Event('online'))")
+
     def settle(self) -> None:
         """Wait until the view has asked for all that it shows: nothing was under way for a moment.
 

@@ -51,11 +51,13 @@ def test_a_service_that_restarts_is_told_and_what_was_typed_is_sent_when_it_is_b
     page.get_by_label("Leave a note").fill(TYPED)
 
     own.stop()
+    found.wake()
     page.get_by_text(AWAY).first.wait_for()
     page.get_by_role("button", name="Write the note").click()
     told(found, "The service did not answer.", "The page tries again by itself.")
     assert page.get_by_text(NOTE["content"]).first.is_visible(), "the last answer stays"
     own.start()
+    found.wake()
 
     expect(page.get_by_text(AWAY)).to_have_count(0, timeout=PATIENCE_MS)
     page.reload()

@@ -149,6 +149,7 @@ def test_a_service_that_is_away_is_told_and_the_page_goes_on_when_it_is_back(sig
         found.page.get_by_text("Before the interruption.").first.wait_for()
 
         found.page.context.set_offline(True)
+        found.wake()
         found.page.get_by_text("cannot be reached").first.wait_for()
         assert found.page.get_by_text("Before the interruption.").first.is_visible(), "the last answer stays"
         service.notes.append(space, category="todo", content="Written meanwhile.")
