@@ -29,6 +29,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from livemem.text.redaction import command_secrets, header_secrets, named_secrets, provider_keys, repeats
+from livemem.text.redaction.named_secrets import compiled
 
 KINDS = ("api-key", "aws", "bearer", "github", "jwt", "openai", "password", "private-key", "slack", "token")
 SHORT_MARK = "***"
@@ -47,28 +48,20 @@ _OPENAI_KINDS = ("proj-", "svcacct-", "admin-", "ant-")
 
 @dataclass(frozen=True)
 class _Rule:
-    """A kind of secret. What the group `name` holds stays. A text without `hint` has none, and is not searched."""
+    """A kind of secret. What the group `name` holds stays. A text without one of `hints` has none, and is not searched.
+
+    `any_case`: capitals and small letters are the same, and hints are in small ones.
+    """
 
     kind: str
     source: str
-    is_secret: Callable[[re.Match[str]], bool]
-    hint: str = ""
+    hints: tuple[str, ...]
+    is_secret: Callable[[re.Match[str]], bool] = lambda _: True
+    any_case: bool = False
 
-    @classmethod
-    def of(
-        cls, kind: str, pattern: str, is_secret: Callable[[re.Match[str]], bool] = lambda _: True, hint: str = ""
-    ) -> "_Rule":
-        return cls(kind, pattern, is_secret, hint)
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """Compiled when a text is searched for it: hooks live for a moment, and most texts have no hint of most."""
-        return _compiled(self.source)
-
-
-@cache
-def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source, re.ASCII)
+    def may_be_in(self, text: str, small: str) -> bool:
+        """Whether a text, which is `small` in small letters, has a hint."""
+        return any(hint in (small if self.any_case else text) for hint in self.hints)
 
 
 # Escapes of JSON and of URLs end with characters that look like the beginning of a word.
@@ -117,26 +110,40 @@ def _rules() -> tuple[_Rule, ...]:
     safe = f"(?:[A-Za-z0-9_]|{dash})"
     hook = r"(?i:(?:https?:\\?/\\?/)?+hooks\.slack\.com\\?/(?:services|triggers|workflows))"
     return (
-        _Rule.of("private-key", _private_key(dash)),
-        _Rule.of(
+        _Rule("private-key", _private_key(dash), ("PRIVATE KEY", "PuTTY-User-Key-File-", "Private-MAC: ")),
+        _Rule(
             "jwt",
             rf"{_word('eyJ')}{safe}{{12,}}+(?>(?P<rest>\.{{1,2}}{safe}{{2,}}+(?>(?:\.{safe}++){{0,3}}))?)",
+            ("eyJ",),
             lambda match: match["rest"] is not None,
         ),
-        _Rule.of("openai", f"{_word('sk-')}(?P<run>{safe}{{20,}}+)", _looks_random),
-        _Rule.of("slack", f"(?i:xox[a-z]|xapp)-[0-9]++-{safe}{{9,}}+|xoxd-(?:{safe}|[%+/]){{20,}}+"),
-        _Rule.of("slack", rf"{hook}(?:\\?/[A-Za-z0-9_]++){{3,}}+"),
-        _Rule.of("github", "gh[opsur]_[A-Za-z0-9]{36,}+|github_pat_[A-Za-z0-9_]{22,}+"),
-        _Rule.of("token", f"{_word('lm_')}{safe}{{43}}(?![A-Za-z0-9])"),
-        _Rule.of("aws", f"{_word('(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)')}[A-Z0-9]{{16}}(?![A-Za-z0-9])"),
-        _Rule.of("aws", _aws_secret()),
+        _Rule("openai", f"{_word('sk-')}(?P<run>{safe}{{20,}}+)", ("sk-",), _looks_random),
+        _Rule(
+            "slack",
+            f"(?i:xox[a-z]|xapp)-[0-9]++-{safe}{{9,}}+|xoxd-(?:{safe}|[%+/]){{20,}}+",
+            ("xox", "xapp"),
+            any_case=True,
+        ),
+        _Rule("slack", rf"{hook}(?:\\?/[A-Za-z0-9_]++){{3,}}+", ("hooks.slack.com",), any_case=True),
+        _Rule(
+            "github",
+            "gh[opsur]_[A-Za-z0-9]{36,}+|github_pat_[A-Za-z0-9_]{22,}+",
+            ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_"),
+        ),
+        _Rule("token", f"{_word('lm_')}{safe}{{43}}(?![A-Za-z0-9])", ("lm_",)),
+        _Rule(
+            "aws",
+            f"{_word('(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)')}[A-Z0-9]{{16}}(?![A-Za-z0-9])",
+            ("A3T", "ABIA", "ACCA", "AKIA", "ASIA"),
+        ),
+        _Rule("aws", _aws_secret(), ("secret", "aws"), any_case=True),
         *(
-            _Rule.of("api-key", f"{_word(re.escape(prefix))}{tail}(?![A-Za-z0-9])", hint=prefix)
+            _Rule("api-key", f"{_word(re.escape(prefix))}{tail}(?![A-Za-z0-9])", (prefix,))
             for prefix, tail in provider_keys.PREFIXED
         ),
-        *(_Rule.of("api-key", f"{pattern}(?![A-Za-z0-9])", hint=hint) for hint, pattern in provider_keys.ELSEWHERE),
-        _Rule.of("password", _in_a_url(), _is_no_placeholder, hint="://"),
-        _Rule.of("bearer", _bearer(), _has_letters_and_digits),
+        *(_Rule("api-key", f"{pattern}(?![A-Za-z0-9])", (hint,)) for hint, pattern in provider_keys.ELSEWHERE),
+        _Rule("password", _in_a_url(), ("://",), _is_no_placeholder),
+        _Rule("bearer", _bearer(), ("bearer", "authorization"), _has_letters_and_digits, any_case=True),
     )
 
 
@@ -218,7 +225,7 @@ def _apply(rule: _Rule, text: str, values: set[str]) -> tuple[str, int]:
             values.add(match[0][len(name) :])
         return f"{name or ''}{mark(rule.kind, len(match[0]) - len(name or ''))}"
 
-    return rule.pattern.sub(replace, text), count
+    return compiled(rule.source, re.ASCII).sub(replace, text), count
 
 
 def _without(
@@ -243,8 +250,9 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """The text without secrets, also those that were found before in another one."""
+        small = text.lower()
         for rule in _rules():
-            if rule.hint in text:
+            if rule.may_be_in(text, small):
                 text, count = _apply(rule, text, self._values)
                 self._count(rule.kind, count)
         for kind, places in _PLACES:

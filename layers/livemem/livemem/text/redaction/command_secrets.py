@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from livemem.text.redaction import header_secrets, named_secrets
+from livemem.text.redaction.named_secrets import compiled
 
 LINE = 2_000
 """Characters of a command that are read."""
@@ -44,20 +45,17 @@ _ALONE = {
 }
 """Programs, and the option whose secret is the next word, or stands directly behind it."""
 _LOGIN = " login"
-_NAMED = re.compile(r"--?[A-Za-z-]{0,20}(?:password|passwd|passphrase|pass)(?=[= ]|\Z)", re.IGNORECASE)
-_COOKIE = re.compile(r"-b|--cookie")
+_NAMED = r"(?i)--?[A-Za-z-]{0,20}(?:password|passwd|passphrase|pass)(?=[= ]|\Z)"
+_COOKIE = "-b|--cookie"
 _NEXT = r"""\\{0,3}["'][ \t]{0,4},(?:\\n|\s){0,12}\\{0,3}["']"""
 """The text between two words of a list."""
 _QUOTED_PART = r"""\\{0,3}"[^"\\\n]*+\\{0,3}"|\\{0,3}'[^'\\\n]*+\\{0,3}'"""
-_TOKEN = re.compile(
-    rf"""
+_TOKEN = rf"""(?xs)
     (?P<blank>[ \t]+|\\\r?\n|{_NEXT})
     | (?P<end>[\n`]|\\n|&&|\|\|?|;|\Z)
     | (?P<word>(?:(?!{_NEXT})(?:{_QUOTED_PART}|\\[^\n]|[^\s"'`|;&\\]|&(?!&)))+)
     | (?P<odd>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
 _QUOTE = re.compile(r"""\\{0,3}["']""")
 _QUOTE_AT_END = re.compile(r"""\\{0,3}["']\Z""")
 _NO_SECRET = (
@@ -78,10 +76,10 @@ def _programs() -> Iterator[tuple[str, str, str, bool]]:
 
 
 _RULES = [
-    (re.compile(f"(?:{program.removesuffix(_LOGIN)})\\Z"), program.endswith(_LOGIN), re.compile(option), sign, apart)
+    (rf"(?:{program.removesuffix(_LOGIN)})\Z", program.endswith(_LOGIN), option, sign, apart)
     for program, option, sign, apart in _programs()
 ]
-_PROGRAM = re.compile(
+_PROGRAM = (
     rf"(?<![\w.@-])(?P<name>{'|'.join(program.removesuffix(_LOGIN) for program, *_ in _programs())})(?:\.exe)?"
     r"""(?=[ \t]|\\{0,3}["'][ \t]{0,4},)"""
 )
@@ -90,13 +88,13 @@ _OPTION = re.compile(r"[ \t\"']--?[A-Za-z]")
 
 def is_program(name: str) -> bool:
     """Whether it is the name of such a program, or the path of one."""
-    return any(rule[0].match(name.rpartition("/")[2]) for rule in _RULES)
+    return any(compiled(rule[0]).match(name.rpartition("/")[2]) for rule in _RULES)
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of secrets in command lines, from the first to the last."""
     at = 0 if _OPTION.search(text) else len(text)
-    while match := _PROGRAM.search(text, at):
+    while at < len(text) and (match := compiled(_PROGRAM).search(text, at)):
         at = match.end()
         for start, end in _of_command(text, match):
             at = end
@@ -106,13 +104,13 @@ def places(text: str) -> Iterator[tuple[int, int]]:
 
 def _of_command(text: str, program: re.Match[str]) -> Iterator[tuple[int, int]]:
     """The places of the secrets of one command. The last one is empty, where the command ends: at another one, too."""
-    _, login, option, sign, apart = next(rule for rule in _RULES if rule[0].match(program["name"]))
+    _, login, option, sign, apart = next(rule for rule in _RULES if compiled(rule[0]).match(program["name"]))
     has_login, option_name = not login, ""
     end = min(len(text), program.end() + LINE)
     at = program.end()
-    while at < end and (token := _TOKEN.match(text, at, end)) and token.lastgroup != "end":
+    while at < end and (token := compiled(_TOKEN).match(text, at, end)) and token.lastgroup != "end":
         start, word = at, token[0]
-        if token.lastgroup == "word" and not option_name and _PROGRAM.match(text, at):
+        if token.lastgroup == "word" and not option_name and compiled(_PROGRAM).match(text, at):
             break
         at = token.end()
         if token.lastgroup != "word":
@@ -124,7 +122,7 @@ def _of_command(text: str, program: re.Match[str]) -> Iterator[tuple[int, int]]:
         option_name = ""
         has_login = has_login or word == "login"
         for pattern, kind in ((option, sign or "word"), (_NAMED, "word"), (_COOKIE, "cookie")):
-            match = pattern.match(word) if has_login else None
+            match = compiled(pattern).match(word) if has_login else None
             if not match or (kind == "cookie" and program["name"] != "curl"):
                 continue
             rest = match.end() + word[match.end() :].startswith("=")

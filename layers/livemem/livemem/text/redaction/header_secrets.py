@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator
 
 from livemem.text.redaction import named_secrets
+from livemem.text.redaction.named_secrets import compiled
 
 LEAST = 6
 """Fewest characters of a value that is a secret."""
 _ATTRIBUTES = frozenset("path domain expires max-age samesite version priority comment".split())
-_COOKIE = re.compile(
-    r"""(?i:(?<![A-Za-z0-9])(?:set-)?cookie)(?:\\{0,3}["'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}["'])?"""
-)
-_PAIR = re.compile(
+_COOKIE = r"""(?i:(?<![A-Za-z0-9])(?:set-)?cookie)(?:\\{0,3}["'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}["'])?"""
+_PAIR = (
     r"""[ \t]{0,4}(?P<name>[A-Za-z0-9!#$%&*+.^_|~\[\]-]{1,100})"""
     r"""(?:=(?P<value>(?:(?!\[redacted:)[^\s;,"'`\\<>])*+)(?P<date>,[ \t][^;\n"'\\]{0,40})?)?[ \t]{0,4}(?P<more>;?)"""
 )
@@ -23,11 +22,13 @@ _KEY = "(?:api|auth|access|subscription|functions|admin|secret|master|account|ap
 _OF_SESSIONS = "(?:auth|access|private|vault|api|session|security|job|deploy|registry|refresh|user|github|gitlab)-token"
 _OTHER = "(?:client|api|app|webhook)-secret|ocp-apim-subscription-key|proxy-authorization|authorization"
 _KEY_NAME = rf"(?i:(?<![A-Za-z0-9_-])(?:x-(?:[a-z0-9]{{1,20}}-){{0,3}})?(?:{_KEY}|{_OF_SESSIONS}|{_OTHER}))"
-_KEYED = re.compile(
+_COOKIES, _KEYS = "cook", ("key", "token", "ecret", "author")
+"""Stand in the names of these headers however they are written: a pattern takes other signs for i, k and s too."""
+_KEYED = (
     rf"(?P<name>{_KEY_NAME})"
     r"""(?:\\{0,3}["'])?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,3}["'])?(?P<value>(?:(?!\[redacted:)[^\s"'`\\,;<>(){}]){6,}+)"""
 )
-_HEADER = re.compile(rf"{_KEY_NAME}|(?i:(?:set-)?cookie)")
+_HEADER = rf"{_KEY_NAME}|(?i:(?:set-)?cookie)"
 _SENT = re.compile(r"""(?:-H|--header)[ =]{0,4}(?:\\{0,3}["'])?\Z""")
 _SCHEME = re.compile("[ \t]+[A-Za-z0-9]")
 """What follows the name of a scheme, such as `Digest`, and no value."""
@@ -36,8 +37,8 @@ _MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])")
 
 def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of secrets in cookies, from the first to the last."""
-    at = 0
-    while match := _COOKIE.search(text, at):
+    at = 0 if _COOKIES in text.lower() else len(text)
+    while at < len(text) and (match := compiled(_COOKIE).search(text, at)):
         at = match.end()
         for start, end in pairs(text, at, len(text)):
             at = end
@@ -46,13 +47,13 @@ def places(text: str) -> Iterator[tuple[int, int]]:
 
 def is_name(name: str) -> bool:
     """Whether it is the name of such a header."""
-    return bool(_HEADER.fullmatch(name))
+    return bool(compiled(_HEADER).fullmatch(name))
 
 
 def pairs(text: str, at: int, most: int) -> Iterator[tuple[int, int]]:
     """The places of secrets in `name=value; name=value` from a place on."""
     first = True
-    while (pair := _PAIR.match(text, at, most)) and (pair["value"] is not None or not first):
+    while (pair := compiled(_PAIR).match(text, at, most)) and (pair["value"] is not None or not first):
         first, at = False, pair.end()
         if pair["value"] and pair["name"].lower() not in _ATTRIBUTES and _is_secret(pair["name"], pair["value"]):
             yield pair.span("value")
@@ -62,7 +63,10 @@ def pairs(text: str, at: int, most: int) -> Iterator[tuple[int, int]]:
 
 def keys(text: str) -> Iterator[tuple[int, int]]:
     """The places of keys and tokens in headers of their own, from the first to the last."""
-    for match in _KEYED.finditer(text):
+    small = text.lower()
+    if not any(word in small for word in _KEYS):
+        return
+    for match in compiled(_KEYED).finditer(text):
         value = match["value"]
         start, end = match.start("value"), match.start("value") + len(value.rstrip(".:!?*"))
         sent = _SENT.search(text, max(0, match.start() - 12), match.start())

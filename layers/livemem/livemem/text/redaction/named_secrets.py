@@ -11,6 +11,7 @@ before it is judged. The search skips a secret as a whole.
 
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 
 READ = 100
 """Characters of a value by which it is judged."""
@@ -37,7 +38,7 @@ _NAME = (
     rf"(?P<known>(?i:(?P<password>{_PASSWORDS})|{_KEYS})"
     r"[0-9]{0,3}(?P<suffix>(?:_[A-Z0-9]{1,20}){0,4})(?![A-Za-z0-9_-]))"
 )
-_NAMED = re.compile(
+_NAMED = (
     rf"{_NAME}{_CLOSING}{_BLANK}{_ANNOTATION}{_BLANK}"
     rf"(?P<sign>=>|:=|={{1,2}}|[:|]|(?<=[A-Za-z0-9])>(?! )|{_VALUE}|(?<= ))[*]{{0,2}}{_BLANK}"
 )
@@ -50,13 +51,13 @@ _IS = (
     r"(?: (?:now|still|currently|again|maintenant|toujours|désormais|jetzt|noch|ahora))?"
     r"(?: (?:set|changed|reset|updated|changé|mis|remplacé|modifié)(?: back)? (?:to|en|à|par))?(?=[ :\u00a0\u202f])"
 )
-_SAID = re.compile(
+_SAID = (
     rf"(?<![A-Za-z])(?P<known>(?i:(?P<password>{_PASSWORDS.replace('|secret(?![ _-]?key)', '|(?<=client )secret|pw')})"
     rf"|{_KEYS}))(?P<suffix>)(?P<sign>{_FOR}{_IS}(?:{_BLANK}:)?){_BLANK}(?:[«“„‘]{_BLANK}|[*]{{0,2}})"
 )
 """A sentence that says it: `my password for the database is ...`, `mon mot de passe est ...`."""
 _STATED_NAMES = _PASSWORDS.replace("_-]?key)", "_-]?key)(?= is| est| ist)")
-_STATED = re.compile(
+_STATED = (
     rf"(?<![A-Za-z])(?P<known>(?i:(?P<password>{_STATED_NAMES}|pw|identified(?: with [a-z0-9_]{{1,40}})? by)))"
     rf"(?P<suffix>)(?P<sign>(?:{_FOR}(?: (?:to|en)\b|{_IS}:?))?)(?: ?\(| ){_BLANK}(?=[^\s=:|>#-])"
 )
@@ -69,7 +70,7 @@ _WORDS = (
     "account master bootstrap service auth shared sshpass pw identified clé cle"
 )
 _BEGINNINGS = tuple(spelled for word in _WORDS.split() for spelled in (word, word.capitalize(), word.upper()))
-_AT_END = re.compile(rf"{_NAME}\Z")
+_AT_END = rf"{_NAME}\Z"
 _QUOTED = re.compile(
     r"""(?P<open>\\{0,3}["'`])(?P<value>(?:\\["'`\\]|(?!["'`\n]|\[redacted:)[\s\S]|(?!\n|(?P=open))["'`]){1,200}?)(?P=open)"""
 )
@@ -85,7 +86,7 @@ _REFERENCE = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,20}://|(?:arn|op|vault|env|file|data|ref):|(?:~|\.{0,2})/[\w.-]+(?:/|\Z)"
 )
 _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_][\w$]*)*[(\[]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
-_TECHNICAL = re.compile(
+_TECHNICAL = (
     r"(?i)base(?:64|32|58)|sha-?(?:1|224|256|384|512)|[hre]s(?:256|384|512)|utf-?(?:8|16)|u?int(?:8|16|32|64)|md5"
     r"|oauth-?2|argon2|pbkdf2|ed25519|x509|aes-?(?:128|256)|rfc-?\d{4}|http/?[12]|ipv[46]|v\d(?:\.\d+)*|2fa|s3"
 )
@@ -111,13 +112,21 @@ ORDINARY = frozenset(
 """Words that stand behind such names and are no secret, also as parts of a placeholder (`your-api-key-here`)."""
 
 
+@cache
+def compiled(source: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """A pattern, compiled when a text is first searched for it: hooks live for a moment, and most texts have no hint of
+    most.
+    """
+    return re.compile(source, flags)
+
+
 def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of the secrets that are known by their names, from the first to the last."""
     at = 0
     for start in _beginnings(text):
         # A mark has a name and ends with a bracket, as an index does.
         for pattern in (_SAID, _NAMED, _STATED) if start >= at and not text.endswith("[redacted:", 0, start) else ():
-            match = pattern.match(text, start)
+            match = compiled(pattern).match(text, start)
             span = _place(text, match) if match else None
             if span:
                 at = span[1]
@@ -138,7 +147,7 @@ def _beginnings(text: str) -> list[int]:
 
 def is_secret(name: str, value: str) -> bool:
     """Whether the value of a JSON object's member of this name is a secret."""
-    match = _AT_END.search(name[-NAME_CHARACTERS:])
+    match = compiled(_AT_END).search(name[-NAME_CHARACTERS:])
     if not match or _names_something_else(match.string, match):
         return False
     return _judged(value, password=bool(match["password"]), quoted=True, capital=match["known"].isupper(), last=True)
@@ -146,7 +155,7 @@ def is_secret(name: str, value: str) -> bool:
 
 def _place(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     sign, start = name["sign"], name.end()
-    if name.re is _STATED:
+    if name.re is compiled(_STATED):
         return _stated(text, name)
     if _names_something_else(text, name) or not (sign or _is_option(text, name)):
         return None
@@ -165,12 +174,12 @@ def _place(text: str, name: re.Match[str]) -> tuple[int, int] | None:
         text[start:end],
         password=bool(name["password"]),
         # In `--password=...` it stands alone, as it does in quotes.
-        quoted=(quoted is not None and (name.re is _NAMED or quoted["open"] != "`"))
+        quoted=(quoted is not None and (name.re is compiled(_NAMED) or quoted["open"] != "`"))
         or (sign == "=" and _is_option(text, name)),
-        capital=capital and name.re is _NAMED and (sign == "=" or last),
+        capital=capital and name.re is compiled(_NAMED) and (sign == "=" or last),
         last=last or "=" in sign,
     )
-    if not judged or (name.re is _SAID and _NUMBERED.match(text[start:end])):
+    if not judged or (name.re is compiled(_SAID) and _NUMBERED.match(text[start:end])):
         return None
     # Of a longer one no more is read before it is judged: else each name in it would read it again.
     rest = _REST.match(text, end) if end - start == READ and not quoted else None
@@ -198,7 +207,7 @@ def _stated(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 def _looks_random(value: str) -> bool:
     """Whether it is no word, version or name, but letters of both cases with digits at two places, or with signs."""
-    plain = _TECHNICAL.sub("", value)
+    plain = compiled(_TECHNICAL).sub("", value)
     mixed = any(char.islower() for char in plain) and any(char.isupper() for char in plain)
     digits = len(re.findall("[0-9]+", plain))
     if not mixed or len(plain) < LEAST_KEY or re.search(r"[/\\]|\w[.]\w", plain):
@@ -225,7 +234,7 @@ def _judged(value: str, *, password: bool, quoted: bool, capital: bool, last: bo
     """
     if len(value) < SHORTEST or (" " in value and not (capital and password)):
         return False
-    plain = _TECHNICAL.sub("", value) if _DIGITS.search(value) else value
+    plain = compiled(_TECHNICAL).sub("", value) if _DIGITS.search(value) else value
     digits, letters = len(_DIGITS.findall(plain)), any(char.isalpha() for char in plain)
     special = bool(_SPECIAL.search(plain))
     if password:
