@@ -29,9 +29,10 @@ _SUFFIX = (
     "tf|toml|txt|vue|ya?ml"
 )
 _PATH = re.compile(
-    r"`(?P<quoted>[^`\s]+?)(?::\d+(?:-\d+)?)*`"
-    rf"|(?<![\w/.:~@%`\\-])(?P<plain>[\w@.-]+(?:/[\w@.-]+)*\.(?:{_SUFFIX}))(?![\w/%-])"
+    r"`(?P<quoted>[^`\s#]+?)(?::\d+(?:-\d+)?)*`"
+    rf"|(?<![\w/.:~@%`\\-])(?P<plain>[\w@.-]+(?:/[\w@.-]+)*\.(?:{_SUFFIX}))(?![\w/%#-])"
 )
+"""A name before `#` is an id of the memory, or a link into a page, which a mark would break."""
 _COMMIT = "//"
 """No path begins with it."""
 _LATEST = 253_402_300_799

@@ -7,7 +7,7 @@ locks the folder as long as its process lives.
 
 import hmac
 import json
-import secrets
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -104,7 +104,7 @@ def find(folder: Path, seconds: float = HEALTH_SECONDS) -> LocalService | None:
     try:
         told = json.loads((folder / ENDPOINTS).read_bytes())
         url, instance = told["api"], told.get("instance")
-        challenge = secrets.token_hex(16)
+        challenge = os.urandom(16).hex()
         health = _health(url, challenge, seconds)
         # A file that a crash left behind may name a port that is another program's by now, which must not get the key.
         proof = hmac.digest(instance.encode(), challenge.encode(), "sha256").hex() if instance else None

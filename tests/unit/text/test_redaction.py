@@ -2,12 +2,15 @@
 
 import base64
 import random
+import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.text.redaction import KINDS, Redaction, redact
+from livemem.text import redaction
+from livemem.text.redaction import KINDS, Redaction, header_secrets, named_secrets, redact
 from tests.support import leaks
 from tests.support.cases import each
 
@@ -251,6 +254,26 @@ PIECES = st.one_of(
     st.text(st.characters(exclude_categories=()), max_size=10),
 )
 TEXTS = st.lists(PIECES, max_size=12).map("".join)
+
+
+@given(TEXTS, st.sampled_from([str, str.upper, str.lower, str.swapcase]))
+def test_a_text_without_a_hint_of_a_kind_has_no_secret_of_that_kind(text: str, spelled: Callable[[str], str]):
+    text = spelled(text)
+    for rule in redaction._rules():
+        if not rule.may_be_in(text, text.lower()):
+            assert not named_secrets.compiled(rule.source, re.ASCII).search(text)
+    if header_secrets._COOKIES not in text.lower():
+        assert not named_secrets.compiled(header_secrets._COOKIE).search(text)
+    if not any(word in text.lower() for word in header_secrets._KEYS):
+        assert not named_secrets.compiled(header_secrets._KEYED).search(text)
+
+
+def test_a_text_without_any_hint_has_no_pattern_compiled_for_it():
+    named_secrets.compiled.cache_clear()
+    redact("The timetable of forge.example.org/ferry/timetable has three columns.")
+    assert named_secrets.compiled.cache_info().currsize == 0
+    redact("The private key lies in /etc.")
+    assert named_secrets.compiled.cache_info().currsize > 0
 
 
 @given(TEXTS)

@@ -17,7 +17,8 @@ from live_memory.cli.init.hooks import prompts
 from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.init.hooks.unsent import Unsent
 from live_memory.cli.init.plan import ByHand, Plan, Step
-from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
+from live_memory.cli.init.project_space import checked_space
+from live_memory.cli.init.setup import Scope, Setup, checked_url
 from live_memory.cli.local_service import Choices
 from live_memory.cli.mcp import repository_space
 from live_memory.cli.output import Output

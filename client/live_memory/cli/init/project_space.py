@@ -60,7 +60,8 @@ OPTION = r"(?:(?i:space)|(?<![\w-])-s)"
 """The text before a space that a file gives to an option, or to the address of a server."""
 MOST_BYTES = 1_048_576
 MOST_FILES = 200
-_HOOK = re.compile(r"livemem hook [a-z-]+ [A-Za-z]+ --space ([a-zA-Z0-9][a-zA-Z0-9_-]{0,63})(?![a-zA-Z0-9_-])")
+_SPACE_ID = "[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}"
+_HOOK = re.compile(rf"livemem hook [a-z-]+ [A-Za-z]+ --space ({_SPACE_ID})(?![a-zA-Z0-9_-])")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 _DEFAULT = re.compile(r"\$\{[^{}:$]{0,200}:-([^{}$]{0,200})\}")
 """A variable with a default, which clients put in its place."""
@@ -179,6 +180,13 @@ def _set_by(file: _File, names: Sequence[str]) -> set[str]:
             return {name for name in names if re.search(rf"(?<![\w$]){name}[ \t]*=", text)}
     text = _PASSED_ON.sub("", file.text)
     return {name for name in names if name in text}
+
+
+def checked_space(space_id: str) -> str:
+    """A space id, which becomes part of commands that clients run. Raises Refused."""
+    if not re.fullmatch(_SPACE_ID, space_id):
+        raise Refused("A space's id has 1 to 64 letters, digits, `_` and `-`, and begins with a letter or digit.")
+    return space_id
 
 
 def has_hook(environ: Mapping[str, str], folder: Path, client: str, event: str) -> bool:

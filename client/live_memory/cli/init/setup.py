@@ -25,7 +25,6 @@ IN_ANY_SHELL = " ; exit 0 # || exit 0"
 
 The form is one for sh, PowerShell (of Windows too, which has no `||`) and cmd, which takes `;` and `#` for arguments.
 """
-_SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _PLAIN_URL = re.compile(r"[a-zA-Z0-9._~:/%\[\]-]+")
 
 
@@ -94,13 +93,6 @@ class Setup:
         if self.platform == "darwin":
             return "Library/Application Support/Code/User"
         return "AppData/Roaming/Code/User" if self.platform == "win32" else ".config/Code/User"
-
-
-def checked_space(space_id: str) -> str:
-    """A space id, which becomes part of commands that clients run. Raises Refused."""
-    if not _SPACE_ID.fullmatch(space_id):
-        raise Refused("A space's id has 1 to 64 letters, digits, `_` and `-`, and begins with a letter or digit.")
-    return space_id
 
 
 def checked_url(url: str) -> str:

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import typer
 
 from live_memory.cli.init import project_space, record
-from live_memory.cli.init.setup import checked_space
 from live_memory.cli.session import plain
 
 
@@ -38,6 +37,6 @@ def mcp_command(
         if left_out:
             out.say(left_out)
         own = replace(program, environ=environ)
-        upstreams = Upstreams(own, space if space == "auto" else checked_space(space), Path.cwd())
+        upstreams = Upstreams(own, space if space == "auto" else project_space.checked_space(space), Path.cwd())
         kept = KeptAnswers(record.state_folder(environ) / "mcp", toolset)
         Passer(upstreams, kept, sys.stdout.buffer, out.say, Path.cwd()).run(sys.stdin.buffer)

@@ -14,15 +14,12 @@ from live_memory._redaction import redact
 from live_memory.cli import config, gone_paths, local_service, own_files
 from live_memory.cli.code_version import WorkTree, place_of
 from live_memory.cli.config import Settings
-from live_memory.cli.given_lines import GivenLines
 from live_memory.cli.init import project_space, record
 from live_memory.cli.init.hooks import answers, events, prompts
 from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.events import Called, Event
 from live_memory.cli.init.hooks.prompts import Asked, Told
 from live_memory.cli.init.hooks.state import Files
-from live_memory.cli.init.hooks.unsent import Entry, Unsent
-from live_memory.cli.init.setup import checked_space
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.program import Program
 from live_memory.errors import LiveMemoryError
@@ -30,6 +27,7 @@ from live_memory.errors import LiveMemoryError
 if TYPE_CHECKING:
     from live_memory.cli.both_spaces import PersonalSpace
     from live_memory.cli.init.hooks.sending import Memory, Sender
+    from live_memory.cli.init.hooks.unsent import Entry, Unsent
 
 Log = Callable[[str], None]
 
@@ -131,7 +129,7 @@ class Hook:
                     return
                 self._unsent.refused(entry)
 
-    def _send_entry(self, entry: Entry, until: float) -> None:
+    def _send_entry(self, entry: "Entry", until: float) -> None:
         event = entry.of_event()
         files = Files.of(self.folder, event.client, entry.space_id, event.session)
         if not (event.transcript or files.kept).is_file():
@@ -142,10 +140,14 @@ class Hook:
                 self._unsent.done(entry)
 
     @property
-    def _unsent(self) -> Unsent:
+    def _unsent(self) -> "Unsent":
+        from live_memory.cli.init.hooks.unsent import Unsent  # noqa: PLC0415 - as in _sender
+
         return Unsent(self.folder, self.log)
 
-    def _sender(self, event: Event, space_id: str, files: Files, until: float, entry: Entry | None = None) -> "Sender":
+    def _sender(
+        self, event: Event, space_id: str, files: Files, until: float, entry: "Entry | None" = None
+    ) -> "Sender":
         from live_memory.cli.init.hooks.sending import Sender  # noqa: PLC0415 - what a prompt waits for sends nothing
 
         limit = entry.size if entry else None
@@ -221,6 +223,7 @@ class Hook:
         if not self.personal or self.personal == space_id:
             return None
         from live_memory.cli.both_spaces import PersonalSpace  # noqa: PLC0415 - only where there is one
+        from live_memory.cli.given_lines import GivenLines  # noqa: PLC0415 - as above
 
         def call(name: str, arguments: Mapping[str, Any]) -> Any:
             return self.memory(event.client).call(name, arguments)
@@ -339,7 +342,7 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
         hook = replace(hook, away=_of_prompts(hook.away))
     notice = " ".join(filter(None, (left_out, settings.notice)))
     hook = replace(hook, place=place, own=own, notice=notice or None, personal=settings.personal)
-    space = checked_space(settings.space) if settings.space else None
+    space = project_space.checked_space(settings.space) if settings.space else None
     asked = waits and bool(space) and _is_asked(program, called, settings, folders[0])
     if is_prompt and not asked:
         return answers.nothing(called.client, called.event)
