@@ -2,7 +2,6 @@
 
 import base64
 import random
-import re
 from collections.abc import Callable
 
 import pytest
@@ -260,11 +259,11 @@ TEXTS = st.lists(PIECES, max_size=12).map("".join)
 def test_a_text_without_a_hint_of_a_kind_has_no_secret_of_that_kind(text: str, spelled: Callable[[str], str]):
     text = spelled(text)
     for rule in redaction._rules():
-        if not rule.may_be_in(text, text.lower()):
-            assert not named_secrets.compiled(rule.source, re.ASCII).search(text)
-    if header_secrets._COOKIES not in text.lower():
+        if not rule.may_be_in(text):
+            assert not named_secrets.compiled(f"(?a){rule.source}").search(text)
+    if "cook" not in text.lower():
         assert not named_secrets.compiled(header_secrets._COOKIE).search(text)
-    if not any(word in text.lower() for word in header_secrets._KEYS):
+    if not any(word in text.lower() for word in header_secrets._WORDS):
         assert not named_secrets.compiled(header_secrets._KEYED).search(text)
 
 

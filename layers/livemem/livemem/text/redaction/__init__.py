@@ -43,25 +43,23 @@ _PLACES: tuple[tuple[str, Callable[[str], Iterable[tuple[int, int]]]], ...] = (
     ("password", named_secrets.places),
 )
 """What finds the places of secrets that are known by the text around them, and of which kind they are."""
+_AWS = "ABIA|ACCA|AKIA|ASIA"
 _OPENAI_KINDS = ("proj-", "svcacct-", "admin-", "ant-")
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """A kind of secret. What the group `name` holds stays. A text without one of `hints` has none, and is not searched.
-
-    `any_case`: capitals and small letters are the same, and hints are in small ones.
-    """
+    """A kind of secret. What the group `name` holds stays. Without one of `hints` in it no text is searched."""
 
     kind: str
     source: str
-    hints: tuple[str, ...]
+    hints: str
     is_secret: Callable[[re.Match[str]], bool] = lambda _: True
-    any_case: bool = False
 
-    def may_be_in(self, text: str, small: str) -> bool:
-        """Whether a text, which is `small` in small letters, has a hint."""
-        return any(hint in (small if self.any_case else text) for hint in self.hints)
+    def may_be_in(self, text: str) -> bool:
+        """Whether a text has a hint. A pattern for any case has hints in small letters."""
+        read = text.lower() if "(?i:" in self.source else text
+        return any(hint in read for hint in self.hints.split("|"))
 
 
 # Escapes of JSON and of URLs end with characters that look like the beginning of a word.
@@ -110,40 +108,28 @@ def _rules() -> tuple[_Rule, ...]:
     safe = f"(?:[A-Za-z0-9_]|{dash})"
     hook = r"(?i:(?:https?:\\?/\\?/)?+hooks\.slack\.com\\?/(?:services|triggers|workflows))"
     return (
-        _Rule("private-key", _private_key(dash), ("PRIVATE KEY", "PuTTY-User-Key-File-", "Private-MAC: ")),
+        _Rule("private-key", _private_key(dash), "PRIVATE KEY|PuTTY-User-Key-File-|Private-MAC: "),
         _Rule(
             "jwt",
             rf"{_word('eyJ')}{safe}{{12,}}+(?>(?P<rest>\.{{1,2}}{safe}{{2,}}+(?>(?:\.{safe}++){{0,3}}))?)",
-            ("eyJ",),
+            "eyJ",
             lambda match: match["rest"] is not None,
         ),
-        _Rule("openai", f"{_word('sk-')}(?P<run>{safe}{{20,}}+)", ("sk-",), _looks_random),
-        _Rule(
-            "slack",
-            f"(?i:xox[a-z]|xapp)-[0-9]++-{safe}{{9,}}+|xoxd-(?:{safe}|[%+/]){{20,}}+",
-            ("xox", "xapp"),
-            any_case=True,
-        ),
-        _Rule("slack", rf"{hook}(?:\\?/[A-Za-z0-9_]++){{3,}}+", ("hooks.slack.com",), any_case=True),
-        _Rule(
-            "github",
-            "gh[opsur]_[A-Za-z0-9]{36,}+|github_pat_[A-Za-z0-9_]{22,}+",
-            ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_"),
-        ),
-        _Rule("token", f"{_word('lm_')}{safe}{{43}}(?![A-Za-z0-9])", ("lm_",)),
-        _Rule(
-            "aws",
-            f"{_word('(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)')}[A-Z0-9]{{16}}(?![A-Za-z0-9])",
-            ("A3T", "ABIA", "ACCA", "AKIA", "ASIA"),
-        ),
-        _Rule("aws", _aws_secret(), ("secret", "aws"), any_case=True),
+        _Rule("openai", f"{_word('sk-')}(?P<run>{safe}{{20,}}+)", "sk-", _looks_random),
+        _Rule("slack", f"(?i:xox[a-z]|xapp)-[0-9]++-{safe}{{9,}}+|xoxd-(?:{safe}|[%+/]){{20,}}+", "xox|xapp"),
+        _Rule("slack", rf"{hook}(?:\\?/[A-Za-z0-9_]++){{3,}}+", "hooks.slack.com"),
+        _Rule("github", "gh[opsur]_[A-Za-z0-9]{36,}+", "gho_|ghp_|ghs_|ghu_|ghr_"),
+        _Rule("github", "github_pat_[A-Za-z0-9_]{22,}+", "github_pat_"),
+        _Rule("token", f"{_word('lm_')}{safe}{{43}}(?![A-Za-z0-9])", "lm_"),
+        _Rule("aws", f"{_word(f'(?:{_AWS}|A3T[A-Z0-9])')}[A-Z0-9]{{16}}(?![A-Za-z0-9])", f"{_AWS}|A3T"),
+        _Rule("aws", _aws_secret(), "secret|aws"),
         *(
-            _Rule("api-key", f"{_word(re.escape(prefix))}{tail}(?![A-Za-z0-9])", (prefix,))
+            _Rule("api-key", f"{_word(re.escape(prefix))}{tail}(?![A-Za-z0-9])", prefix)
             for prefix, tail in provider_keys.PREFIXED
         ),
-        *(_Rule("api-key", f"{pattern}(?![A-Za-z0-9])", (hint,)) for hint, pattern in provider_keys.ELSEWHERE),
-        _Rule("password", _in_a_url(), ("://",), _is_no_placeholder),
-        _Rule("bearer", _bearer(), ("bearer", "authorization"), _has_letters_and_digits, any_case=True),
+        *(_Rule("api-key", f"{pattern}(?![A-Za-z0-9])", hint) for hint, pattern in provider_keys.ELSEWHERE),
+        _Rule("password", _in_a_url(), "://", _is_no_placeholder),
+        _Rule("bearer", _bearer(), "bearer|authorization", _has_letters_and_digits),
     )
 
 
@@ -225,7 +211,7 @@ def _apply(rule: _Rule, text: str, values: set[str]) -> tuple[str, int]:
             values.add(match[0][len(name) :])
         return f"{name or ''}{mark(rule.kind, len(match[0]) - len(name or ''))}"
 
-    return compiled(rule.source, re.ASCII).sub(replace, text), count
+    return compiled(f"(?a){rule.source}").sub(replace, text), count
 
 
 def _without(
@@ -250,9 +236,8 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """The text without secrets, also those that were found before in another one."""
-        small = text.lower()
         for rule in _rules():
-            if rule.may_be_in(text, small):
+            if rule.may_be_in(text):
                 text, count = _apply(rule, text, self._values)
                 self._count(rule.kind, count)
         for kind, places in _PLACES:

@@ -46,7 +46,6 @@ _ALONE = {
 """Programs, and the option whose secret is the next word, or stands directly behind it."""
 _LOGIN = " login"
 _NAMED = r"(?i)--?[A-Za-z-]{0,20}(?:password|passwd|passphrase|pass)(?=[= ]|\Z)"
-_COOKIE = "-b|--cookie"
 _NEXT = r"""\\{0,3}["'][ \t]{0,4},(?:\\n|\s){0,12}\\{0,3}["']"""
 """The text between two words of a list."""
 _QUOTED_PART = r"""\\{0,3}"[^"\\\n]*+\\{0,3}"|\\{0,3}'[^'\\\n]*+\\{0,3}'"""
@@ -66,21 +65,13 @@ _NO_SECRET = (
 """Words that stand behind such options and are no secret: placeholders, and those of a sentence about the option."""
 
 
-def _programs() -> Iterator[tuple[str, str, str, bool]]:
-    for programs, (option, sign) in _PAIRS.items():
-        yield programs, option, sign, True
-    for programs, option in _ATTACHED.items():
-        yield programs, option, "", False
-    for programs, option in _ALONE.items():
-        yield programs, option, "", True
-
-
 _RULES = [
-    (rf"(?:{program.removesuffix(_LOGIN)})\Z", program.endswith(_LOGIN), option, sign, apart)
-    for program, option, sign, apart in _programs()
+    *((names, option, sign, True) for names, (option, sign) in _PAIRS.items()),
+    *((names, option, "", False) for names, option in _ATTACHED.items()),
+    *((names, option, "", True) for names, option in _ALONE.items()),
 ]
 _PROGRAM = (
-    rf"(?<![\w.@-])(?P<name>{'|'.join(program.removesuffix(_LOGIN) for program, *_ in _programs())})(?:\.exe)?"
+    rf"(?<![\w.@-])(?P<name>{'|'.join(names.removesuffix(_LOGIN) for names, *_ in _RULES)})(?:\.exe)?"
     r"""(?=[ \t]|\\{0,3}["'][ \t]{0,4},)"""
 )
 _OPTION = re.compile(r"[ \t\"']--?[A-Za-z]")
@@ -88,7 +79,7 @@ _OPTION = re.compile(r"[ \t\"']--?[A-Za-z]")
 
 def is_program(name: str) -> bool:
     """Whether it is the name of such a program, or the path of one."""
-    return any(compiled(rule[0]).match(name.rpartition("/")[2]) for rule in _RULES)
+    return any(re.fullmatch(names.removesuffix(_LOGIN), name.rpartition("/")[2]) for names, *_ in _RULES)
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
@@ -104,8 +95,10 @@ def places(text: str) -> Iterator[tuple[int, int]]:
 
 def _of_command(text: str, program: re.Match[str]) -> Iterator[tuple[int, int]]:
     """The places of the secrets of one command. The last one is empty, where the command ends: at another one, too."""
-    _, login, option, sign, apart = next(rule for rule in _RULES if compiled(rule[0]).match(program["name"]))
-    has_login, option_name = not login, ""
+    names, option, sign, apart = next(
+        rule for rule in _RULES if re.fullmatch(rule[0].removesuffix(_LOGIN), program["name"])
+    )
+    has_login, option_name = not names.endswith(_LOGIN), ""
     end = min(len(text), program.end() + LINE)
     at = program.end()
     while at < end and (token := compiled(_TOKEN).match(text, at, end)) and token.lastgroup != "end":
@@ -121,8 +114,8 @@ def _of_command(text: str, program: re.Match[str]) -> Iterator[tuple[int, int]]:
             continue
         option_name = ""
         has_login = has_login or word == "login"
-        for pattern, kind in ((option, sign or "word"), (_NAMED, "word"), (_COOKIE, "cookie")):
-            match = compiled(pattern).match(word) if has_login else None
+        for pattern, kind in ((option, sign or "word"), (_NAMED, "word"), ("-b|--cookie", "cookie")):
+            match = re.match(pattern, word) if has_login else None
             if not match or (kind == "cookie" and program["name"] != "curl"):
                 continue
             rest = match.end() + word[match.end() :].startswith("=")

@@ -22,8 +22,8 @@ _KEY = "(?:api|auth|access|subscription|functions|admin|secret|master|account|ap
 _OF_SESSIONS = "(?:auth|access|private|vault|api|session|security|job|deploy|registry|refresh|user|github|gitlab)-token"
 _OTHER = "(?:client|api|app|webhook)-secret|ocp-apim-subscription-key|proxy-authorization|authorization"
 _KEY_NAME = rf"(?i:(?<![A-Za-z0-9_-])(?:x-(?:[a-z0-9]{{1,20}}-){{0,3}})?(?:{_KEY}|{_OF_SESSIONS}|{_OTHER}))"
-_COOKIES, _KEYS = "cook", ("key", "token", "ecret", "author")
-"""Stand in the names of these headers however they are written: a pattern takes other signs for i, k and s too."""
+_WORDS = "key", "token", "ecret", "author"
+"""Stand in such names in any spelling: a pattern takes some other signs for i and s too."""
 _KEYED = (
     rf"(?P<name>{_KEY_NAME})"
     r"""(?:\\{0,3}["'])?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,3}["'])?(?P<value>(?:(?!\[redacted:)[^\s"'`\\,;<>(){}]){6,}+)"""
@@ -37,7 +37,7 @@ _MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])")
 
 def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of secrets in cookies, from the first to the last."""
-    at = 0 if _COOKIES in text.lower() else len(text)
+    at = 0 if "cook" in text.lower() else len(text)
     while at < len(text) and (match := compiled(_COOKIE).search(text, at)):
         at = match.end()
         for start, end in pairs(text, at, len(text)):
@@ -47,7 +47,7 @@ def places(text: str) -> Iterator[tuple[int, int]]:
 
 def is_name(name: str) -> bool:
     """Whether it is the name of such a header."""
-    return bool(compiled(_HEADER).fullmatch(name))
+    return bool(re.fullmatch(_HEADER, name))
 
 
 def pairs(text: str, at: int, most: int) -> Iterator[tuple[int, int]]:
@@ -63,10 +63,7 @@ def pairs(text: str, at: int, most: int) -> Iterator[tuple[int, int]]:
 
 def keys(text: str) -> Iterator[tuple[int, int]]:
     """The places of keys and tokens in headers of their own, from the first to the last."""
-    small = text.lower()
-    if not any(word in small for word in _KEYS):
-        return
-    for match in compiled(_KEYED).finditer(text):
+    for match in re.finditer(_KEYED, text) if any(word in text.lower() for word in _WORDS) else ():
         value = match["value"]
         start, end = match.start("value"), match.start("value") + len(value.rstrip(".:!?*"))
         sent = _SENT.search(text, max(0, match.start() - 12), match.start())

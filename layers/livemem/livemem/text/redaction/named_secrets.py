@@ -113,11 +113,9 @@ ORDINARY = frozenset(
 
 
 @cache
-def compiled(source: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    """A pattern, compiled when a text is first searched for it: hooks live for a moment, and most texts have no hint of
-    most.
-    """
-    return re.compile(source, flags)
+def compiled(source: str) -> re.Pattern[str]:
+    """A pattern, compiled at its first use: hooks live for a moment, and most texts have no hint of most secrets."""
+    return re.compile(source)
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
@@ -147,7 +145,7 @@ def _beginnings(text: str) -> list[int]:
 
 def is_secret(name: str, value: str) -> bool:
     """Whether the value of a JSON object's member of this name is a secret."""
-    match = compiled(_AT_END).search(name[-NAME_CHARACTERS:])
+    match = re.search(_AT_END, name[-NAME_CHARACTERS:])
     if not match or _names_something_else(match.string, match):
         return False
     return _judged(value, password=bool(match["password"]), quoted=True, capital=match["known"].isupper(), last=True)
@@ -159,7 +157,7 @@ def _place(text: str, name: re.Match[str]) -> tuple[int, int] | None:
         return _stated(text, name)
     if _names_something_else(text, name) or not (sign or _is_option(text, name)):
         return None
-    capital = name["known"].isupper()
+    capital, named = name["known"].isupper(), name.re is compiled(_NAMED)
     quoted = _QUOTED.match(text, start)
     if quoted:
         start, end = quoted.span("value")
@@ -174,12 +172,11 @@ def _place(text: str, name: re.Match[str]) -> tuple[int, int] | None:
         text[start:end],
         password=bool(name["password"]),
         # In `--password=...` it stands alone, as it does in quotes.
-        quoted=(quoted is not None and (name.re is compiled(_NAMED) or quoted["open"] != "`"))
-        or (sign == "=" and _is_option(text, name)),
-        capital=capital and name.re is compiled(_NAMED) and (sign == "=" or last),
+        quoted=(quoted is not None and (named or quoted["open"] != "`")) or (sign == "=" and _is_option(text, name)),
+        capital=capital and named and (sign == "=" or last),
         last=last or "=" in sign,
     )
-    if not judged or (name.re is compiled(_SAID) and _NUMBERED.match(text[start:end])):
+    if not judged or (not named and _NUMBERED.match(text[start:end])):
         return None
     # Of a longer one no more is read before it is judged: else each name in it would read it again.
     rest = _REST.match(text, end) if end - start == READ and not quoted else None
@@ -207,7 +204,7 @@ def _stated(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 def _looks_random(value: str) -> bool:
     """Whether it is no word, version or name, but letters of both cases with digits at two places, or with signs."""
-    plain = compiled(_TECHNICAL).sub("", value)
+    plain = re.sub(_TECHNICAL, "", value)
     mixed = any(char.islower() for char in plain) and any(char.isupper() for char in plain)
     digits = len(re.findall("[0-9]+", plain))
     if not mixed or len(plain) < LEAST_KEY or re.search(r"[/\\]|\w[.]\w", plain):
@@ -234,7 +231,7 @@ def _judged(value: str, *, password: bool, quoted: bool, capital: bool, last: bo
     """
     if len(value) < SHORTEST or (" " in value and not (capital and password)):
         return False
-    plain = compiled(_TECHNICAL).sub("", value) if _DIGITS.search(value) else value
+    plain = re.sub(_TECHNICAL, "", value) if _DIGITS.search(value) else value
     digits, letters = len(_DIGITS.findall(plain)), any(char.isalpha() for char in plain)
     special = bool(_SPECIAL.search(plain))
     if password:
