@@ -298,7 +298,7 @@ def of_all_spaces(both: Person) -> None:
 
 
 def by_hook(both: Person, transcript: Path) -> str:
-    hook(both, "SessionEnd", transcript_path=str(transcript))
+    hook(both, "SessionEnd", transcript_path=str(transcript), session_id=transcript.stem)
     return "ferry"
 
 
@@ -312,30 +312,30 @@ def by_import_into_another_project(both: Person, transcript: Path) -> str:
     return "harbour"
 
 
-@pytest.mark.parametrize(
-    "give",
-    [
-        of_start,
-        of_search,
-        of_tool("search", q="the prefix", space_id="ann"),
-        of_tool("start_session", space_id="ann"),
-        of_read,
-        of_resource,
-        of_all_spaces,
-    ],
+GIVES = (
+    of_start,
+    of_search,
+    of_tool("search", q="the prefix", space_id="ann"),
+    of_tool("start_session", space_id="ann"),
+    of_read,
+    of_resource,
+    of_all_spaces,
 )
-def test_personal_lines_that_were_given_are_cut_from_what_projects_record(
-    both: Person, give: Callable[[Person], None]
-) -> None:
-    give(both)
-    for session, record in enumerate((by_hook, by_import, by_import_into_another_project)):
-        transcript = both.home / f"{session}.jsonl"
+
+
+def test_personal_lines_that_were_given_are_cut_from_what_projects_record(both: Person) -> None:
+    for number, give in enumerate(GIVES):
+        for given in (both.home / "state").rglob("*.given"):
+            given.unlink()
+        give(both)
+        record = (by_hook, by_import, by_import_into_another_project)[number % 3]
+        transcript = both.home / f"{number}.jsonl"
         said = (
             ("user", "How do I name it?"),
             ("assistant", "As you like it: **the commit message prefix is a verb, in small letters**! psycopg stays."),
         )
         lines = (
-            {"type": role, "uuid": f"{role}{session}", "sessionId": f"s{session}"}
+            {"type": role, "uuid": f"{role}{number}", "sessionId": f"s{number}"}
             | {"message": {"role": role, "content": text}}
             for role, text in said
         )
@@ -343,11 +343,14 @@ def test_personal_lines_that_were_given_are_cut_from_what_projects_record(
 
         space = record(both, transcript)
 
-        conversation = both.client.call("list_conversations", {"space_id": space})["items"][0]["conversation_id"]
-        (turn,) = both.client.call("list_turns", {"space_id": space, "conversation_id": conversation})["items"]
-        assert turn["assistant_message"] == "As you like it: **[personal]**! psycopg stays."
+        conversations = both.client.call("list_conversations", {"space_id": space})["items"]
+        turns = [
+            both.client.call("list_turns", {"space_id": space, "conversation_id": one["conversation_id"]})["items"]
+            for one in conversations
+        ]
+        assert {turn["assistant_message"] for (turn,) in turns} == {"As you like it: **[personal]**! psycopg stays."}
     kept = {space: len(both.client.call("list_conversations", {"space_id": space})["items"]) for space in SPACES}
-    assert kept == {"ferry": 2, "harbour": 1, "ann": 0}
+    assert kept == {"ferry": 5, "harbour": 2, "ann": 0}
 
 
 # Over MCP
@@ -468,9 +471,10 @@ def test_a_program_that_runs_sees_nothing_of_the_personal_space_any_more_once_it
 
 
 def test_wrong_arguments_are_refused_as_without_a_personal_space(both: Person) -> None:
+    agents = Mcp(both), Mcp(both, "harbour")
     for wrong in ({"max_chars": 100}, {"max_chars": 200_000}, {"max_chars": "many"}, {"q": 7}):
         asked = {"name": "start_session", "arguments": wrong}
-        answers = [Mcp(both).ask("tools/call", **asked), Mcp(both, "harbour").ask("tools/call", **asked)]
+        answers = [agent.ask("tools/call", **asked) for agent in agents]
         assert answers[0] == answers[1]
         assert answers[0]["isError"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.integration.local.support import ROOT, wait_until
 
-KILLS = int(os.environ.get("LIVEMEM_TEST_KILLS", "2"))
+KILLS = int(os.environ.get("LIVEMEM_TEST_KILLS", "1"))
 WRITERS = 4
 CHANCE = random.Random(1)
 

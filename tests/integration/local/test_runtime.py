@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moto.server import ThreadedMotoServer
 
 from local import stopping
 from local.__main__ import main, ready_text
@@ -197,16 +196,6 @@ def refused(folder, tmp_path, monkeypatch, capsys):
     yield refused
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-@contextmanager
-def moto_server() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        yield "http://{}:{}".format(*server.get_host_and_port())
-    finally:
-        server.stop()
 
 
 @contextmanager
@@ -444,43 +433,44 @@ def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(run, share
         assert not runtime.config.embedded
 
 
-def test_workers_at_one_port_share_a_store_are_started_again_and_end_with_their_owner(start):
-    with moto_server() as url:
-        variables = {"S3_ENDPOINT_URL": url, "LIVEMEM_MAKE_BUCKET": "true", "LIVEMEM_WORKERS": "2"}
-        variables |= {"S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b", "EMBEDDINGS_API_URL": "off"}
-        variables |= {"LIVEMEM_SWEEP_SECONDS": "0.5"}
-        process = start(**variables)
-        endpoints = process.wait_ready()
+# Ctrl-C in a terminal comes to all of them.
+@pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.proof)])
+def test_workers_at_one_port_share_a_store_are_started_again_and_end_with_their_owner(start, shared_s3, end):
+    variables = {"S3_ENDPOINT_URL": shared_s3, "LIVEMEM_MAKE_BUCKET": "true", "LIVEMEM_WORKERS": "2"}
+    variables |= {"S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b", "EMBEDDINGS_API_URL": "off"}
+    variables |= {"LIVEMEM_SWEEP_SECONDS": "0.5"}
+    process = start(**variables)
+    endpoints = process.wait_ready()
 
-        def at_work() -> set[int]:
-            # Whoever accepts a connection first answers it.
-            return {fetch(f"{endpoints['api']}/v1/process") for _ in range(5)}
+    def at_work() -> set[int]:
+        # Whoever accepts a connection first answers it.
+        return {fetch(f"{endpoints['api']}/v1/process") for _ in range(5)}
 
-        first: set[int] = set()
-        wait_until(lambda: first.update(at_work()) or len(first) == 2, 60)
-        proof = hmac.digest(endpoints["instance"].encode(), b"7", "sha256").hex()
-        assert fetch(f"{endpoints['api']}/healthz?challenge=7") == {"status": "ok", "proof": proof}
-        os.kill(min(first), signal.SIGKILL)
-        wait_until(lambda: at_work() - first, 60)
+    first: set[int] = set()
+    wait_until(lambda: first.update(at_work()) or len(first) == 2, 60)
+    proof = hmac.digest(endpoints["instance"].encode(), b"7", "sha256").hex()
+    assert fetch(f"{endpoints['api']}/healthz?challenge=7") == {"status": "ok", "proof": proof}
+    os.kill(min(first), signal.SIGKILL)
+    wait_until(lambda: at_work() - first, 60)
 
-        # One of them alone has the schedules.
-        folders = [process.data / "workers" / number / "logs" for number in ("1", "2")]
-        logs = [folder / "CounterFunction.log" for folder in folders]
-        wait_until(lambda: logs[0].exists() and "platform.report" in logs[0].read_text(), 60)
-        assert not logs[1].exists()
+    # One of them alone has the schedules.
+    folders = [process.data / "workers" / number / "logs" for number in ("1", "2")]
+    logs = [folder / "CounterFunction.log" for folder in folders]
+    wait_until(lambda: logs[0].exists() and "platform.report" in logs[0].read_text(), 60)
+    assert not logs[1].exists()
 
-        family = descendants(process.process.pid)
-        # As Ctrl-C in a terminal does.
-        os.killpg(process.process.pid, signal.SIGINT)
-        out, _ = process.process.communicate(timeout=60)
-        assert (process.process.returncode, "2 workers" in out) == (0, True)
-        wait_until(lambda: not [one for one in family if is_alive(one)], 30)
-
-        killed = start(**variables)
-        killed.wait_ready()
-        family = descendants(killed.process.pid)
-        killed.end(signal.SIGKILL)
-        wait_until(lambda: not [one for one in family if is_alive(one)], 30)
+    family = descendants(process.process.pid)
+    if end == signal.SIGINT:
+        os.killpg(process.process.pid, end)
+    else:
+        # Workers leave an interrupt to their owner.
+        for worker in family:
+            os.kill(worker, signal.SIGINT)
+        assert at_work()
+        process.process.kill()
+    out, _ = process.process.communicate(timeout=60)
+    assert (process.process.returncode, "2 workers" in out) == (0 if end == signal.SIGINT else -end, True)
+    wait_until(lambda: not [one for one in family if is_alive(one)], 30)
 
 
 def test_several_workers_of_an_embedded_store_are_refused_in_one_sentence(refused):

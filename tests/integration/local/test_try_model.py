@@ -3,8 +3,8 @@
 import json
 import os
 import signal
-import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -67,9 +67,7 @@ def test_an_address_that_is_none_ends_it_at_once(livemem):
 
 @pytest.fixture
 def heeded():
-    """Processes that a test starts heed an interrupt. What a shell starts in the background ignores it, with its
-    children.
-    """
+    """An interrupt is heeded. What a shell starts in the background ignores it, and these tests with it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -88,20 +86,21 @@ def test_with_json_a_failure_is_a_document_on_stderr_too(livemem):
         assert detail in told["detail"]
 
 
-@pytest.mark.process
 @pytest.mark.usefixtures("heeded")
-def test_what_was_measured_until_an_interrupt_is_shown(tmp_path):
+def test_what_was_measured_until_an_interrupt_is_shown(livemem):
     with serving(answer(llm_server.completion("No.")), answer(llm_server.completion("No."))) as server:
         server.script.append(silent(server))
-        own = {"PYTHONPATH": "client", "LIVEMEM_DATA_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
-        command = [sys.executable, "-m", "live_memory.cli", "try-model", "--llm", server.url, "--json"]
-        with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True) as process:
-            wait_until(lambda: len(server.asked) == 3, seconds=60)
-            process.send_signal(signal.SIGINT)
-            told = json.loads(process.communicate()[0])
+        here = threading.get_ident()
 
-    assert [one["name"] for one in told["cases"]] == ["first_bank"]
-    assert process.returncode == 1
+        def interrupt() -> None:
+            wait_until(lambda: len(server.asked) == 3, seconds=60)
+            signal.pthread_kill(here, signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        done = livemem("--llm", server.url, "--json")
+
+    assert [one["name"] for one in json.loads(done.out)["cases"]] == ["first_bank"]
+    assert done.code == 1
 
 
 def completion(content: str = "", **changes: Any) -> dict[str, Any]:
