@@ -99,7 +99,7 @@ bench-memories: setup ## measure what memories cost: store, search, cold, digest
 proof: setup ## every proof whole: make proof ARGS="--kinds erasures --histories 500 --workers 2"; all takes hours (docs/reliability.md)
 	@$(PYTHON_BIN) -m benchmarks.proof $(ARGS)
 	@OPENAPI_EXAMPLES=20 LIVEMEM_TEST_KILLS=20 $(PYTHON_BIN) -m pytest -q tests/integration/test_openapi.py tests/integration/local/test_kills.py
-	@LIVEMEM_TEST_WHOLE=1 $(PYTHON_BIN) -m pytest -q -m "slow or proof" tests/unit tests/integration --ignore tests/integration/stores tests/e2e/test_demo.py
+	@LIVEMEM_TEST_WHOLE=1 $(PYTHON_BIN) -m pytest -q -m "slow or proof" tests/unit tests/integration --ignore tests/integration/stores tests/e2e
 	@$(PYTHON_BIN) -m benchmarks.consolidation
 
 .PHONY: proof-memories

@@ -17,7 +17,8 @@ import pytest
 
 from tests.e2e.client import Service
 from tests.e2e.stack import KIND, ROOT, Running, Stack, free_ports, give_up, started
-from tests.support.browser import NoBrowserError, launched, visited
+from tests.support.browser import visited
+from tests.support.part import of_proof
 from tests.support.signing_in import CALLBACK, Browser, registered
 from tests.support.signing_in_over_http import over_http
 
@@ -56,7 +57,9 @@ def issuer(port: int) -> Iterator[str]:
 
 
 @pytest.fixture(
-    scope="module", params=[{}, {"OIDC_CLAIM": "groups", "OIDC_SCOPE": "openid groups"}], ids=["email", "groups"]
+    scope="module",
+    params=[{}, *of_proof({"OIDC_CLAIM": "groups", "OIDC_SCOPE": "openid groups"})],
+    ids=lambda variables: variables.get("OIDC_CLAIM", "email"),
 )
 def signing_in(
     request: pytest.FixtureRequest, issuer: str, port: int, tmp_path_factory: pytest.TempPathFactory
@@ -143,31 +146,26 @@ def test_a_person_without_a_token_is_let_in_nowhere(signing_in: Running) -> None
     assert urlsplit(page.cancel()).netloc == "claude.ai"
 
 
-@pytest.mark.parametrize("signing_in", [{}], indirect=True, ids=["email"])
-def test_a_person_goes_to_the_provider_and_comes_back_in_a_real_browser(signing_in: Running) -> None:
+def test_a_person_goes_to_the_provider_and_comes_back_in_a_real_browser(browser, signing_in: Running) -> None:
     person_of(signing_in, "kim")
     client = registered(over_http(signing_in.url), signing_in.url)
-    try:
-        with launched() as chromium:
-            visit = visited(chromium, signing_in.url)
-            page = visit.page
-            page.route(f"{CALLBACK}**", lambda route: route.fulfill(content_type="text/html", body="You are back."))
-            # The provider's own page asks for a font.
-            page.route("https://fonts.*/**", lambda route: route.fulfill(content_type="text/css", body=""))
-            page.goto(client.url())
-            page.get_by_role("button", name=re.compile("Sign in with")).click()
-            page.locator("input[name=login]").fill("kim")
-            page.locator("input[name=password]").fill("any")
-            page.keyboard.press("Enter")
-            page.get_by_role("button", name="Continue").click()
-            page.get_by_text("You act as team-kim.").wait_for()
-            page.get_by_role("button", name="Allow").click()
-            page.get_by_text("You are back.").wait_for()
-            came, troubles = page.url, visit.troubles
-            page.context.close()
-    except NoBrowserError as error:
-        give_up(str(error))
+    visit = visited(browser, signing_in.url)
+    page = visit.page
+    page.route(f"{CALLBACK}**", lambda route: route.fulfill(content_type="text/html", body="You are back."))
+    # The provider's own page asks for a font.
+    page.route("https://fonts.*/**", lambda route: route.fulfill(content_type="text/css", body=""))
+    page.goto(client.url())
+    page.get_by_role("button", name=re.compile("Sign in with")).click()
+    page.locator("input[name=login]").fill("kim")
+    page.locator("input[name=password]").fill("any")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("You act as team-kim.").wait_for()
+    page.get_by_role("button", name="Allow").click()
+    page.get_by_text("You are back.").wait_for()
+    came = page.url
+    page.context.close()
 
     assert client.redeem(came).json()["scope"] == "read"
     # The provider and the client are other hosts.
-    assert [one for one in troubles if not one.startswith("another host: ")] == []
+    assert [one for one in visit.troubles if not one.startswith("another host: ")] == []
