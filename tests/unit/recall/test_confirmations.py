@@ -16,7 +16,7 @@ from livemem.recall.start import StartRequest
 from livemem_http.views.search import SearchAnswer
 from livemem_http.views.search import as_markdown as hits_as_markdown
 from tests.support.cases import each
-from tests.support.world import World
+from tests.support.world import World, forked
 
 DAY = 86_400
 WRITER = Principal("ann", frozenset({"read", "write"}), frozenset())
@@ -42,7 +42,12 @@ def confirm(world: World, heading: str, by: Principal = WRITER, *more: Edit) -> 
 
 @pytest.fixture
 def world() -> World:
-    """A space with three sections and a fact, a hundred days old."""
+    return hundred_days_old()
+
+
+@forked
+def hundred_days_old() -> World:
+    """A space with three sections and a fact."""
     found = World()
     found.create_space(rules="Keep a log.")
     fold(found)

@@ -1,9 +1,11 @@
 """A search for a fact finds nothing where the best texts share its subject alone."""
 
-import pytest
+from functools import cache
 
+from livemem.process import Process
 from livemem.recall.search import SpaceHits
 from livemem.store.bucket import BANK_FILE
+from tests.support.cases import each
 from tests.support.searching import find, run_indexer, searching_world
 
 TEAM = [
@@ -21,18 +23,23 @@ TEAM = [
 LONG = f"Jonas {'wrote about the ferry and the harbour ' * 12}"
 
 
-def asked(question: str, *notes: str, bank: list[str] | None = None) -> SpaceHits:
+@cache
+def team(*notes: str, bank: str = "") -> Process:
     world, _ = searching_world()
     world.create_space()
     for note in (*TEAM, *notes):
         world.note(note)
     if bank:
-        world.store.put(BANK_FILE.key("demo", "team.md"), f"# Team\n\n## People\n\n{chr(10).join(bank)}\n".encode())
+        world.store.put(BANK_FILE.key("demo", "team.md"), f"# Team\n\n## People\n\n{bank}\n".encode())
     run_indexer(world)
-    return find(world.process, question)
+    return world.process
 
 
-@pytest.mark.parametrize(
+def asked(question: str, *notes: str, bank: str = "") -> SpaceHits:
+    return find(team(*notes, bank=bank), question)
+
+
+@each(
     ("question", "finds"),
     [
         ("Which keyboard and which chair does Jonas want?", False),
@@ -55,7 +62,7 @@ def test_a_question_for_a_fact_finds_nothing_where_only_its_subject_is_known(que
 
 
 def test_a_line_of_a_section_does_not_answer_with_the_words_of_another_line():
-    lines = ["- Jonas gives access to the tunnel.", "- The keyboard of the kiosk is broken."]
+    lines = "- Jonas gives access to the tunnel.\n- The keyboard of the kiosk is broken."
 
     assert not asked("Which keyboard does Jonas like for work?", bank=lines).hits
     assert asked("Which keyboard is broken?", bank=lines).hits

@@ -96,13 +96,13 @@ def test_a_summary_costs_two_listings_and_what_it_shows():
 @pytest.mark.slow
 def test_of_many_live_notes_the_newest_cost_a_few_lists_and_are_not_counted():
     world = in_use()
-    many(world, 8_000)
+    many(world, 3_500)
 
     live = summary.summary(world.process, "demo").live
 
     assert live is not None
-    assert (live.exact, live.notes[-1].note_id[-8:]) == (False, f"{7_999:08x}")
-    assert live.count < 8_000
+    assert (live.exact, live.notes[-1].note_id[-8:]) == (False, f"{3_499:08x}")
+    assert live.count < 3_500
     assert world.client.counts["LIST"] <= 1 + 1 + 3
     assert world.client.counts["GET"] == 3 + 3 + 50
 
