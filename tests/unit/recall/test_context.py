@@ -323,7 +323,7 @@ def test_a_defect_is_no_source_that_failed():
 
 @pytest.mark.slow
 def test_a_context_takes_at_most_four_round_trips_and_two_where_the_conversation_is_known():
-    talked = long_talk(30)
+    talked = long_talk(16)
     world = talked.world
     rounds = Rounds(world.inner)
     process = world.process_on(rounds, threads=32)
@@ -349,7 +349,7 @@ def test_a_context_takes_at_most_four_round_trips_and_two_where_the_conversation
 
 
 def test_a_context_of_a_known_conversation_reads_what_is_new():
-    talked = long_talk(30)
+    talked = long_talk(16)
     load(talked, "violin", limit=2)
     talked.world.client.reset()
     load(talked, "violin", limit=2)
@@ -361,7 +361,7 @@ def test_a_context_of_a_known_conversation_reads_what_is_new():
     assert talked.world.client.counts["GET"] == 2
     talked.say("One more violin.")
     talked.world.client.reset()
-    assert load(talked, "violin").sections.raw[-1].turn.turn_index == 31
+    assert load(talked, "violin").sections.raw[-1].turn.turn_index == 17
     assert talked.world.client.counts == {"LIST": 6, "GET": 4}
 
 

@@ -79,7 +79,7 @@ def test_a_hint_of_the_user_s_own_token_needs_no_label_whatever_it_names():
     assert [line.partition("/1/1")[2] for line in given_to(world)] == ["] Tables.", "] Short answers."]
 
 
-@pytest.mark.parametrize("flood", [1, 12])
+@pytest.mark.parametrize("flood", [1, 9])
 def test_however_often_another_token_writes_for_a_user_the_user_s_own_hints_stand_above(flood: int):
     world = world_of()
     for number in range(3):
@@ -98,14 +98,14 @@ def test_however_often_another_token_writes_for_a_user_the_user_s_own_hints_stan
 
 def test_the_user_s_many_own_hints_leave_a_place_to_what_a_bot_heard_last():
     world = world_of()
-    for number in range(12):
+    for number in range(9):
         heard(world, f"Own hint {number}.")
     heard(world, "Deadline on Friday.", by="bot", user="ann")
-    for number in range(12, 20):
+    for number in range(9, 17):
         heard(world, f"Own hint {number}.")
 
     assert [line.partition("] ")[2] for line in given_to(world)] == [
-        *("Own hint 19.", "Own hint 18.", "Own hint 17."),
+        *("Own hint 16.", "Own hint 15.", "Own hint 14."),
         "Deadline on Friday.",
     ]
 
