@@ -554,7 +554,7 @@ def test_what_one_invocation_could_not_read_or_embed_the_next_one_goes_on_with(m
     monkeypatch.setattr("livemem.search.view.READ_AT_ONCE", 4)
     monkeypatch.setattr(indexing, "TEXTS", 4)
     world, embedder = garage()
-    for number in range(20):
+    for number in range(12):
         world.note(f"Note number {number}.")
     told = []
     while not told or world.reindexed:
@@ -566,10 +566,10 @@ def test_what_one_invocation_could_not_read_or_embed_the_next_one_goes_on_with(m
         assert len(told) < 40
 
     assert told[-1]["status"] == "done"
-    assert len(told) > 6
+    assert len(told) > 4
     embedder.calls.clear()
     answer = find(world.with_parts(embed=embedder), "car")
-    assert (answer.documents, answer.unembedded) == (23, 0)
+    assert (answer.documents, answer.unembedded) == (15, 0)
     assert embedder.calls == [(["car"], True)]
 
 

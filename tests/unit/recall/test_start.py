@@ -322,7 +322,7 @@ def test_of_many_sections_the_outline_names_the_files_and_of_too_many_files_thei
         assert "Go on." in found.markdown
         assert len(found.markdown) > most * 0.9
         assert "- bank/log.md (sections: " in pieces(found)[-1]
-    of = material({f"{number:04}/{'f' * 100}.md": section(900) for number in range(60)})
+    of = material({f"{number:04}/{'f' * 100}.md": section(300) for number in range(60)})
     found = start.render(of, 2_000, "en")
     check(of, found, 2_000)
     assert "files beside these: 5" in found.markdown
