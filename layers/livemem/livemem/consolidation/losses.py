@@ -164,6 +164,10 @@ class BankChange:
         """The lines that went and have no new form."""
         return [line for line in self.gone if not self._has_new_form(line)]
 
+    @cached_property
+    def rest(self) -> "_Said":
+        return _Said.of(self.unchanged)
+
     def _has_new_form(self, line: BankLine) -> bool:
         """Whether a line says what one that went says: most of its words, and of its details."""
         # The day and the author in brackets are no part of what it says.
@@ -186,7 +190,7 @@ class BankChange:
             return bool(newer)
         day = _DATED.match(line.text)
         days = [match[1] for other in newer if (match := _DATED.match(other.text))]
-        return bool(day) and max(days, default="") > (day[1] if day else "")
+        return day is not None and max(days, default="") > day[1]
 
     @cached_property
     def _new_index(self) -> "_Index":
@@ -309,11 +313,11 @@ def lost_details(change: BankChange, notes: Mapping[int, str]) -> list[LostDetai
     `notes` are the texts of the cited ones by their numbers, which are in the order of time: a later one may make an
     earlier one out of date.
     """
-    fresh, remaining, ended = map(_Said.of, (change.new, change.unchanged, change.ended))
+    fresh, ended = map(_Said.of, (change.new, change.ended))
     spoken = language.detect("\n".join(line.text for line in change.present))
     losses = []
     for number, text in notes.items():
-        missing = _missing(text, fresh, remaining, ended, spoken)
+        missing = _missing(text, change, fresh, ended, spoken)
         # A note that ended a line has done its work.
         if missing and ended.most(words_of(text)) < 2:
             later = (other for at, other in notes.items() if at > number)
@@ -361,33 +365,29 @@ class _Said:
         return max(common.values(), default=0)
 
 
-def _missing(text: str, fresh: _Said, remaining: _Said, ended: _Said, spoken: str | None) -> tuple[str, ...]:
+def _missing(text: str, change: BankChange, fresh: _Said, ended: _Said, spoken: str | None) -> tuple[str, ...]:
     """The details of a note that stand nowhere; empty if as many came into the bank, or if they weigh little."""
     if _ORDERS.search(text):
         return ()
     own = words_of(text)
     by_text = {detail.text: detail for sentence in _SENTENCES.split(text) for detail in _details(sentence)}
-    weighty = [detail for detail in by_text.values() if detail.weight]
+    heavy = [detail for detail in by_text.values() if detail.weight]
     foreign = language.detect(text, least=2) not in (None, spoken)
-    terms = {*own, *(form for detail in weighty for form in detail.forms)}
-    came = [
-        detail
-        for detail in weighty
-        if (fresh.names(detail) if foreign else fresh.says(detail, terms)) or ended.names(detail)
+    terms = {*own, *(form for detail in heavy for form in detail.forms)}
+    came = [item for item in heavy if (fresh.names(item) if foreign else fresh.says(item, terms)) or ended.names(item)]
+    lost = [
+        item
+        for item in heavy
+        if item not in came
+        and not (change.rest.says(item, terms) if item.kind == "number" else change.rest.names(item))
     ]
-    stood = [
-        detail
-        for detail in weighty
-        if (remaining.says(detail, terms) if detail.kind == "number" else remaining.names(detail))
-    ]
-    lost = [detail for detail in weighty if detail not in came and detail not in stood]
     weight = sum(detail.weight for detail in lost)
     if weight >= LOST_WEIGHT and sum(detail.weight for detail in came) < CAME_SHARE * weight:
         return tuple(detail.text for detail in lost)
     if came or foreign or len(own) < TELLING_WORDS or _PASSING.search(text) or fresh.most(own):
         return ()
     # Two words in one line: the bank says something about it.
-    return () if remaining.most(own) > 1 else (" ".join(text[:SHOWN].split()),)
+    return () if change.rest.most(own) > 1 else (" ".join(text[:SHOWN].split()),)
 
 
 def _details(sentence: str) -> Iterable[TextDetail]:
