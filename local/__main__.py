@@ -1,6 +1,7 @@
 """`python -m local`: the whole service on this machine until Ctrl-C."""
 
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -29,8 +30,7 @@ def serve(
 ) -> int:
     """Run a service until SIGINT or SIGTERM; returns the exit status.
 
-    A service has `data`, `start` (returns the endpoints), `look` (both raise OSError) and `stop`. `describe` gets the
-    time that the start took.
+    A service has `data`, `start` (gives its endpoints), `look` (both raise OSError), `stop`. `describe` gets its time.
     """
     terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
@@ -64,6 +64,7 @@ def serve(
         with contextlib.suppress(OSError):  # nobody may be left to read it
             print("Stopping.", flush=True)
         service.stop()
+        gc.freeze()  # what the process held is not looked through while it ends
     return 0
 
 
@@ -88,10 +89,8 @@ def _make(config: Config) -> Runtime | Workers:
     try:
         return Workers(config) if config.workers > 1 else Runtime(config)
     except OSError as error:
-        where = f"{config.host}:{config.port}"
-        raise OSError(
-            f"Cannot listen on {where}: {error.strerror}. Set PORT to another port (0: any free one)."
-        ) from error
+        why = f"{config.host}:{config.port}: {error.strerror}"
+        raise OSError(f"Cannot listen on {why}. Set PORT to another port (0: any free one).") from error
 
 
 def _describe(config: Config, endpoints: dict[str, Any], took: str) -> str:
