@@ -15,7 +15,7 @@ from livemem.store.bucket import HEAD
 
 READ_ALL = (("counter", "count"), ("indexer", "index"), ("indexer", "embed"), ("consolidate", "consolidate"))
 SMALL = Load(
-    mix=Mix(20, 2, 1),
+    mix=Mix(8, 2, 1),
     share=1,
     times_more=2,
     notes=60,
@@ -51,8 +51,8 @@ def test_a_day_ends_with_nothing_failed_throttled_or_left_and_each_threshold_was
 @pytest.mark.slow
 def test_a_space_at_rest_costs_less_than_a_hundredth_of_a_cent_a_day(quiet: Report):
     # 10,000 of them: less than a dollar.
-    assert 0 < quiet.at_rest / 20 < 1e-4
-    asked = {name: quiet.played.account.tally.owned[name, land.REST].total() / 20 for name in report.SCHEDULED}
+    assert 0 < quiet.at_rest / 8 < 1e-4
+    asked = {name: quiet.played.account.tally.owned[name, land.REST].total() / 8 for name in report.SCHEDULED}
     assert asked == {
         "the night": pytest.approx(6, abs=0.1),
         "the daily sweep": pytest.approx(8, abs=1.1),

@@ -14,7 +14,7 @@ FLAT = 0.02
 @pytest.mark.slow
 @each("case", CASES)
 def test_no_step_takes_more_requests_than_what_it_is_about(case: Case):
-    found = growth.measure(case, (1, 10))
+    found = growth.measure(case, (1, 6))
 
     if case.others or case.of in ("live notes", "former consolidations"):
         assert found.exponent <= FLAT, found

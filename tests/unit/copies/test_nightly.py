@@ -75,7 +75,7 @@ def test_a_night_makes_a_backup_of_every_space_and_the_next_one_finds_them_uncha
 
 def test_a_month_of_nights_keeps_what_the_rule_says():
     world = spaces("a")
-    for number in range(45):
+    for number in range(34):
         world.note(f"note {number}", space_id="a")
         night(world)
         world.clock.move(DAY)

@@ -626,7 +626,7 @@ def test_a_worker_that_wakes_up_after_the_activation_changes_nothing_that_change
     put(ready, "conversations/c.json", b"[1]", "application/json")
     backup_id = ready.back_up().job_id
     head = order(ready, backup_id)
-    for standing in part(range(1, last), 3):
+    for standing in part(range(1, last), 5):
         world = ready.fork()
         late = worker(world, head)
         late.step(standing)

@@ -219,9 +219,10 @@ def test_what_holds_for_a_time_stays_beside_what_holds_for_ever_and_is_not_asked
     assert world.llm.judged == 1
 
 
-def test_a_look_takes_a_few_calls_and_the_next_one_goes_on(world):
+def test_a_look_takes_a_few_calls_and_the_next_one_goes_on(world, monkeypatch):
+    monkeypatch.setattr(similar, "CALLS", 2)
     world.llm.judge = lambda new, there: "different"
-    for topic in range(9):
+    for topic in range(4):
         for number in range(12):
             store(silent(world), f"{topic}: Fact {number}.")
     world.llm.prompts.clear()
@@ -230,7 +231,7 @@ def test_a_look_takes_a_few_calls_and_the_next_one_goes_on(world):
     while settle(world).apart:
         pass
     assert not any(one.similar_to for one in log.load(world.process, "demo", "fact").memories.values())
-    assert len(contents(world.process)) == 108
+    assert len(contents(world.process)) == 48
 
 
 def test_a_merge_of_two_memories_keeps_the_vector_of_the_content_that_stands():

@@ -138,7 +138,8 @@ def test_a_split_costs_a_list_for_each_kind_and_two_requests(world):
     assert world.client.counts == {"LIST": 4, "GET": 1, "PUT": 1}
 
 
-def test_a_replay_of_the_log_and_a_snapshot_know_both(world):
+def test_a_replay_of_the_log_and_a_snapshot_know_both(world, monkeypatch):
+    monkeypatch.setattr(log, "SNAPSHOT_EVERY", 20)
     first = store(world.process, "1: The port is 1.").memory
     store(world.process, "1: The port is 2.")
     split(world, first.memory_id)

@@ -172,8 +172,9 @@ def test_after_a_hundred_operations_a_snapshot_with_vectors_is_all_that_a_cold_p
     assert meaning.calls == [["3: Fact of topic 3 in other words."]]
 
 
-def test_a_snapshot_says_the_same_as_the_log(world):
-    for number in range(100):
+def test_a_snapshot_says_the_same_as_the_log(world, monkeypatch):
+    monkeypatch.setattr(log, "SNAPSHOT_EVERY", 20)
+    for number in range(20):
         store(world.process, f"{number % 7}: Fact {number}.")
     whole = log.load(world.process, "demo", "fact")
     for key in [key for key in world.keys("demo/memories/") if "snapshot" in key]:
@@ -208,20 +209,21 @@ def test_a_process_that_knows_a_state_notices_that_the_space_was_restored(world)
     assert contents(world.process) == ["0: Fact 0.", "1: Fact 1.", "9: Another one."]
 
 
-def test_a_snapshot_of_a_log_that_there_is_no_more_is_left_aside_and_replaced(world):
-    for number in range(99):
+def test_a_snapshot_of_a_log_that_there_is_no_more_is_left_aside_and_replaced(world, monkeypatch):
+    monkeypatch.setattr(log, "SNAPSHOT_EVERY", 20)
+    for number in range(19):
         store(world.process, f"{number % 9}: Fact {number}.")
     earlier = {key: world.store.get(key).body for key in world.keys("demo/memories/")}
-    store(world.process, "20: The hundredth.")
-    # As a backup has it that listed the log before the hundredth operation, and the snapshots after it.
-    world.store.delete(OPERATION.key("demo", "fact", 100))
-    assert len(earlier) == 99
+    store(world.process, "20: The twentieth.")
+    # As a backup has it that listed the log before the twentieth operation, and the snapshots after it.
+    world.store.delete(OPERATION.key("demo", "fact", 20))
+    assert len(earlier) == 19
 
     cold = world.with_parts(embed=world.process.embed)
-    assert "20: The hundredth." not in contents(cold)
-    store(cold, "21: Another hundredth.")
+    assert "20: The twentieth." not in contents(cold)
+    store(cold, "21: Another twentieth.")
     again = world.with_parts(embed=world.process.embed)
-    assert contents(again)[-1] == "21: Another hundredth."
+    assert contents(again)[-1] == "21: Another twentieth."
 
 
 def test_what_holds_for_a_time_and_stands_beside_is_found_again_in_other_words(world):
@@ -232,15 +234,16 @@ def test_what_holds_for_a_time_and_stands_beside_is_found_again_in_other_words(w
     assert len(contents(world.process)) == 2
 
 
-def test_a_snapshot_that_was_made_after_another_operation_of_the_same_number_is_not_believed(world):
-    for number in range(100):
+def test_a_snapshot_that_was_made_after_another_operation_of_the_same_number_is_not_believed(world, monkeypatch):
+    monkeypatch.setattr(log, "SNAPSHOT_EVERY", 20)
+    for number in range(20):
         store(world.process, f"{number % 9}: Fact {number}.")
-    snapshot = world.store.get(MEMORY_SNAPSHOT.key("demo", "fact", 100))
-    world.store.delete_many([snapshot.key, OPERATION.key("demo", "fact", 100)])
-    store(world.with_parts(embed=world.process.embed), "21: Another hundredth.")
+    snapshot = world.store.get(MEMORY_SNAPSHOT.key("demo", "fact", 20))
+    world.store.delete_many([snapshot.key, OPERATION.key("demo", "fact", 20)])
+    store(world.with_parts(embed=world.process.embed), "21: Another twentieth.")
     world.store.put(snapshot.key, snapshot.body)
 
-    assert contents(world.with_parts(embed=world.process.embed))[-1] == "21: Another hundredth."
+    assert contents(world.with_parts(embed=world.process.embed))[-1] == "21: Another twentieth."
 
 
 def test_what_stands_after_a_vaguer_restatement_is_not_embedded_again():

@@ -250,7 +250,7 @@ def rest(world: World) -> None:
 
 
 @pytest.mark.slow
-@each("action", part(CONSOLIDATION.actions, 3), ids=str)
+@each("action", part(CONSOLIDATION.actions, 5), ids=str)
 def test_after_any_action_a_space_comes_to_rest_and_costs_nothing(action: Action):
     scene = prepared(CONSOLIDATION, action).fork()
     scene.attempt(action)

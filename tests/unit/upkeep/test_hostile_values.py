@@ -22,6 +22,7 @@ from livemem.upkeep.sweep import SweepReport
 from tests.support.cases import each
 from tests.support.every_kind import changed, files
 from tests.support.memories import store
+from tests.support.part import part
 from tests.support.world import EVERYONE, INVOCATION, World
 
 DATES = ("1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z")
@@ -109,7 +110,7 @@ def _serves_others(swept: SweepReport) -> None:
 
 
 @pytest.mark.slow
-@each("wild", [*hostile_documents(), *map(hostile_names, IN_NAMES)])
+@each("wild", part([*hostile_documents(), *map(hostile_names, IN_NAMES)], 2))
 def test_values_and_names_without_sense_stop_no_upkeep_of_others(wild: dict[str, bytes]):
     world = _beside().fork()
     for name, body in wild.items():

@@ -5,7 +5,7 @@ import pytest
 from tests.support.cases import each
 from tests.unit.local.offline_llm.support import STANDARD, accounted, apply_answer, fold, fold_into, headings, make_note
 
-SIZE = 8_000
+SIZE = 4_000
 CONTENTS = {
     "white space inside": "a" + " " * SIZE + "b",
     "white space in a heading": "# a" + " " * SIZE + "b",
