@@ -1,7 +1,9 @@
 """What goes for the whole suite."""
 
 import gc
+import importlib
 import os
+from contextlib import suppress
 
 import pytest
 from hypothesis import settings
@@ -9,7 +11,9 @@ from hypothesis.internal.conjecture import providers
 
 from scripts import generated
 
-generated.main()
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+if not WORKER:
+    generated.main()
 # As the functions that search have it (template.yaml): threads of numpy wait for each other by spinning. It reads this
 # when it is imported.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -28,6 +32,20 @@ if PROFILE == "ci":
     # Else it would also draw constants of the modules that a process has loaded so far: other examples in each worker.
     # And it would parse all of them first, and hold each of 5,000 against every strategy.
     providers.is_local_module_file = lambda path: False  # type: ignore[assignment, attr-defined]
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker imports the files from another one on: what one has compiled, the others find in the cache."""
+    if not WORKER:
+        return
+    root = session.config.rootpath
+    places = [root / arg.partition("::")[0] for arg in session.config.args]
+    files = [file for place in places for file in (sorted(place.rglob("test_*.py")) or [place])]
+    first = len(files) * int(WORKER.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for file in files[first:] + files[:first]:
+        # What is wrong with one is said when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

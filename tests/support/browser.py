@@ -144,13 +144,6 @@ class Visit:
         found: list[str] = self.page.evaluate(FINDINGS, structure)
         return found
 
-    def focus_text(self) -> str:
-        """The accessible name, or the text, of what has the focus."""
-        found: str = self.page.evaluate(
-            "e => (e = document.activeElement).ariaLabel || e.innerText || e.name || e.tagName"
-        )
-        return found.strip()
-
     def _watch(self) -> None:
         page = self.page
         page.add_init_script(VIOLATIONS)

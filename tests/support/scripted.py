@@ -1,6 +1,5 @@
 """A service that answers by script, for the client: no network, no waiting."""
 
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -68,8 +67,3 @@ class Scripted:
     @property
     def paths(self) -> list[str]:
         return [request.url.raw_path.decode() for request in self.asked]
-
-
-def replied(reply: Callable[[httpx.Request], httpx.Response], **options: Any) -> Client:
-    """A client whose every request is answered by a function."""
-    return Client(URL, TOKEN, transport=httpx.MockTransport(reply), **options)
