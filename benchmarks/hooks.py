@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.hooks [--times 15]
 
 Each row is a process of its own, as Claude Code starts it, and its median is set against `python -c pass`: the ratio
-says more than milliseconds of some machine. Every hook finds two new messages in the transcript. The target of each
-hook and of the help is 150 ms on an idle machine.
+says more than milliseconds of some machine. A turn is a session in a repository, from its start to its end, and every
+hook finds two new messages in the transcript. The target of each hook and of the help is 150 ms on an idle machine.
 """
 
 import argparse
@@ -31,13 +31,22 @@ TARGET_MS = 150
 IDLE_SECONDS = 0.4
 MOST_BYTES = 1_000_000
 LIVEMEM = [sys.executable, "-m", "live_memory.cli"]
+GIT = (
+    ("init", "-q"),
+    ("remote", "add", "origin", "https://forge.example.org/harbour/crane.git"),
+    ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"),
+)
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 
 
 @contextmanager
 def service(home: Path, **variables: str) -> Iterator[dict[str, str]]:
-    """The variables of a home in which the service runs, with a space. `variables` are the service's own."""
+    """The variables of a home in which the service runs, with a space. `variables` are the service's own.
+
+    Compiled modules are kept, as those of an installed program are.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LIVEMEM_")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     own = {"LIVEMEM_DATA_DIR": home / "data", "LIVEMEM_STATE": home / "state", "LIVEMEM_CONFIG": home / "config.toml"}
     environ = {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONPATH": str(ROOT / "client")}
     environ |= variables
@@ -50,7 +59,9 @@ def service(home: Path, **variables: str) -> Iterator[dict[str, str]]:
 
 
 def fill(home: Path, environ: dict[str, str]) -> None:
-    """Some notes, of which one is about the prompt, and the hooks of a project."""
+    """Some notes, of which one is about the prompt, and the hooks of a project, which is a repository."""
+    for arguments in GIT:
+        run(["git", "-C", str(home), *arguments], environ)
     run([*LIVEMEM, "note", "The harbour crane speaks Modbus.", "-s", SPACE], environ)
     for number in range(20):
         run([*LIVEMEM, "note", f"Note {number}: the import tries three times.", "-s", SPACE], environ)
@@ -84,13 +95,13 @@ def run(command: list[str], environ: dict[str, str], said: str = "") -> Took:
     return Took(wall * 1000, (used.ru_utime + used.ru_stime) * 1000, told, complained)
 
 
-def hook(event: str, transcript: Path, environ: dict[str, str]) -> Took:
-    """Run a hook of Claude Code after two new messages."""
+def hook(event: str, environ: dict[str, str], transcript: Path) -> Took:
+    """Run a hook of Claude Code after two new messages. The session has the name of its transcript."""
     with transcript.open("a", encoding="utf-8") as file:
         for role in ("user", "assistant"):
             message = {"role": role, "content": f"What {role} says now, and it is a sentence or two long."}
             file.write(json.dumps({"type": role, "uuid": str(uuid4()), "message": message}) + "\n")
-    told = {"session_id": str(uuid4()), "cwd": str(transcript.parent), "hook_event_name": event}
+    told = {"session_id": transcript.stem, "cwd": str(transcript.parent), "hook_event_name": event}
     told |= {"transcript_path": str(transcript), "prompt": "Connect the harbour crane over Modbus, please."}
     return run([*LIVEMEM, "hook", "claude-code", event, "--space", SPACE], environ, json.dumps(told))
 
@@ -102,17 +113,17 @@ def main() -> None:
     times = parser.parse_args().times
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as environ:
         fill(Path(folder), environ)
-        transcript = Path(folder) / "transcript.jsonl"
-        rows: dict[str, Callable[[], Took]] = {
-            "`python -c pass`": lambda: run([sys.executable, "-c", "pass"], environ),
-            "`livemem --help`": lambda: run([*LIVEMEM, "--help"], environ),
-            **{f"hook {event}": partial(hook, event, transcript, environ) for event in EVENTS},
-            "`livemem start`": lambda: run([*LIVEMEM, "start", "-s", SPACE], environ),
+        rows: dict[str, Callable[[Path], Took]] = {
+            "`python -c pass`": lambda _: run([sys.executable, "-c", "pass"], environ),
+            "`livemem --help`": lambda _: run([*LIVEMEM, "--help"], environ),
+            **{f"hook {event}": partial(hook, event, environ) for event in EVENTS},
+            "`livemem start`": lambda _: run([*LIVEMEM, "start", "-s", SPACE], environ),
         }
         measured: dict[str, list[Took]] = {name: [] for name in rows}
         for turn in range(times + 1):
+            transcript = Path(folder) / f"{uuid4()}.jsonl"
             for name, measure in rows.items():
-                took = measure()
+                took = measure(transcript)
                 time.sleep(IDLE_SECONDS)  # what goes on in the background would make the next one late
                 if turn:  # the first one compiles, and fills the caches
                     measured[name].append(took)
