@@ -89,7 +89,7 @@ def _named(text: str) -> Iterator[_Named]:
             day = ""
         for match in _PATH.finditer(line) if day else ():
             path = match["quoted"] or match["plain"]
-            is_path = "/" in path or re.search(rf"\.(?:{_SUFFIX})$", path)
+            is_path = "/" in path or ("." in path and re.search(rf"\.(?:{_SUFFIX})$", path))
             if is_path and len(path) <= LONGEST and not line[match.end() :].startswith(MARK):
                 yield _Named(path.rstrip("/"), begin + match.end(), day)
         begin += len(line)

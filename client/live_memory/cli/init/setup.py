@@ -4,7 +4,9 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -68,10 +70,6 @@ class Setup:
     @property
     def rules(self) -> str:
         """The text that tells an agent when to read, note and consolidate."""
-        # Every hook loads this module, and needs none of it.
-        from importlib import resources  # noqa: PLC0415
-        from string import Template  # noqa: PLC0415
-
         text = resources.files("live_memory.cli.init").joinpath("agent_rules.md").read_text("utf-8")
         return Template(text).substitute(space=self.space)
 

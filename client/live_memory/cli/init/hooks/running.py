@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
-from live_memory.cli import config, gone_paths, local_service, own_files
+from live_memory.cli import config, local_service, own_files
 from live_memory.cli.code_version import WorkTree, place_of
 from live_memory.cli.config import Settings
 from live_memory.cli.init import project_space, record
@@ -166,6 +166,8 @@ class Hook:
                 return answers.nothing(event.client, event.name)
             self._check_away()
             start, own = self._start(event, space_id, until)
+            from live_memory.cli import gone_paths  # noqa: PLC0415 - the end of a session gives nothing
+
             context = answers.memory(space_id, gone_paths.marked(start["markdown"] + own, self.place))
             context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
             session = Files.of(self.folder, event.client, space_id, event.session)
@@ -270,6 +272,8 @@ class Hook:
         if not lines:
             return answers.nothing(event.client, event.name)
         personal = self.personal if any(item.get("personal") for item in items) else None
+        from live_memory.cli import gone_paths  # noqa: PLC0415 - as in _deal
+
         context = gone_paths.marked(answers.about_prompt(space_id, lines, personal), self.place)
         # A hook that is cut off before this has told nothing.
         told.add(lines)
@@ -285,8 +289,7 @@ class Hook:
             files.keep(event.role, said, datetime.now(UTC).isoformat())
 
     def _check_away(self) -> None:
-        left = self.away.seconds_left() if self.away else 0
-        if left:
+        if left := self.away.seconds_left() if self.away else 0:
             raise LeftAloneError(f"The service gave no answer; it is asked again in {left / 60:.0f} min.")
 
     def _send(self, event: Event, space_id: str, files: Files, until: float) -> None:
@@ -319,8 +322,7 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
             return answers.nothing(event.client, event.name)
         if event.kind == "load":
             Pauses(_state(program)).end(event.client, folders[0], undone=True)
-    tries = event is not None and event.kind == "close"
-    settings = _settle(program, called, folders=folders, given=called.space, tries=tries)
+    settings = _settle(program, called, folders=folders, given=called.space, ends=bool(event and event.kind == "close"))
 
     def own(memory: "Memory") -> str:
         from live_memory.cli.mcp import repository_space  # noqa: PLC0415 - hooks of `init` name their space
@@ -397,14 +399,14 @@ def finish(program: Program, called: Called, later: list[str], log: Log, *, wait
     hook.send_unsent(hook.clock() + SECONDS)
 
 
-def _settle(program: Program, called: Called, *, tries: bool = False, **asked: Any) -> Settings:
-    """The settings. A service of this machine that is left alone is not looked for, unless the hook `tries`."""
+def _settle(program: Program, called: Called, *, ends: bool = False, **asked: Any) -> Settings:
+    """The settings. A service of this machine that is left alone is not looked for, unless the session `ends`."""
     is_prompt = events.is_prompt(called.client, called.event)
     known = Away.of(_state(program), "", near=True)
     away = _of_prompts(known) if is_prompt else known
 
     def look(folder: Path) -> LocalService | None:
-        if (known.seconds_left() or away.seconds_left()) and not tries:
+        if (known.seconds_left() or away.seconds_left()) and not ends:
             return None
         try:
             return local_service.find(folder, prompts.REQUEST_SECONDS if is_prompt else LOOK_SECONDS)

@@ -95,7 +95,7 @@ def test_each_hook_of_a_session_sends_the_requests_that_it_needs_and_asks_git_tw
     ("event", "unused"),
     [
         ("SessionStart", UNUSED | OF_SENDING | {f"{OF_HOOKS}.unsent", "live_memory.cli.given_lines"}),
-        ("SessionEnd", UNUSED),
+        ("SessionEnd", UNUSED | {"live_memory.cli.gone_paths"}),
     ],
 )
 def test_a_hook_loads_no_module_that_it_has_no_use_for(place, event, unused):
