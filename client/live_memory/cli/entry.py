@@ -33,6 +33,7 @@ def _run(arguments: list[str]) -> None:
         sys.stderr.flush()
         # Nothing is left to do, and ending in order takes Python several milliseconds.
         os._exit(code)
+    sys.modules["httpx._main"] = None  # type: ignore[assignment] # its command line: a sixth of what ours takes
     from live_memory.cli.main import app  # noqa: PLC0415
 
     app(arguments, prog_name="livemem")
@@ -40,6 +41,5 @@ def _run(arguments: list[str]) -> None:
 
 def _open_what_is_closed() -> None:
     """Open the streams that the parent process has closed, as some daemons and hooks do: Python has None for them."""
-    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the program runs
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        setattr(sys, name, getattr(sys, name) or Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115

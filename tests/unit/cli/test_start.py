@@ -49,11 +49,13 @@ def loaded(code: str) -> list[str]:
 def test_the_program_starts_and_shows_its_help_without_what_only_a_request_needs():
     code = (
         "import contextlib, io\n"
-        "from live_memory.cli.main import app\n"
-        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
-        "    app(['--help'])"
+        "from live_memory.cli import entry\n"
+        "sys.argv = ['livemem', '--help']\n"
+        "with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.suppress(SystemExit):\n"
+        "    entry.main()\n"
     )
     assert loaded(code) == ["typer"]
+    assert "rich" not in loaded(f"{code}import httpx\n")
 
 
 @pytest.mark.process
