@@ -175,12 +175,12 @@ def _begun(value: str) -> dict[str, str]:
 STORIES: list[Story] = [
     an_agents_day,
     what_an_agent_hears_of_its_user,
-    what_an_agent_finds,
     questions_over_mcp,
     a_question_over_mcp_that_goes_on,
     tools_that_others_carry_out,
     # They ask for nothing that no other story asks for.
     *of_proof(
         agents_with_few_and_many_spaces,
+        what_an_agent_finds,
     ),
 ]
