@@ -17,6 +17,7 @@ from livemem.spaces.lifecycle import SpaceRequest
 from livemem.store.bucket import TOKENS
 from livemem.store.stored import UPDATE_TRIES
 from livemem.store.stored_documents import StoredDocument
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
 from tests.unit.access.test_access import SECRET, enter, token, world_with
@@ -86,7 +87,7 @@ def test_a_newer_version_is_read_by_its_new_lines_alone_and_is_what_all_of_it_sa
     assert found.tokens == changed
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         StoredDocument.to_bytes,
@@ -513,7 +514,7 @@ def test_a_flood_of_refusals_costs_a_few_requests_a_second_and_a_right_space_get
     assert enter(world, "Bearer lm_bob", space_id="new").name == "bob"
 
 
-@pytest.mark.parametrize("name", ["../x", "a b", "x" * 999, "", "Ä"])
+@each("name", ["../x", "a b", "x" * 999, "", "Ä"])
 def test_a_name_that_no_space_can_have_costs_no_look(name: str):
     world = world_with(token(space_ids=["demo"]))
     enter(world)

@@ -186,7 +186,7 @@ def test_bad_edits_are_refused_and_named_before_anything_is_asked(
     assert world.client.counts == {}
 
 
-@pytest.mark.parametrize(("reason", "error"), [("", InvalidRequest), ("\ud83d", InvalidRequest), ("x" * 501, TooLarge)])
+@each(("reason", "error"), [("", InvalidRequest), ("\ud83d", InvalidRequest), ("x" * 501, TooLarge)])
 def test_a_reason_is_required_and_bounded(reason: str, error: type[LiveMemoryError]):
     world = space_with_a_bank()
 
@@ -197,7 +197,7 @@ def test_a_reason_is_required_and_bounded(reason: str, error: type[LiveMemoryErr
     assert world.client.counts == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("edits", "field"),
     [
         ([Edit("append_to_section", "## Log", "a\0b")], "edits"),

@@ -12,6 +12,7 @@ from benchmarks.bank_quality.play import CHAPTERS, SIZES, SPACE, Fold, Play, rea
 from benchmarks.bank_quality.recorded_model import RecordedModel
 from livemem.consolidation import answer
 from livemem.llm.client import LlmError, Reply
+from tests.support.cases import each
 from tests.support.world import append_everything, read_prompt
 
 KEY = keys.read()
@@ -58,7 +59,7 @@ def test_the_needs_are_facts_of_the_key_and_most_of_them_were_not_said_in_the_la
     assert len(KEY.missing(last, KEY.needs.facts)) > 15
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "- NATS JetStream is the broker, instead of RabbitMQ: quorum queues ate 1.2 GB on each node.",

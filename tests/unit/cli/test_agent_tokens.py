@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from live_memory.cli.agent_tokens import AgentToken, agent_name
 from livemem.store.keys import check_agent
+from tests.support.cases import each
 
 
 @given(st.text(max_size=100))
@@ -22,7 +23,7 @@ def test_every_name_becomes_one_that_a_token_may_have_and_stays_itself(given):
     assert check_agent(name) == name == agent_name(name)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "name"),
     [
         ("claude-code", "claude-code"),

@@ -94,7 +94,7 @@ def test_a_bank_may_write_a_day_without_its_year():
     assert not day.is_held(details.held_by(["- Lockers 103-23 and LYO-03-23."]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"), [("8443", "443"), ("3 May", "4 May"), ("db-1", "db-2"), ("v7.1", "v7.10"), ("stg-db-1", "db-1")]
 )
 def test_another_value_is_another_detail(one: str, other: str):

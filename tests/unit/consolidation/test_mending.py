@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from livemem.bank import history
 from livemem.llm import window
 from livemem.llm.client import LlmError
@@ -148,7 +146,7 @@ def test_what_is_shown_of_a_bad_entry_is_short(size: int):
     assert window.size(second) < window.size(first) + 700
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "quote"),
     [
         ("I'm sorry, but I can't help with that.", " It answered: \"I'm sorry, but I can't help with that.\""),

@@ -12,6 +12,7 @@ from livemem.spaces import oversized_notes
 from livemem.spaces.head import Meta
 from livemem.store.bucket import BANK_FILE, LEASE, NOTE
 from livemem.upkeep import health
+from tests.support.cases import each
 from tests.support.world import EVERYONE, World, append_everything, read_prompt
 from tests.unit.consolidation.test_pipeline_notes import record_of
 
@@ -56,7 +57,7 @@ def with_window(world: World, tokens: int) -> World:
     return other
 
 
-@pytest.mark.parametrize("character", ['"', "\n", "\\"])
+@each("character", ['"', "\n", "\\"])
 def test_the_largest_note_of_characters_that_json_escapes_is_folded_in_the_default_window(character: str):
     world = space(llmaas_context_tokens=100_000)
     write(world, f"a{character * 99_998}b", "one more")
@@ -259,7 +260,7 @@ def test_even_then_the_notes_that_fit_are_folded(monkeypatch: pytest.MonkeyPatch
     assert len(world.live_ids()) == 6
 
 
-@pytest.mark.parametrize("character", ["x", '"', "\n"])
+@each("character", ["x", '"', "\n"])
 def test_a_file_that_no_later_prompt_could_hold_is_refused_with_what_would_fit(character: str):
     world = space(llmaas_context_tokens=20_000)
     write(world, "one")

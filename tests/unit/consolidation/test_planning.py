@@ -182,7 +182,7 @@ def test_an_answer_that_discards_every_note_may_change_nothing():
     assert outcome.discarded == {1: "no use", 2: "no use", 3: "no use"}
 
 
-@pytest.mark.parametrize("discarded", [(), (1,), (1, 2)])
+@each("discarded", [(), (1,), (1, 2)])
 def test_an_answer_that_changes_nothing_must_discard_every_note(discarded: tuple[int, ...]):
     with pytest.raises(ContractError, match="changes no file"):
         draw_up(discarded=discarded)
@@ -192,7 +192,7 @@ HALF = LOG.content[: len(LOG.content) // 2]
 assert len(HALF) * 2 == len(LOG.content)
 
 
-@pytest.mark.parametrize("reason", [None, "", " "])
+@each("reason", [None, "", " "])
 def test_a_file_that_shrinks_by_more_than_half_needs_a_reason(reason: str | None):
     with pytest.raises(ContractError, match=r"These lines would go: .*Text"):
         draw_up(entry("log.md", "updated", content=HALF[:-2], reason=reason))

@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from livemem.consolidation import findings, losses
 from livemem.consolidation.losses import BankChange
 from livemem.llm import window
+from tests.support.cases import each
 from tests.support.log_capture import heard
 from tests.unit.consolidation.stories_of_losses import BAD, play
 
@@ -66,8 +65,8 @@ def test_a_line_that_the_model_adds_for_a_lost_detail_rests_on_its_note():
     assert (edit["op"], edit["notes"]) == ("replace_line", [played.record.notes[0].note_id])
 
 
-@pytest.mark.parametrize("bank_chars", [0, 20_000, 1_000])
-@pytest.mark.parametrize("cited", [[], [1]])
+@each("bank_chars", [0, 20_000, 1_000])
+@each("cited", [[], [1]])
 def test_a_line_that_a_fold_of_a_long_bank_takes_out_by_name_is_a_warning_and_no_question(
     bank_chars: int, cited: list[int]
 ):

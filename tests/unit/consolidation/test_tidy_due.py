@@ -16,6 +16,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.spaces.head_fields import Tidied
 from livemem.store.bucket import HEAD, LEASE
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.faults import LATER
 from tests.support.world import EVERYONE, World, file_to_tidy, forked
@@ -187,9 +188,7 @@ def with_a_plan(world: World) -> None:
     world.consolidate()
 
 
-@pytest.mark.parametrize(
-    "hold", [paused, tidy_paused, by_hand_alone, without_length, long_enough, offline, with_a_plan]
-)
+@each("hold", [paused, tidy_paused, by_hand_alone, without_length, long_enough, offline, with_a_plan])
 def test_no_run_starts_by_itself_where_it_should_not(hold: Callable[[World], None]):
     world = automatic_space()
     world.work()

@@ -14,6 +14,7 @@ from livemem.errors import InvalidRequest
 from livemem.jobs.queue import RunOrder
 from livemem.llm.client import LlmError, Reply
 from livemem.spaces import head as heads
+from tests.support.cases import each
 from tests.support.world import EVERYONE, World, fewer_lines, file_to_tidy, forked
 
 LENGTH = 2_000
@@ -111,7 +112,7 @@ def test_the_prompt_has_the_rules_the_file_the_outline_of_the_others_and_the_wan
     assert "It should have 1875: take out about 1650." in user
 
 
-@pytest.mark.parametrize(
+@each(
     ("bank_chars", "settings", "said"),
     [
         (0, {}, "`bank_chars` is 0"),
@@ -144,7 +145,7 @@ def test_a_dry_run_shows_the_shorter_bank_and_changes_nothing():
     assert heads.load(world.process, "demo").meta == head
 
 
-@pytest.mark.parametrize("more", [{"agent": "ann"}, {"max_notes": 3}, {"notes_of": 1, "dry_run": True}])
+@each("more", [{"agent": "ann"}, {"max_notes": 3}, {"notes_of": 1, "dry_run": True}])
 def test_a_tidy_run_takes_no_order_about_notes(more: dict[str, Any]):
     world = long_space()
 
@@ -156,7 +157,7 @@ def answers(content: Any, **more: Any) -> str:
     return json.dumps({"content": content, **more})
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "said"),
     [
         ([answers("# Log\n\n" + "- long\n" * 1_000)], "the answer is not shorter"),

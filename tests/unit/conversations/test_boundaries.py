@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -206,7 +205,7 @@ def test_an_open_end_that_is_old_enough_ends_and_a_younger_one_does_not():
     assert (block.reason, block.chars) == ("time", 500)
 
 
-@pytest.mark.parametrize(("policy", "expected"), [("chars", []), ("time", ["time"]), ("hybrid", ["time"])])
+@each(("policy", "expected"), [("chars", []), ("time", ["time"]), ("hybrid", ["time"])])
 def test_the_policy_says_whether_a_pause_ends_a_block(policy, expected):
     wanted = WINDOWS.model_copy(update={"seal_policy": policy})
     assert [block.reason for block in plan("windows", wanted, [turn(1, 500), turn(2, 9, after=9_999)])] == expected
@@ -296,6 +295,6 @@ def test_a_summary_should_have_its_share_of_the_source_and_600_characters_of_a_s
     assert target <= max(round(chars / 2), 1)
 
 
-@pytest.mark.parametrize(("chars", "target"), [(1_199, 120), (1_200, 600), (3_000, 600), (6_000, 600), (6_010, 601)])
+@each(("chars", "target"), [(1_199, 120), (1_200, 600), (3_000, 600), (6_000, 600), (6_010, 601)])
 def test_from_1200_characters_on_a_summary_should_have_600(chars, target):
     assert Parameters().target(chars) == target

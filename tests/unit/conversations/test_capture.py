@@ -18,6 +18,7 @@ from livemem.notes.note import CapturedFrom, CopiedFrom
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.text.code_version import UNKNOWN, CodeVersion
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.talk import Talk, captures, extract
 from tests.support.world import EVERYONE, INVOCATION, append_everything, read_prompt
@@ -223,7 +224,7 @@ def test_after_a_rebuild_no_turn_is_named_again_that_a_block_of_before_had():
     assert [(note.content, note.source.turns) for note in fresh] == [("Who watches the queue?", (2, 3))]
 
 
-@pytest.mark.parametrize(
+@each(
     ("answered", "kept"),
     [
         (None, []),
@@ -387,7 +388,7 @@ def value(number, turns, category="decision"):
     return {"category": category, "content": f"The port is {number}.", "turns": turns}
 
 
-@pytest.mark.parametrize(
+@each(
     ("named", "expected"),
     [
         # Whatever the order of the answer, the categories and the hashes: the later turn is the newer note.
@@ -399,7 +400,7 @@ def value(number, turns, category="decision"):
         ([value(number, [4]) for number in range(1, 6)], [1, 2, 3, 4, 5]),
     ],
 )
-@pytest.mark.parametrize("minutes", [0, 7])
+@each("minutes", [0, 7])
 def test_notes_of_a_block_are_in_the_order_of_their_turns_each_with_the_time_of_its_last_turn(named, expected, minutes):
     talk = Talk("windows", capture="notes", min_flush_chars=100)
     talk.llm.default = folding(named)

@@ -30,6 +30,7 @@ from livemem.llm.client import LlmError
 from livemem.store import due_keys
 from livemem.store.bucket import BOUNDARY, TURN
 from tests.support.bucket import error
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.talk import Summariser, Talk, asked_for, extract, look_at_due
 from tests.support.world import INVOCATION, World
@@ -119,7 +120,7 @@ def test_two_events_of_one_turn_cost_one_call():
     assert len(talk.llm.asked) == 1
 
 
-@pytest.mark.parametrize("level", [1, 2, 3])
+@each("level", [1, 2, 3])
 def test_a_summary_that_is_made_anew_costs_itself_and_what_stands_above_it(level):
     talk = talk_of()
     talk.update()
@@ -262,7 +263,7 @@ def test_a_caller_gets_an_answer_in_time_however_many_blocks_a_slow_store_has_to
     assert talk.update().outcome == "nothing"
 
 
-@pytest.mark.parametrize("request_of", ["update", "forecast", "conversation", "summaries"])
+@each("request_of", ["update", "forecast", "conversation", "summaries"])
 def test_who_reads_a_conversation_while_a_part_of_it_is_removed_is_asked_to_try_again(request_of):
     talk = talk_of()
     talk.update()
@@ -598,7 +599,7 @@ def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind()
     assert not [key for key in talk.world.inner.objects if talk.id in key]
 
 
-@pytest.mark.parametrize("index", [1, 3, 5])
+@each("index", [1, 3, 5])
 def test_over_a_turn_that_vanishes_in_a_deletion_no_block_is_sealed(index):
     talk = talk_of(5)
     talk.world.store.delete(TURN.key("demo", talk.id, index))

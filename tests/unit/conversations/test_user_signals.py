@@ -13,6 +13,7 @@ from livemem.errors import InvalidRequest, StoreUnavailable
 from livemem.recall import start, start_lines, start_material
 from livemem.recall.start import Start, StartRequest
 from livemem.store.bucket import USER_SIGNALS
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.talk import Talk, hears, look_at_due
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -141,12 +142,12 @@ def test_hints_are_data_of_one_line_without_what_nobody_sees():
     assert line.endswith("…") or len(line) < 700
 
 
-@pytest.mark.parametrize("name", ["ann\u200b", "ANN", "ann ", "ann/../bob"])
+@each("name", ["ann\u200b", "ANN", "ann ", "ann/../bob"])
 def test_a_name_that_looks_like_the_users_is_another_user(name: str):
     assert given_to(talked(SHORT).world, name) == []
 
 
-@pytest.mark.parametrize("name", ["", "a\nb", "a\x00b", "x" * 201, "half \ud800"])
+@each("name", ["", "a\nb", "a\x00b", "x" * 201, "half \ud800"])
 def test_a_name_that_no_user_can_have_is_refused(name: str):
     with pytest.raises(InvalidRequest, match="user"):
         StartRequest(user=name)
@@ -222,8 +223,8 @@ def test_a_source_that_fails_is_left_out_and_named(monkeypatch: pytest.MonkeyPat
     assert started(talk.world).degraded == ("user",)
 
 
-@pytest.mark.parametrize("at", ["_signals/", "/summaries/l1/"])
-@pytest.mark.parametrize("done", [False, True])
+@each("at", ["_signals/", "/summaries/l1/"])
+@each("done", [False, True])
 def test_a_worker_that_dies_at_a_write_costs_no_hint_and_shows_no_name_without_a_summary(at: str, done: bool):
     talk = Talk()
     talk.llm.default = hears(SHORT)

@@ -130,7 +130,7 @@ def test_a_malformed_target_is_refused_and_nothing_is_written(target: str):
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize("state", [{"status": "running"}, {"status": "failed"}, {"status": "cancelled"}])
+@each("state", [{"status": "running"}, {"status": "failed"}, {"status": "cancelled"}])
 def test_a_backup_that_is_not_complete_is_never_restored(state: dict[str, Any]):
     world, backup_id = backed_up()
     saved = manifests.load(world.process, "demo", backup_id)
@@ -233,7 +233,7 @@ def test_a_manifest_with_a_name_that_no_space_can_hold_is_refused_and_nothing_is
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize("name", ["_lease.json", "_runs/01KHXNKFM80000000000000005.plan.json", "_manifest.json"])
+@each("name", ["_lease.json", "_runs/01KHXNKFM80000000000000005.plan.json", "_manifest.json"])
 def test_a_manifest_brings_no_lease_no_plan_and_no_manifest_into_a_space(name: str):
     world, backup_id = backed_up()
     before = objects(world, "demo")
@@ -305,7 +305,7 @@ def rewrite_head(world: World, backup_id: str, **changes: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("changes", [{"space_id": "emod"}, {"rev": "many"}, {"uid": None}])
+@each("changes", [{"space_id": "emod"}, {"rev": "many"}, {"uid": None}])
 def test_a_backup_with_a_head_of_another_space_or_of_none_is_refused(changes: dict[str, Any]):
     world, backup_id = backed_up()
     rewrite_head(world, backup_id, **changes)

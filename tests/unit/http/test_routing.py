@@ -145,7 +145,7 @@ def test_the_handler_gets_what_access_was_checked_on(unreachable, function, key)
     assert declared == set(match.parameters) - {"path"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "stage"),
     [
         ("/v1/spaces/ä b/bank/x%y.md", "$default"),
@@ -162,7 +162,7 @@ def test_a_path_agrees_decoded_or_not_and_behind_the_name_of_a_stage(path, stage
     assert routing.match(event, {key}) == routing.Match(key, parameters)
 
 
-@pytest.mark.parametrize("event", [{}, {"routeKey": ["GET /"]}, {"routeKey": "GET /v1/health", "rawPath": 7}])
+@each("event", [{}, {"routeKey": ["GET /"]}, {"routeKey": "GET /v1/health", "rawPath": 7}])
 def test_an_event_that_is_none_of_the_api_gateway_is_no_route(event):
     with pytest.raises(routing.RouteNotFound):
         routing.match(event, {"GET /v1/health"})

@@ -105,7 +105,7 @@ def test_of_the_tree_of_chatgpt_the_branch_comes_that_the_user_sees():
     assert chat.left_out == {"messages of other branches": 1}
 
 
-@pytest.mark.parametrize("current", [None, "nowhere", 7])
+@each("current", [None, "nowhere", 7])
 def test_without_a_current_node_the_newest_one_is_taken(current):
     nodes = (node("a", "root", "user", "Q", time=1.0), node("b", "a", "assistant", "A", time=2.0))
     assert said(chatgpt.chat(chatgpt_chat("g", *nodes, current=current))) == [("Q", "A")]
@@ -157,9 +157,7 @@ def test_a_message_that_is_there_twice_is_told():
         claude.chat(claude_chat("c", claude_message(1, "human", "a"), claude_message(1, "human", "b")))
 
 
-@pytest.mark.parametrize(
-    "turn", [Turn("m", "q" * 700_000, "a" * 700_000), Turn("m", "\x01" * 400_000), Turn("m", "é😀" * 300_000)]
-)
+@each("turn", [Turn("m", "q" * 700_000, "a" * 700_000), Turn("m", "\x01" * 400_000), Turn("m", "é😀" * 300_000)])
 def test_a_turn_that_no_request_holds_comes_in_parts_without_losing_a_character(turn):
     made = list(chats.turn_items(turn))
     assert all(chats.size(item) <= chats.ITEM_BYTES for item in made)

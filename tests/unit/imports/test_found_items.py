@@ -269,7 +269,7 @@ def test_made_up_names_of_fields_do_not_flood_a_report():
     assert shown.isprintable()
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "[1]", '{"results": []}', "[{}]", "no JSON", '[{"mapping": {}}]'])
+@each("text", ["[]", "{}", "[1]", '{"results": []}', "[{}]", "no JSON", '[{"mapping": {}}]'])
 def test_other_json_is_no_memory_of_mem0(text: str):
     assert mem0.rows(text.encode()) is None
 

@@ -17,6 +17,7 @@ from livemem.jobs.worker import End, Kind, Wait, Work, Worked
 from livemem.process import Function, Process
 from livemem.store import stored
 from tests.support.actors import Actor
+from tests.support.cases import each
 from tests.support.world import World
 
 PARTS = 3
@@ -135,8 +136,8 @@ def test_killed_at_each_request_it_is_gone_on_with_and_nothing_is_done_twice(lea
         assert_is_whole(world, toy)
 
 
-@pytest.mark.parametrize("loss", ["again", "for good", "hangs"])
-@pytest.mark.parametrize("leased", [False, True])
+@each("loss", ["again", "for good", "hangs"])
+@each("leased", [False, True])
 def test_whatever_answer_is_lost_it_ends_once(leased: bool, loss: Any):
     toy = kind(leased=leased)
     for at in range(requests_of(toy) + 1):
@@ -497,7 +498,7 @@ def test_a_kind_that_keeps_no_place_hands_over_without_a_word_and_its_invocation
     assert_is_whole(world, toy)
 
 
-@pytest.mark.parametrize("ends", ["done", "failed", "waiting"])
+@each("ends", ["done", "failed", "waiting"])
 def test_what_somebody_else_adds_to_the_job_while_its_worker_is_at_it_is_kept(ends: str):
     def step(task: Work[Toy]) -> End | None:
         there = task.kind.find(world.process, "demo", ID)

@@ -14,6 +14,7 @@ from livemem.llm.answering import Answered, Contract, Flaw, NoAnswer, ask_model,
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.contract import Part
 from livemem.llm.usage import Usage
+from tests.support.cases import each
 from tests.support.world import World
 
 QUESTION = [{"role": "system", "content": "Count."}, {"role": "user", "content": "How many?"}]
@@ -64,7 +65,7 @@ def test_a_good_answer_takes_one_call():
     assert world.llm.schemas == [contract.schema(_Count)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("script", "value"),
     [
         (["No.", says(2)], 2),
@@ -112,7 +113,7 @@ def test_a_correction_that_fails_leaves_the_first_answer_or_is_told_with_what_wa
     assert (error.code, error.http_status, error.used) == ("llm_refused_request", 422, Usage(2, 100, 20))
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "setting", "code"),
     [(30, 600, "out_of_time"), (601, 600, "llm_timeout"), (30, 20, "llm_timeout")],
     ids=["the invocation was short", "the model was slow", "so it was"],
@@ -177,7 +178,7 @@ def test_a_correction_shows_the_answer_and_the_problem_and_can_be_sent(answer: s
     assert window.size(again) > window.size(QUESTION)
 
 
-@pytest.mark.parametrize("most", [2_050, 2_300, 3_600, 20_000, 100_000])
+@each("most", [2_050, 2_300, 3_600, 20_000, 100_000])
 def test_a_correction_fits_the_window_and_leaves_room_for_the_new_answer(most: int):
     messages: Messages = QUESTION
 

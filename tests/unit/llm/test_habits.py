@@ -294,7 +294,7 @@ def test_no_mixture_of_such_parts_is_read_as_anything_but_the_answer(text: str):
     assert found in (None, MEANT["summary"]) or '"summary"' in text.replace(LINE, "")
 
 
-@pytest.mark.parametrize(
+@each(
     "piece",
     ["<think></think>", "{}\n", "[]", "/*", "{ ", "<tool_call>{}", "``` ", '"\\', "“", "</think>\n", "{a", "<|a|>"],
 )

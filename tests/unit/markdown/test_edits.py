@@ -433,13 +433,13 @@ def test_a_section_is_addressed_by_its_heading_line_or_its_path(address):
     assert edited(DOC, "append_to_section", address, "- c") == edited(DOC, "append_to_section", "## Focus", "- c")
 
 
-@pytest.mark.parametrize("address", ["# a\0b", "# a\ufffdb", "# a\0b > ## c\0"])
+@each("address", ["# a\0b", "# a\ufffdb", "# a\0b > ## c\0"])
 def test_a_heading_with_a_nul_has_an_address(address):
     text = "# a\0b\n\n## c\0\n"
     assert edited(text, "delete_section", address) == ("" if address.endswith("b") else "# a\0b\n")
 
 
-@pytest.mark.parametrize("heading", ["A\n===", "# A ##", "   #  A"])
+@each("heading", ["A\n===", "# A ##", "   #  A"])
 def test_every_form_of_a_heading_has_the_same_address(heading):
     assert edited(f"{heading}\n\na\n", "append_to_section", "# A", "b") == f"{heading}\n\na\n\nb\n"
 
@@ -620,7 +620,7 @@ def test_a_heading_in_a_fence_is_no_address():
 # Bytes
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@each("ending", ["\n", "\r\n", "\r"])
 def test_inserted_lines_take_the_line_ending_of_the_file(ending):
     expected = DOC.replace("- b\n", "- b\n\nx\n\ny\n").replace("\n", ending)
     for inside in ("\n", "\r\n", "\r"):

@@ -15,6 +15,7 @@ from livemem.memories.memory import MemoryDraft
 from livemem.memories.memory_vectors import Rows
 from livemem.memories.storing_outcome import StoredMemory
 from livemem.recall import message_context
+from tests.support.cases import each
 from tests.support.searching import Embedder, find, run_indexer, searching_world, texts
 from tests.support.world import World
 
@@ -66,8 +67,8 @@ def facts(world: World) -> list[str]:
     return sorted(one.content for one in reading.all_of(world.process, "demo", "fact"))
 
 
-@pytest.mark.parametrize("cold", [False, True])
-@pytest.mark.parametrize("name", CHANGES)
+@each("cold", [False, True])
+@each("name", CHANGES)
 def test_a_search_of_memories_goes_by_letters_where_the_vectors_changed_their_length(name: str, cold: bool):
     world, model = filled()
     model.change(CHANGES[name])
@@ -84,7 +85,7 @@ def test_a_search_of_memories_goes_by_letters_where_the_vectors_changed_their_le
         assert context.degraded == ()
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@each("name", CHANGES)
 def test_a_memory_is_stored_or_refused_as_by_a_model_that_fails_and_none_is_lost(name: str):
     world, model = filled()
     model.change(CHANGES[name])
@@ -103,7 +104,7 @@ def test_a_memory_is_stored_or_refused_as_by_a_model_that_fails_and_none_is_lost
     assert reading.ask(world.process, "demo", "harbour crane", kind="fact", limit=3).by == "vector"
 
 
-@pytest.mark.parametrize("length", [2, 32, 65, 512])
+@each("length", [2, 32, 65, 512])
 def test_a_model_with_a_new_length_for_all_replaces_the_stored_vectors(length: int):
     world, model = filled()
     model.change(lambda call, query: length)
@@ -128,7 +129,7 @@ def test_questions_of_another_length_do_not_cost_the_vectors_that_are_there():
     assert model.calls == [(["harbour crane"], True)]
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@each("name", CHANGES)
 def test_a_batch_and_a_correction_are_stored_or_refused_and_searches_go_on(name: str):
     world, model = filled()
     first = reading.all_of(world.process, "demo", "fact")[0]
@@ -143,7 +144,7 @@ def test_a_batch_and_a_correction_are_stored_or_refused_and_searches_go_on(name:
     assert reading.ask(world.process, "demo", "ten", kind="fact", limit=3).found
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@each("name", CHANGES)
 def test_a_search_of_the_space_and_its_indexer_say_so_and_store_nothing_that_is_missing_again(name: str):
     world, model = filled()
     world.note("The harbour crane is booked.")

@@ -76,7 +76,7 @@ def test_pages_together_show_every_note_once_in_order(twelve: World, limit: int)
     assert walk(twelve, ANY, limit=limit, oldest_first=True) == list(range(12))
 
 
-@pytest.mark.parametrize(("limit", "more"), [(11, True), (12, False), (13, False)])
+@each(("limit", "more"), [(11, True), (12, False), (13, False)])
 def test_the_last_page_says_that_it_is_the_last(limit: int, more: bool):
     world = space_with_notes()
 
@@ -594,7 +594,7 @@ def test_notes_that_an_undo_gave_back_are_live():
     assert [one.status for one in pages.of_ids(world.process, "demo", [note.note_id])] == ["live"]
 
 
-@pytest.mark.parametrize("ids", [[], [""], ["x"], [f"20260101T000000_ann_todo_{n:08x}" for n in range(101)]])
+@each("ids", [[], [""], ["x"], [f"20260101T000000_ann_todo_{n:08x}" for n in range(101)]])
 def test_ids_that_are_none_or_too_many_are_refused(ids: list[str]):
     world = World()
     world.create_space()

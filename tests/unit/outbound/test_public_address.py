@@ -2,11 +2,11 @@
 
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.outbound.public_fetch import is_public
+from tests.support.cases import each
 
 FORBIDDEN = {
     "this network": ["0.0.0.0", "0.1.2.3", "::"],
@@ -26,12 +26,12 @@ FORBIDDEN = {
 }
 
 
-@pytest.mark.parametrize(("kind", "address"), [(kind, one) for kind, all_of in FORBIDDEN.items() for one in all_of])
+@each(("kind", "address"), [(kind, one) for kind, all_of in FORBIDDEN.items() for one in all_of])
 def test_a_stranger_is_not_let_near(kind, address):
     assert not is_public(address)
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     ["93.184.216.34", "1.1.1.1", "172.32.0.1", "100.128.0.1", "223.255.255.255", "2606:4700::1", "2a00::1"],
 )

@@ -7,6 +7,7 @@ import pytest
 from livemem.outbound import public_fetch
 from livemem.outbound.public_fetch import NotFetched
 from tests.support import llm_server
+from tests.support.cases import each
 from tests.support.llm_server import answer, compressed, endless, redirect
 from tests.support.sites import HOST, PUBLIC, URL, site
 from tests.unit.outbound.test_public_address import FORBIDDEN
@@ -33,7 +34,7 @@ def test_a_name_that_means_another_address_a_moment_later_is_resolved_once():
     assert there.wires.called == [(PUBLIC, 443)]
 
 
-@pytest.mark.parametrize("address", [one for all_of in FORBIDDEN.values() for one in all_of])
+@each("address", [one for all_of in FORBIDDEN.values() for one in all_of])
 def test_nothing_is_sent_to(address):
     with site(answer(BODY)) as there:
         for addresses in ([address], [PUBLIC, address], [address, PUBLIC]):
@@ -43,9 +44,7 @@ def test_nothing_is_sent_to(address):
     assert there.wires.called == []
 
 
-@pytest.mark.parametrize(
-    "host", ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"]
-)
+@each("host", ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"])
 def test_a_number_that_the_system_reads_as_an_address_is_checked_as_that_address(host):
     with site(answer(BODY)) as there:
         there.resolve = public_fetch.resolved
@@ -79,7 +78,7 @@ def test_a_server_without_a_certificate_for_the_name_gets_no_request():
     assert there.server.asked == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("step", "why"),
     [
         (redirect("https://127.0.0.1/"), "redirects"),
@@ -106,7 +105,7 @@ def test_an_answer_that_is_no_document_is_an_honest_refusal(step, why):
     assert len(there.server.asked) == 1
 
 
-@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "application/cimd+json"])
+@each("kind", ["application/json", "Application/JSON; charset=utf-8", "application/cimd+json"])
 def test_json_is_json_however_its_type_is_written(kind):
     with site(answer(BODY, content_type=kind)) as there:
         assert there.fetch() == BODY
@@ -179,7 +178,7 @@ def test_a_resolver_that_hangs_is_given_up():
             there.fetch()
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "http://client.example/client.json",

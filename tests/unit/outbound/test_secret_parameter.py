@@ -4,6 +4,7 @@ import pytest
 
 from livemem.outbound import secret_parameter
 from livemem.outbound.secret_parameter import SecretUnreadable, read
+from tests.support.cases import each
 
 
 class Parameters:
@@ -19,7 +20,7 @@ def store(monkeypatch):
     monkeypatch.setattr(secret_parameter, "parameter_provider", Parameters)
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "secret"),
     [("s3cret", "s3cret"), ("s3cret\n", "s3cret"), ("", ""), ("/live-memory/secret", "of the parameter")],
 )
@@ -27,7 +28,7 @@ def test_a_secret_is(setting, secret):
     assert read(setting, "key") == secret
 
 
-@pytest.mark.parametrize("setting", ["s\u00e9cret", "s3\ncret", "s\x00", "/live-memory/empty"])
+@each("setting", ["s\u00e9cret", "s3\ncret", "s\x00", "/live-memory/empty"])
 def test_no_secret_is(setting):
     with pytest.raises(SecretUnreadable, match="The key is empty, or has characters") as refused:
         read(setting, "key")

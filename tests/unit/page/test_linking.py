@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from livemem_http.linking import LATER, UnknownFormError, linked, plain_style
+from tests.support.cases import each
 
 STATIC = Path(__file__).resolve().parents[3] / "functions" / "page" / "static"
 PAGE = b'<script type="module" src="__BASE__/main.js"></script>'
@@ -82,7 +83,7 @@ def test_a_site_becomes_few_files_and_those_of_others_stay_as_they_are():
     assert linked(WHOLE) == files
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "why"),
     [
         ("import './other.js';\n", "import './other.js'"),

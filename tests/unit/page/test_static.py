@@ -11,6 +11,7 @@ import pytest
 from livemem.recall.bank_sections import USUAL
 from livemem_http.linking import LATER, linked
 from livemem_http.site import compressed
+from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[3]
 STATIC = ROOT / "functions" / "page" / "static"
@@ -86,7 +87,7 @@ def test_files_of_texts_are_all_named_by_their_language():
         assert named == {one.stem for one in (STATIC / "texts" / language).glob("*.js")}
 
 
-@pytest.mark.parametrize(
+@each(
     "forbidden",
     ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "style="],
 )

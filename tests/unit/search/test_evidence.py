@@ -1,10 +1,10 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.search import evidence, words
 from livemem.search.evidence import Baseline, QuestionTerms, Statement
+from tests.support.cases import each
 
 TEAM = [
     "The port of staging is 8080.",
@@ -45,7 +45,7 @@ def found(question, texts=TEAM, cosines=None, subjects=None):
     return [texts[place] for place in sorted(answers)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "texts"),
     [
         ("Which port does staging have?", ["The port of staging is 8080."]),
@@ -69,7 +69,7 @@ def test_what_answers_shares_rare_words_or_names_and_more_of_them_than_others(qu
     assert found(question) == texts
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "near", "answers"),
     [
         # One subject shared is no answer to a question for a fact, but to one for what is known of it.

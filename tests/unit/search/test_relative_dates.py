@@ -2,14 +2,13 @@
 
 from datetime import date
 
-import pytest
-
 from livemem.search.dates import Date, dates, names_relative_date, relative_dates
+from tests.support.cases import each
 
 WEDNESDAY = date(2026, 1, 14)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "named"),
     [
         ("What did we decide yesterday?", Date(2026, 1, 13)),
@@ -44,7 +43,7 @@ def test_a_distance_from_today_is_a_date(text, named):
     assert names_relative_date(text) is bool(wanted)
 
 
-@pytest.mark.parametrize("unit", ["days", "weeks", "months", "years"])
+@each("unit", ["days", "weeks", "months", "years"])
 def test_a_far_distance_is_a_date_of_the_calendar(unit):
     for text in (f"999 {unit} ago", f"the last 999 {unit}"):
         (found,) = relative_dates(text, WEDNESDAY)
@@ -52,7 +51,7 @@ def test_a_far_distance_is_a_date_of_the_calendar(unit):
         assert found.year >= 1000
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "named"),
     [
         ("on 2024/03/15", [Date(2024, 3, 15)]),

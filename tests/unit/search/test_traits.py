@@ -1,11 +1,11 @@
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.search.sought import CONSENT, NAME, NUMBER, TIME, asks_model, sought
 from livemem.search.traits import Traits, traits
+from tests.support.cases import each
 
 
 def test_a_text_tells_whether_it_asks_and_speaks_of_oneself():
@@ -15,7 +15,7 @@ def test_a_text_tells_whether_it_asks_and_speaks_of_oneself():
     assert not traits("").asks
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "holds"),
     [
         ("", 0),
@@ -41,7 +41,7 @@ def test_a_text_holds_a_time_a_number_a_name_or_begins_with_yes_or_no(text, hold
     assert traits(text).holds == holds
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "kind"),
     [
         ("", 0),
@@ -87,7 +87,7 @@ def test_a_question_asks_for_a_kind_of_answer(question, kind):
     assert sought(question) == kind
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "of_model"),
     [
         ("How did you recommend structuring the work?", True),
@@ -117,7 +117,7 @@ def test_any_text_is_a_question_of_at_most_one_kind(text):
     assert asks_model(text) in {False, True}
 
 
-@pytest.mark.parametrize("piece", ["a-t-", "est-ce ", "c'est ", "you ", "tu m'", " : ", "? ", "is ", "œ-on "])
+@each("piece", ["a-t-", "est-ce ", "c'est ", "you ", "tu m'", " : ", "? ", "is ", "œ-on "])
 def test_a_hostile_question_takes_no_longer_than_its_length(piece):
     text = piece * (20_000 // len(piece))
     started = time.perf_counter()

@@ -14,6 +14,7 @@ from livemem.signin.client_metadata import redirect_host
 from livemem.signin.refusal import Refused
 from livemem.store.bucket import CLIENT_DOCUMENT
 from livemem.store.object_table import PLACE_DIGITS
+from tests.support.cases import each
 from tests.support.llm_server import answer, redirect
 from tests.support.sites import HOST, URL, Site, site
 from tests.support.world import World
@@ -81,7 +82,7 @@ def test_the_document_says_who_the_client_is():
     assert (client.client_id, client.name, client.redirect_uris) == (URL, "Helper", (CALLBACK,))
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         CHATGPT,
@@ -97,7 +98,7 @@ def test_documents_of_known_clients_are_taken(changes):
     assert client.may_redirect(changes.get("redirect_uris", [CALLBACK])[0])
 
 
-@pytest.mark.parametrize(
+@each(
     ("step", "why"),
     [
         (said(client_id=URL + "/"), "another client_id"),
@@ -130,8 +131,8 @@ def test_a_document_that_can_not_be_used_is_an_honest_refusal_and_nothing_is_kep
     assert world.keys(CLIENT_DOCUMENT.prefix()) == []
 
 
-@pytest.mark.parametrize(
-    ("_case", "url"),
+@each(
+    ("case", "url"),
     [
         ("http", "http://client.example/client.json"),
         ("no path", "https://client.example"),
@@ -154,7 +155,7 @@ def test_a_document_that_can_not_be_used_is_an_honest_refusal_and_nothing_is_kep
         ("length", "https://client.example/" + "x" * 500),
     ],
 )
-def test_no_client_has_an_id_with(_case, url):
+def test_no_client_has_an_id_with(case, url):
     with site(said(client_id=url)) as there:
         world = world_of(there)
         with pytest.raises(Refused):

@@ -15,6 +15,7 @@ from livemem.errors import Forbidden, Unauthenticated
 from livemem.signin import consent, exchange
 from livemem.signin.refusal import Refused
 from livemem.store.bucket import GRANT, OAUTH, TOKENS
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.mcp import token
 from tests.support.world import BOOTSTRAP_KEY, World
@@ -138,15 +139,15 @@ def test_a_warm_call_costs_no_request_for_30_seconds():
     assert world.client.requests == []
 
 
-@pytest.mark.parametrize(
-    ("_case", "change"),
+@each(
+    ("case", "change"),
     [
         ("revoked", lambda entry: [entry.model_copy(update={"revoked": True})]),
         ("removed", lambda _: []),
         ("without its spaces", lambda entry: [entry.model_copy(update={"space_ids": ["third"]})]),
     ],
 )
-def test_a_token_that_ends_takes_its_grants_with_it(_case, change):
+def test_a_token_that_ends_takes_its_grants_with_it(case, change):
     world = world_with()
     issued = signed_in(world, spaces=["demo"])
 
@@ -168,8 +169,8 @@ def test_a_code_that_comes_twice_makes_no_second_grant_and_ends_the_first():
         enter(world, issued.access_token)
 
 
-@pytest.mark.parametrize(
-    ("_case", "changes"),
+@each(
+    ("case", "changes"),
     [
         ("another client", {"client_id": consent.register({"redirect_uris": [CALLBACK, CALLBACK]}).client_id}),
         ("another redirect", {"redirect_uri": CALLBACK + "/"}),
@@ -177,7 +178,7 @@ def test_a_code_that_comes_twice_makes_no_second_grant_and_ends_the_first():
         ("the challenge instead", {"verifier": CHALLENGE}),
     ],
 )
-def test_a_code_is_of_use_only_to_the_client_that_asked(_case, changes):
+def test_a_code_is_of_use_only_to_the_client_that_asked(case, changes):
     world = world_with()
     coded(world)
 
@@ -249,8 +250,8 @@ def late(world: World, verb: str, seconds: float, action: Any) -> None:
     world.client.before = stop
 
 
-@pytest.mark.parametrize("verb", ["GET", "PUT"])
-@pytest.mark.parametrize("times", [2, 3, 5])
+@each("verb", ["GET", "PUT"])
+@each("times", [2, 3, 5])
 def test_a_refresh_that_is_slower_than_its_own_repeat_and_the_next_refreshes_ends_nothing(verb, times):
     world = world_with()
     first = signed_in(world)
@@ -299,7 +300,7 @@ def test_a_refresh_that_is_slower_than_its_own_repeat_gets_the_same_answer():
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("seconds", [0, 0.002, 25])
+@each("seconds", [0, 0.002, 25])
 def test_a_stolen_refresh_token_still_ends_the_grant_however_soon_it_comes(seconds):
     world = world_with()
     first = signed_in(world)
@@ -360,9 +361,9 @@ def test_a_guess_ends_no_grant():
 
 
 @pytest.mark.parametrize(
-    ("_case", "which"), [("the access token", "access_token"), ("the refresh token", "refresh_token")]
+    ("case", "which"), [("the access token", "access_token"), ("the refresh token", "refresh_token")]
 )
-def test_a_client_ends_its_grant_with(_case, which):
+def test_a_client_ends_its_grant_with(case, which):
     world = world_with()
     issued = signed_in(world)
 
@@ -421,8 +422,8 @@ def test_the_bootstrap_key_signs_nobody_in():
         consent.show_token(world.process, wanted(), "nonce", BOOTSTRAP_KEY, "ticket")
 
 
-@pytest.mark.parametrize(
-    ("_case", "changes", "error"),
+@each(
+    ("case", "changes", "error"),
     [
         ("more spaces", {"space_ids": ["third"]}, Forbidden),
         ("admin", {"scope": ["admin"]}, Forbidden),
@@ -431,7 +432,7 @@ def test_the_bootstrap_key_signs_nobody_in():
         ("another ticket", {"ticket": "other"}, Unauthenticated),
     ],
 )
-def test_a_person_can_not_allow(_case, changes, error):
+def test_a_person_can_not_allow(case, changes, error):
     world = world_with()
     consent.show_token(world.process, wanted(), "nonce", SECRET, "ticket")
     usual = {"nonce": "nonce", "ticket": "ticket", "scope": ["read"], "space_ids": ["demo"], "code": "code"}
@@ -440,8 +441,8 @@ def test_a_person_can_not_allow(_case, changes, error):
         consent.approve(world.process, wanted(), **{**usual, **changes})
 
 
-@pytest.mark.parametrize(
-    ("_case", "uri"),
+@each(
+    ("case", "uri"),
     [
         ("a subdomain", "https://x.claude.ai/api/mcp/auth_callback"),
         ("a longer path", CALLBACK + "/x"),
@@ -455,13 +456,13 @@ def test_a_person_can_not_allow(_case, changes, error):
         ("nothing", ""),
     ],
 )
-def test_nobody_is_redirected_to(_case, uri):
+def test_nobody_is_redirected_to(case, uri):
     with pytest.raises(Refused):
         consent.check_client(world_with().process, asked(redirect_uri=uri))
 
 
-@pytest.mark.parametrize(
-    ("_case", "uri"),
+@each(
+    ("case", "uri"),
     [
         ("script", "javascript://x/%0aalert(1)"),
         ("data", "data://text/html,x"),
@@ -493,7 +494,7 @@ def test_nobody_is_redirected_to(_case, uri):
         ("a dot at the end of a scheme", "com.:/callback"),
     ],
 )
-def test_no_client_registers(_case, uri):
+def test_no_client_registers(case, uri):
     with pytest.raises(Refused):
         consent.register({"redirect_uris": [uri]})
 
@@ -508,8 +509,8 @@ def test_of_a_loopback_address_any_port_will_do():
     assert not client.may_redirect("http://u@127.0.0.1:5/")
 
 
-@pytest.mark.parametrize(
-    ("_client", "registered", "used"),
+@each(
+    ("name", "registered", "used"),
     [
         ("claude.ai", ["https://claude.ai/api/mcp/auth_callback"], "https://claude.ai/api/mcp/auth_callback"),
         ("claude.com", ["https://claude.com/api/mcp/auth_callback"], "https://claude.com/api/mcp/auth_callback"),
@@ -544,8 +545,8 @@ def test_of_a_loopback_address_any_port_will_do():
         ("an app", ["org.example.my-app://callback/x"], "org.example.my-app://callback/x"),
     ],
 )
-def test_the_addresses_of_known_clients_are_theirs(_client, registered, used):
-    client = consent.register({"client_name": _client, "redirect_uris": registered})
+def test_the_addresses_of_known_clients_are_theirs(name, registered, used):
+    client = consent.register({"client_name": name, "redirect_uris": registered})
 
     assert consent.find(world_with().process, client.client_id).may_redirect(used)
 
@@ -560,8 +561,8 @@ def test_a_registration_is_its_own_id_and_is_nowhere_stored():
     assert world.client.requests == []
 
 
-@pytest.mark.parametrize(
-    ("_case", "changes"),
+@each(
+    ("case", "changes"),
     [
         ("plain PKCE", {"code_challenge_method": "plain"}),
         ("no PKCE", {"code_challenge": ""}),
@@ -570,7 +571,7 @@ def test_a_registration_is_its_own_id_and_is_nowhere_stored():
         ("another resource", {"resource": "https://evil.example/mcp"}),
     ],
 )
-def test_a_request_is_refused_for(_case, changes):
+def test_a_request_is_refused_for(case, changes):
     with pytest.raises(Refused):
         wanted(**changes)
 
@@ -579,8 +580,8 @@ def test_a_resource_may_have_a_query():
     assert wanted(resource=f"{RESOURCE}?space=demo").resource == RESOURCE
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("point", range(3))
+@each("done", [False, True])
+@each("point", range(3))
 def test_a_code_makes_one_grant_at_most_wherever_the_process_ends(point, done):
     world = world_with()
     coded(world)
@@ -600,8 +601,8 @@ def test_a_code_makes_one_grant_at_most_wherever_the_process_ends(point, done):
     assert len(grants) == 1
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("point", range(2))
+@each("done", [False, True])
+@each("point", range(2))
 def test_a_refresh_that_was_cut_off_is_sent_again_and_no_grant_is_lost(point, done):
     world = world_with()
     first = signed_in(world)

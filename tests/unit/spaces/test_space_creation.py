@@ -102,7 +102,7 @@ def test_a_template_gives_the_rules(template: str):
     assert len(rules.template(template)) > 500
 
 
-@pytest.mark.parametrize("text", ["journal", " Standard\n", "JOURNAL"])
+@each("text", ["journal", " Standard\n", "JOURNAL"])
 def test_a_templates_name_as_rules_is_refused_with_the_field_that_takes_it(text: str):
     world = World()
 
@@ -238,7 +238,7 @@ def test_an_error_of_the_store_is_told_and_a_repetition_creates_the_space(point:
     assert len(world.keys("demo/")) == 4
 
 
-@pytest.mark.parametrize("point", range(1, REQUESTS - 1))
+@each("point", range(1, REQUESTS - 1))
 def test_other_rules_wait_until_the_interrupted_creation_is_surely_dead(point: int):
     world = World()
     world.client.kill_at(point, done=True)

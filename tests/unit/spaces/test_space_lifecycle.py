@@ -49,7 +49,7 @@ def test_a_patch_changes_what_it_names_and_bumps_the_revision():
     assert heads.load(world.process, "demo").meta == after
 
 
-@pytest.mark.parametrize("chars", [0, 2_000, 500_000])
+@each("chars", [0, 2_000, 500_000])
 def test_the_length_of_a_bank_may_be_none_or_within_its_bounds(chars: int):
     world = World()
     world.create_space()
@@ -76,9 +76,7 @@ def test_an_empty_patch_writes_nothing():
     assert world.client.counts == {"GET": 1}
 
 
-@pytest.mark.parametrize(
-    "change", [{"description": "x" * 501}, {"owner": "x" * 201}, {"owner": ""}, {"bank_chars": 1_999}]
-)
+@each("change", [{"description": "x" * 501}, {"owner": "x" * 201}, {"owner": ""}, {"bank_chars": 1_999}])
 def test_a_bad_patch_is_refused_before_anything_is_read(change: dict[str, Any]):
     world = World()
     world.create_space()
@@ -153,7 +151,7 @@ def test_a_head_that_can_not_be_read_is_an_error_and_not_an_unknown_space():
         heads.load(world.process, "demo")
 
 
-@pytest.mark.parametrize("space_id", ["nowhere", "demo2", "dem"])
+@each("space_id", ["nowhere", "demo2", "dem"])
 def test_an_unknown_space_is_not_found(space_id: str):
     world = World()
     world.create_space()

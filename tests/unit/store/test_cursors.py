@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidRequest
 from livemem.store import cursors, keys
+from tests.support.cases import each
 from tests.unit.store.test_keys import NAMES, SPACES
 
 
@@ -31,7 +32,7 @@ def test_a_number_cursor_comes_back(number: int):
     assert cursors.decode_number(cursors.encode(number)) == number
 
 
-@pytest.mark.parametrize("decode", [cursors.decode_note, cursors.decode_name, cursors.decode_number])
+@each("decode", [cursors.decode_note, cursors.decode_name, cursors.decode_number])
 def test_no_cursor_is_the_first_page_and_no_next_page_is_no_cursor(decode):
     assert decode(None) is None
     assert cursors.encode(None) is None
@@ -65,7 +66,7 @@ def test_a_cursor_that_this_service_did_not_give_out_is_refused_or_harmless(deco
     assert named == ["cursor"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("decode", "text"),
     [(cursors.decode_note, "demo"), (cursors.decode_name, "../x"), (cursors.decode_number, "one")],
 )

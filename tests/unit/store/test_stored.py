@@ -20,6 +20,7 @@ from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
 from tests.support.actors import Actor, Loss
 from tests.support.bucket import FakeS3
+from tests.support.cases import each
 from tests.support.world import HandClock, World
 
 KEY = "demo/toy.json"
@@ -242,8 +243,8 @@ def test_three_at_once_with_several_faults_neither(
     outcomes(first, make, lambda moves: data.draw(st.sampled_from(moves)), 3, "abc")
 
 
-@pytest.mark.parametrize("bodies", [(b"same", b"same"), (b"one", b"other")])
-@pytest.mark.parametrize("first", [NONE, b"same", b"third"])
+@each("bodies", [(b"same", b"same"), (b"one", b"other")])
+@each("first", [NONE, b"same", b"third"])
 def test_what_is_written_once_is_what_everybody_is_told(first: bytes | None, bodies: tuple[bytes, bytes]):
     for choose in every_way():
         begin(first)

@@ -101,7 +101,7 @@ def test_all_together_are_everything_once_in_order(moments: list[int], most: int
     assert [entry.key for entry in contents.all_live_notes(world.process, "demo")] == made
 
 
-@pytest.mark.parametrize("most", [1, 3, 1_000])
+@each("most", [1, 3, 1_000])
 def test_objects_of_other_names_are_left_out_wherever_they_sort(most: int):
     world = World()
     made = space_with(world, [0, 1, 100])
@@ -141,7 +141,7 @@ def test_the_summary_of_a_space_has_all_of_its_20_pages_of_notes():
     assert (len(info.live), info.bank, info.synthesis_exists) == (MANY, [], False)
 
 
-@pytest.mark.parametrize("most", [1, 2, 1_000])
+@each("most", [1, 2, 1_000])
 def test_a_scan_stops_before_its_end(most: int):
     world = World()
     made = space_with(world, [0, 1, 2, 3])

@@ -4,8 +4,6 @@ import random
 import re
 from typing import Any
 
-import pytest
-
 from livemem.text.redaction import Redaction, mark, redact
 from tests.support import leaks
 from tests.support.cases import each
@@ -254,7 +252,7 @@ def test_members_of_headers_are_read_as_headers():
     }
 
 
-@pytest.mark.parametrize("place", leaks.PLACES)
+@each("place", leaks.PLACES)
 def test_keys_of_the_newer_providers_are_known(place: str):
     left = []
     for name, key in leaks.provider_keys(random.Random(place)).items():

@@ -11,6 +11,7 @@ from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft as Said
 from livemem.store import bucket
 from livemem.store.bucket import DISPLACED, PLAN
+from tests.support.cases import each
 from tests.support.world import World
 
 
@@ -37,7 +38,7 @@ def test_what_promotions_left_in_a_bucket_is_owned(name: str):
     assert bucket.is_own(name)
 
 
-@pytest.mark.parametrize("name", ["photo.png", "live/notes.txt", "bank/a.txt", "_other/x.json", "live/zzz.md", ""])
+@each("name", ["photo.png", "live/notes.txt", "bank/a.txt", "_other/x.json", "live/zzz.md", ""])
 def test_what_the_service_does_not_write_belongs_to_no_package(name: str):
     assert not bucket.is_own(name)
 

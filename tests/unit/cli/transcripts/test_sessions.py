@@ -160,7 +160,7 @@ def test_words_behind_an_element_are_never_lost(words, name):
     assert name in BESIDE or shown == text
 
 
-@pytest.mark.parametrize("text", ["<a-b></a-b>" * 60_000, "why<bash-stdout></bash-stdout>" * 30_000, "<a-b>" * 90_000])
+@each("text", ["<a-b></a-b>" * 60_000, "why<bash-stdout></bash-stdout>" * 30_000, "<a-b>" * 90_000])
 def test_many_elements_are_read_in_a_time_that_grows_with_their_number(text):
     assert words_of_user(text) in ("", text)
 
@@ -489,7 +489,7 @@ def test_a_line_that_is_too_long_without_its_pictures_is_counted_and_no_more_of_
 # Private words
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("Rename <private>Nordbank in Kiel</private> now.", "Rename [private] now."),

@@ -1,6 +1,5 @@
 """Titles of conversations of sessions: found again by their name, and without words that an erasure would not reach."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,13 +10,14 @@ from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
 from livemem.erasure import erasure
 from livemem.text.redaction import redact
+from tests.support.cases import each
 from tests.support.world import EVERYONE, INVOCATION, World
 
 NAME = "codex session 0a-1"
 LONG = "Please write to Rosa Winkler that her knee operation at the clinic is on Monday. " * 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("prompt", "title"),
     [
         ("Where is the queue?", f"Where is the queue? ({NAME})"),
@@ -45,7 +45,7 @@ def test_a_title_is_found_by_its_session_and_stays_as_it_is_in_the_service(promp
     assert len(title.encode(errors="replace")) <= titles.TITLE_BYTES
 
 
-@pytest.mark.parametrize("prompt", ["Rosa Winkler has a knee operation", f"Rosa Winkler is ill\n{LONG}", LONG])
+@each("prompt", ["Rosa Winkler has a knee operation", f"Rosa Winkler is ill\n{LONG}", LONG])
 def test_an_erasure_of_the_first_turn_takes_its_words_out_of_the_title(prompt):
     world = World()
     world.create_space()

@@ -12,6 +12,7 @@ from live_memory.cli.agent_tokens import agent_name
 from live_memory.cli.init.hooks import cline_sessions, events
 from live_memory.cli.init.hooks.running import Hook
 from live_memory.cli.init.hooks.state import Files
+from tests.support.cases import each
 from tests.unit.cli.init.hooks.support import START, Machine
 from tests.unit.cli.init.support import desk
 
@@ -138,12 +139,12 @@ def test_a_document_that_is_not_understood_records_nothing_and_lets_the_task_go_
     assert machine.memory.turns == []
 
 
-@pytest.mark.parametrize("session", ["../../etc/passwd", "a/b", "", ".", "..", "a\0b", "x" * 300])
+@each("session", ["../../etc/passwd", "a/b", "", ".", "..", "a\0b", "x" * 300])
 def test_the_name_of_a_session_leads_to_no_other_file(session):
     assert cline_sessions.path_of({}, session) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("environ", "folder"),
     [
         ({"HOME": "/home/ann"}, "/home/ann/.cline/data/sessions"),
