@@ -55,12 +55,13 @@ def test_consolidation_timeout_is_another_name_of_the_time_of_a_call(monkeypatch
     assert (alone, Settings().llm_timeout_seconds) == (30, 20)
 
 
-@pytest.mark.parametrize("former", ["CONSOLIDATION_TIMEOUT", "consolidation_timeout"])
-@pytest.mark.parametrize("present", ["LLM_TIMEOUT_SECONDS", "llm_timeout_seconds"])
+@each("former", ["CONSOLIDATION_TIMEOUT", "consolidation_timeout"])
+@each("present", ["LLM_TIMEOUT_SECONDS", "llm_timeout_seconds"])
 def test_in_any_case_of_letters_the_present_name_counts(monkeypatch: pytest.MonkeyPatch, former: str, present: str):
-    monkeypatch.setenv(present, "20")
-    monkeypatch.setenv(former, "30")
-    assert Settings().llm_timeout_seconds == 20
+    with monkeypatch.context() as patch:
+        patch.setenv(present, "20")
+        patch.setenv(former, "30")
+        assert Settings().llm_timeout_seconds == 20
 
 
 def test_a_bad_value_under_the_other_name_is_refused_with_its_bounds(monkeypatch: pytest.MonkeyPatch):
@@ -71,24 +72,24 @@ def test_a_bad_value_under_the_other_name_is_refused_with_its_bounds(monkeypatch
         settings()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("llmaas_") or name == "llmaas_model"])
+@each("name", [name for name in NAMES if not name.startswith("llmaas_") or name == "llmaas_model"])
 def test_an_empty_variable_means_its_default(monkeypatch: pytest.MonkeyPatch, name: str):
-    default = getattr(Settings(), name)
-    monkeypatch.setenv(name.upper(), "")
+    with monkeypatch.context() as patch:
+        default = getattr(Settings(), name)
+        patch.setenv(name.upper(), "")
 
-    assert getattr(Settings(), name) == default
+        assert getattr(Settings(), name) == default
 
 
-@pytest.mark.parametrize(
-    ("name", "left_out"), [("llmaas_temperature", None), ("llmaas_max_tokens", None), ("llmaas_json_mode", "off")]
-)
+@each(("name", "left_out"), [("llmaas_temperature", None), ("llmaas_max_tokens", None), ("llmaas_json_mode", "off")])
 def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPatch, name: str, left_out: object):
-    monkeypatch.setenv(name.upper(), "")
+    with monkeypatch.context() as patch:
+        patch.setenv(name.upper(), "")
 
-    assert getattr(Settings(), name) == left_out
+        assert getattr(Settings(), name) == left_out
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "read"),
     [
         ("LLMAAS_TEMPERATURE", "0", 0.0),
@@ -120,12 +121,13 @@ def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: str, value: str, read: object):
-    monkeypatch.setenv(name, value)
+    with monkeypatch.context() as patch:
+        patch.setenv(name, value)
 
-    assert getattr(Settings(), name.lower()) == read
+        assert getattr(Settings(), name.lower()) == read
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("LLMAAS_TEMPERATURE", "2.1"),
@@ -170,15 +172,16 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
     ],
 )
 def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
-    monkeypatch.setenv(name, value)
+    with monkeypatch.context() as patch:
+        patch.setenv(name, value)
 
-    with pytest.raises(ValidationError) as refused:
-        Settings()
+        with pytest.raises(ValidationError) as refused:
+            Settings()
 
-    assert name.lower() in str(refused.value)
+        assert name.lower() in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "sentence"),
     [
         ("LLMAAS_TEMPERATURE", "2.1", "LLMAAS_TEMPERATURE: is out of bounds (at least 0, at most 2)"),
@@ -218,13 +221,14 @@ def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.M
 def test_a_bad_variable_is_told_by_its_name_its_problem_and_its_bounds(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
 ):
-    monkeypatch.setenv(name, value)
-    settings.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setenv(name, value)
+        settings.cache_clear()
 
-    with pytest.raises(NotConfigured) as refused:
-        settings()
+        with pytest.raises(NotConfigured) as refused:
+            settings()
 
-    assert refused.value.detail == f"The service is not set up: {sentence}."
+        assert refused.value.detail == f"The service is not set up: {sentence}."
 
 
 def test_all_bad_variables_are_told_at_once(monkeypatch: pytest.MonkeyPatch):
@@ -240,17 +244,18 @@ def test_all_bad_variables_are_told_at_once(monkeypatch: pytest.MonkeyPatch):
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_no_value_is_told_whichever_variable_it_is(monkeypatch: pytest.MonkeyPatch, name: str):
-    # Half a surrogate pair, which the environment may hold, is no text: so even a key can be refused.
-    monkeypatch.setenv(name.upper(), "hunter2-\udcff")
-    settings.cache_clear()
+    with monkeypatch.context() as patch:
+        # Half a surrogate pair, which the environment may hold, is no text: so even a key can be refused.
+        patch.setenv(name.upper(), "hunter2-\udcff")
+        settings.cache_clear()
 
-    with pytest.raises(NotConfigured) as refused:
-        settings()
+        with pytest.raises(NotConfigured) as refused:
+            settings()
 
-    assert name.upper() in refused.value.detail
-    assert "hunter2" not in "".join(traceback.format_exception(refused.value))
+        assert name.upper() in refused.value.detail
+        assert "hunter2" not in "".join(traceback.format_exception(refused.value))
 
 
 @each(
@@ -299,13 +304,14 @@ def test_where_both_the_bootstrap_key_and_its_hash_are_given_they_belong_togethe
     )
 
 
-@pytest.mark.parametrize("name", ["LLMAAS_API_URL", "EMBEDDINGS_API_URL", "S3_ENDPOINT_URL"])
-@pytest.mark.parametrize(
+@each("name", ["LLMAAS_API_URL", "EMBEDDINGS_API_URL", "S3_ENDPOINT_URL"])
+@each(
     "url", ["not a url", "http://", "ftp://127.0.0.1/v1", "http://127.0.0.1:99999/v1", "http://[broken/v1", "host:9000"]
 )
 def test_an_address_that_is_none_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch, name: str, url: str):
-    monkeypatch.setenv(name, url)
-    settings.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setenv(name, url)
+        settings.cache_clear()
 
-    with pytest.raises(NotConfigured, match=f"{name}: must be an http or https URL"):
-        settings()
+        with pytest.raises(NotConfigured, match=f"{name}: must be an http or https URL"):
+            settings()

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from live_memory.cli import waiting
+from tests.support.cases import each
 from tests.support.cli_harness import CliHarness, change, note, run
 from tests.support.scripted import problem
 
@@ -195,7 +196,7 @@ def test_a_search_also_tells_why_a_document_was_not_found(desk: CliHarness):
     assert desk.say("search", "x", "--all", "--why-not", "4").code == 2
 
 
-@pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
+@each(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
 def test_json_is_one_document_on_stdout_and_nothing_else(desk: CliHarness, command, answers, told):
     desk.answers = answers
     said = desk.say(*command, "--json")
@@ -204,7 +205,7 @@ def test_json_is_one_document_on_stdout_and_nothing_else(desk: CliHarness, comma
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
+@each(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
 def test_each_is_shown_to_people_too(desk: CliHarness, command, answers, told):
     full = {"kind": "note", "id": "1", "time": "x", "snippet": "s"}
     answers = {

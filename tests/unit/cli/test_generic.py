@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from live_memory.operations import OPERATIONS, Operation
+from tests.support.cases import each
 from tests.support.cli_harness import CliHarness, note
 from tests.support.part import part
 
@@ -40,8 +41,9 @@ def options(operation: Operation) -> tuple[list[str], dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", part(OPERATIONS, 2))
+@each("name", part(OPERATIONS, 2))
 def test_every_operation_is_asked_for_with_all_its_fields(desk: CliHarness, name: str):
+    desk.asked.clear()
     operation = OPERATIONS[name]
     desk.answers = {name: None if operation.answer is None else {"answer": name}}
     said, meant = options(operation)
