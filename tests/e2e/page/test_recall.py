@@ -97,7 +97,7 @@ def links(service: Service, talk: str) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_every_view_fits_the_window_has_no_finding_and_runs_nothing(signed_in, service, talk):
-    found: Visit = signed_in("#/")
+    found: Visit = signed_in("#/", fresh=True)
 
     assert looked_at(found, links(service, talk)) == []
     assert found.page.evaluate("window.ran") is None
