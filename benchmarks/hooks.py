@@ -28,7 +28,7 @@ from live_memory.cli.local_service import Choices
 
 SPACE = "bench"
 TARGET_MS = 150
-IDLE_SECONDS = 0.4
+IDLE_SECONDS = 1.0
 MOST_BYTES = 1_000_000
 LIVEMEM = [sys.executable, "-m", "live_memory.cli"]
 GIT = (
