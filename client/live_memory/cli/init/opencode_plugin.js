@@ -13,7 +13,8 @@ export const LiveMemory = async ({ client, directory }) => {
   const call = (event, session, more) =>
     new Promise((done) => {
       const [program, ...words] = COMMANDS[event].split(" ")
-      const hook = spawn(program, words, { cwd: directory, stdio: ["pipe", "pipe", "ignore"], timeout: MILLISECONDS })
+      const hook = spawn(program, words, { cwd: directory, stdio: ["pipe", "pipe", "ignore"] })
+      setTimeout(() => hook.kill(), MILLISECONDS).unref() // That of spawn holds a process where no program is.
       let said = ""
       hook.stdout.setEncoding("utf8").on("data", (part) => (said += part))
       hook.on("error", () => done({ failed: true })).on("close", () => {

@@ -41,19 +41,21 @@ await event("session.idle", { sessionID: "agent" })
 await event("session.compacted", { sessionID: "s" })
 given.push(await say("s", "Again?"))
 await hooks.dispose()
-console.log(JSON.stringify({ given, shown }))
+const timers = process.getActiveResourcesInfo().filter((one) => one === "Timeout").length
+console.log(JSON.stringify({ given, shown, timers }))
 """
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(not NODE, reason="Node is not installed")]
 
 
-def play(folder: Path, answer: str | None, **options: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def play(
+    folder: Path, answer: str | None, milliseconds: str = "10_000", **options: Any
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What a session is given, and the input of each hook. `answer`: a program for `livemem`, None: there is none."""
     with desk() as there:
         there.init("opencode", **options)
         plugin = there.read(".opencode/plugin/livemem.js")
-    # Node ends when the limit for a program that does not start is over too.
-    (folder / "plugin.mjs").write_text(plugin if answer else plugin.replace("10_000", "1"))
+    (folder / "plugin.mjs").write_text(plugin.replace("10_000", milliseconds))
     (folder / "session.mjs").write_text(SESSION)
     (folder / "bin").mkdir()
     if answer is not None:
@@ -103,9 +105,14 @@ def test_messages_that_no_hook_took_are_handed_over_again(tmp_path):
 
 
 @pytest.mark.parametrize("answer", [None, "exit 3", "echo no JSON", "cat <&-"])
-def test_a_session_goes_on_where_livemem_is_missing_or_answers_nothing(tmp_path, answer):
+def test_a_session_goes_on_where_livemem_is_missing_or_answers_nothing_and_no_timer_holds_its_end(tmp_path, answer):
     found, _ = play(tmp_path, answer)
-    assert found == {"given": [[], [], [], []], "shown": []}
+    assert found == {"given": [[], [], [], []], "shown": [], "timers": 0}
+
+
+def test_a_hook_that_hangs_is_ended_and_the_session_goes_on(tmp_path):
+    found, _ = play(tmp_path, "exec sleep 60", milliseconds="100")
+    assert found == {"given": [[], [], [], []], "shown": [], "timers": 0}
 
 
 def test_without_recording_and_recall_only_the_start_is_asked_for(tmp_path):
