@@ -5,11 +5,12 @@ import json
 import httpx
 import pytest
 
+from tests.support.cases import each
 from tests.support.cli_harness import CliHarness, note, run
 from tests.support.scripted import problem
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "code"),
     [
         (problem(500, "internal_error"), 1),

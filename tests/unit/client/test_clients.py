@@ -235,7 +235,7 @@ def test_the_environment_says_where_the_service_is_and_who_asks(monkeypatch):
     assert "authorization" not in AsyncClient("http://127.0.0.1:3000")._http.headers
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     ["", "memory.example.org", "ftp://x", "http://", "https://ann:pw@x", "https://x?a=b", "https://x#y", "http://[", "http://x:port"],
 )  # fmt: skip

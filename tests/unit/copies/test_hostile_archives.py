@@ -61,7 +61,7 @@ def raw_header(name: bytes) -> bytes:
     return bytes(block) + bytes(1024)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "reason"),
     [
         ("/etc/passwd.md", "absolute path"),
@@ -89,7 +89,7 @@ def test_a_name_that_is_no_utf8_is_refused(world):
     assert "not UTF-8" in refusal(world, raw_header(b"\xff\xfe.md")).detail
 
 
-@pytest.mark.parametrize(
+@each(
     ("member", "reason"),
     [
         (odd("a.md", tarfile.SYMTYPE, linkname="/etc/passwd"), "a symbolic link"),
@@ -252,7 +252,7 @@ def test_an_archive_in_an_archive_is_not_unpacked():
     assert member.path == "bank/a.tar.gz"
 
 
-@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGLINK])
+@each("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGLINK])
 def test_extended_headers_are_not_read_whatever_their_size(world, kind):
     info = tarfile.TarInfo("x")
     info.type = kind
@@ -266,7 +266,7 @@ def test_a_chain_of_extended_headers_has_an_end(world):
     assert "extended headers" in refusal(world, info.tobuf(tarfile.GNU_FORMAT) * 5_000).detail
 
 
-@pytest.mark.parametrize(
+@each(
     "records",
     [b"5 a=b\n", b"99 path=x\n", b"0 path=x\n", b"path=x\n", b"-1 path=x\n", b"9" * 5_000 + b" a=b\n", b"\xff"],
 )
@@ -326,7 +326,7 @@ def unpacks_to_the_same(broken, whole):
         return False
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "reason"),
     [
         (b"PK\x03\x04" + bytes(600), "a zip file"),
@@ -359,7 +359,7 @@ def change_manifest(files: dict[str, bytes], old: bytes, new: bytes) -> bytes:
     return targz([(f"demo/{name}", body) for name, body in changed.items()])
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "reason"),
     [
         (b'"name": "_rules.md"', b'"name": "_rulez.md"', "_rulez.md', which the archive does not have"),
@@ -391,7 +391,7 @@ def test_what_the_manifest_does_not_name_is_refused(world, space):
         assert f"demo/{missing}" in refusal(world, targz(without)).detail
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "reason"),
     [
         ({"space_id": "other"}, "belongs to another space"),
@@ -411,12 +411,12 @@ def test_a_head_that_is_none_is_refused(world, space, changes, reason):
     assert reason in refusal(world, packed({**space, keys.META: head})).detail
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"space_id": "demo"}'])
+@each("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"space_id": "demo"}'])
 def test_a_head_that_can_not_be_read_is_refused(world, space, body):
     assert "not a valid space record" in refusal(world, packed({**space, keys.META: body})).detail
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "reason"),
     [
         ("live/readme.md", "does not have the name of a note"),

@@ -13,6 +13,7 @@ from livemem.spaces import rules
 from livemem.spaces.head_fields import ProvisioningState
 from tests.support.archives import import_it, objects, odd, tar, targz, upload
 from tests.support.audit import audit
+from tests.support.cases import each
 from tests.support.world import EVERYONE, INVOCATION, World
 
 CLINE = {
@@ -127,7 +128,7 @@ def test_front_matter_is_left_out_and_so_are_empty_files_and_the_record_says_so(
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "reason"),
     [
         ({"m/a.md": b"x", "m/logo.png": b"\x89PNG"}, r"'m/logo\.png' is not a Markdown"),

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from livemem.store.bucket import ATTEMPT, CODE
+from tests.support.cases import each
 from tests.support.mcp import token
 from tests.support.provider import CLIENT_ID, EMAIL, SECRET, OidcServer, providing
 from tests.support.signing_in import INPUT, ISSUER, Browser, Client, Got, registered, to
@@ -171,7 +172,7 @@ def test_a_return_that_is_none_is_told_on_the_page_of_sign_in(there, _case, chan
     assert "Your token" in answer.body
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "",
@@ -197,7 +198,7 @@ def way(*values: Any, raw: bytes | None = None) -> str:
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-@pytest.mark.parametrize(
+@each(
     "kept",
     [
         "",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from live_memory.cli.imports import detection, files, members, tars, zips
 from live_memory.cli.imports.unfit import BadSource
 from tests.support.archives import odd, tar, targz
+from tests.support.cases import each
 from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
 
 PATHS = [
@@ -61,7 +62,7 @@ def test_files_that_nobody_reads_are_passed_over(tmp_path):
     assert [file.path for file in files.files(path)] == list(GOOD)
 
 
-@pytest.mark.parametrize("name", PATHS)
+@each("name", PATHS)
 def test_a_path_that_leads_elsewhere_is_refused(tmp_path, name):
     good = ("a.md", b"a")
     with pytest.raises(BadSource):
@@ -233,8 +234,8 @@ def test_what_a_source_is_is_told_by_its_files(tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.zip", "a.tar.gz", "a"])
-@pytest.mark.parametrize("body", [b"", b"hello", b"\x1f\x8b", b"PK\x03\x04", bytes(1024), b"\x7fELF"])
+@each("name", ["a.txt", "a.md", "a.zip", "a.tar.gz", "a"])
+@each("body", [b"", b"hello", b"\x1f\x8b", b"PK\x03\x04", bytes(1024), b"\x7fELF"])
 def test_what_is_nothing_of_it_is_told_what_could_be(tmp_path, name, body):
     with pytest.raises(BadSource):
         detection.look(saved(tmp_path / name, body))

@@ -9,6 +9,7 @@ from livemem.conversations import log
 from livemem.conversations.turn import Draft
 from livemem.recall import short_ids
 from tests.support.agent import calls, responds
+from tests.support.cases import each
 from tests.support.mcp import Agents, started, token
 from tests.support.talk import Talk, hears
 from tests.unit.conversations.test_user_signals import swept
@@ -251,7 +252,7 @@ WRONG: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "end"), WRONG)
+@each(("name", "end"), WRONG)
 def test_a_short_id_that_leads_nowhere_is_told(agents, name, end):
     agents.world.note("x")
 

@@ -10,6 +10,7 @@ from livemem.memories import correcting, forgetting, log, nearest, reading, simi
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.memories.merging import Candidate, Near
+from tests.support.cases import each
 from tests.support.memories import URL, contents, store, world_with_meaning
 from tests.support.world import INVOCATION, World, pairs_asked
 
@@ -258,7 +259,7 @@ def of(content, *subjects):
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "old", "is_asked"),
     [
         (of("The review is on 3 May."), of("Port Kiel closes on May 3."), False),
@@ -274,7 +275,7 @@ def of(content, *subjects):
         (of("The port is closed."), of("Le havre reste inaccessible."), True),
     ],
 )
-@pytest.mark.parametrize("by", ["vector", "lexical"])
+@each("by", ["vector", "lexical"])
 def test_two_memories_that_share_a_date_alone_are_no_candidates(world, new, old, is_asked, by):
     for candidate, there in ((new, old), (old, new)):
         asked = nearest.to_ask(world.process, Candidate(candidate), [Near(there, 0.9, by)])

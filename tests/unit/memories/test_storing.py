@@ -9,6 +9,7 @@ from livemem.memories.correcting import Correction
 from livemem.memories.memory import MemoryDraft
 from livemem.memories.storing import BATCH, store_all
 from livemem.store.bucket import MEMORY_SNAPSHOT, OPERATION
+from tests.support.cases import each
 from tests.support.memories import contents, store, world_with_meaning
 from tests.support.world import World
 
@@ -66,7 +67,7 @@ def test_kinds_are_apart(world):
     assert contents(world.process, "self") == contents(world.process, "goal") == ["1: I am patient."]
 
 
-@pytest.mark.parametrize("ttl", ["2x", "0d", "99999y", "-1d", "9999y", "", "1", "d", "٣d", "1D", " 1d", "1d\n", "01d"])
+@each("ttl", ["2x", "0d", "99999y", "-1d", "9999y", "", "1", "d", "٣d", "1D", " 1d", "1d\n", "01d"])
 def test_a_time_to_live_that_is_none_is_refused_and_never_means_for_ever(world, ttl):
     with pytest.raises(InvalidRequest, match="ttl"):
         store(world.process, "1: The port is 8080.", ttl=ttl)

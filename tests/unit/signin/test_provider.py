@@ -14,6 +14,7 @@ from livemem.errors import NotConfigured, ProviderFailed, Unauthenticated
 from livemem.signin import consent, person, provider
 from livemem.signin.provider import Login
 from livemem.store.bucket import ATTEMPT, CODE, OAUTH
+from tests.support.cases import each
 from tests.support.mcp import token
 from tests.support.provider import CLIENT_ID, EMAIL, SECRET, OidcServer, ec_key, jwk, providing, rsa_key
 from tests.support.world import World
@@ -159,7 +160,7 @@ TWO = [jwk(rsa_key(), "a"), jwk(rsa_key(1), "b")]
 
 
 @pytest.mark.parametrize(
-    ("_case", "bent"),
+    ("case", "bent"),
     [
         ("for another client", {"claims": {"aud": "another"}}),
         ("for several clients", {"claims": {"aud": [CLIENT_ID, "another"]}}),
@@ -205,7 +206,7 @@ TWO = [jwk(rsa_key(), "a"), jwk(rsa_key(1), "b")]
         ("of unpublished algorithms", {"configuration": {"id_token_signing_alg_values_supported": ["none", "HS256"]}}),
     ],
 )
-def test_nobody_signs_in_with_a_token(there, _case, bent):
+def test_nobody_signs_in_with_a_token(there, case, bent):
     for name, value in bent.items():
         setattr(there, name, value)
     world = world_of(there)
@@ -271,7 +272,7 @@ def test_only_the_way_itself_leads_back():
 
 
 @pytest.mark.parametrize(
-    ("_case", "bent"),
+    ("case", "bent"),
     [
         ("another issuer", {"configuration": {"issuer": "https://evil.example"}}),
         ("an issuer with a slash", {"configuration": {"issuer": "http://127.0.0.1/"}}),
@@ -292,7 +293,7 @@ def test_only_the_way_itself_leads_back():
         ("keys of another form", {"broken": {"/jwks": (200, b'{"keys": "x"}')}}),
     ],
 )
-def test_a_provider_is_not_believed_that_publishes(there, _case, bent):
+def test_a_provider_is_not_believed_that_publishes(there, case, bent):
     for name, value in bent.items():
         setattr(there, name, value)
 
@@ -344,8 +345,8 @@ def test_an_address_and_its_proof_come_from_one_place(there):
     assert shown(world, who(world, there)) == []
 
 
-@pytest.mark.parametrize(
-    ("_case", "claims"),
+@each(
+    ("case", "claims"),
     [
         ("that nobody has verified", {"email": EMAIL, "email_verified": False}),
         ("of which nothing is said", {"email": EMAIL}),
@@ -360,7 +361,7 @@ def test_an_address_and_its_proof_come_from_one_place(there):
         ("with something in front", {"email": "xann@example.org", "email_verified": True}),
     ],
 )
-def test_no_token_belongs_to_an_address(there, _case, claims):
+def test_no_token_belongs_to_an_address(there, case, claims):
     world = world_of(there, *(named("ann", email=address) for address in ("ann@example.org", None, "kim@example.org")))
 
     assert shown(world, {"sub": "x", **claims}) == []
