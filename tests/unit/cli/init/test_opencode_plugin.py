@@ -59,7 +59,7 @@ def play(
     (folder / "session.mjs").write_text(SESSION)
     (folder / "bin").mkdir()
     if answer is not None:
-        (folder / "bin/livemem").write_text(f'#!/bin/sh\ncat >> "{folder}/asked"\necho >> "{folder}/asked"\n{answer}\n')
+        (folder / "bin/livemem").write_text(f'#!/bin/sh\nprintf "%s\\n" "$(cat)" >> "{folder}/asked"\n{answer}\n')
         (folder / "bin/livemem").chmod(0o755)
     path = os.pathsep.join([str(folder / "bin"), *(["/usr/bin", "/bin"] if answer is not None else [])])
     done = subprocess.run(
