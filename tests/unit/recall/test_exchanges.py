@@ -154,7 +154,7 @@ def test_what_a_model_says_beside_a_message_does_not_count_for_its_relevance():
             st.sampled_from(["ann", "ben", "cleo"]), st.sampled_from(["Violin?", "The violin.", "Boat?", "A boat."])
         ),
         min_size=1,
-        max_size=8,
+        max_size=6,
     ),
     st.sampled_from(["violin", "boat", "violin boat"]),
 )

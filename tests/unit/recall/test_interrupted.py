@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from functools import cache
+from itertools import product
 
 import pytest
 
@@ -51,9 +52,8 @@ COUNT = requests()
 
 
 @pytest.mark.slow
-@each("point", part(range(COUNT), 8))
-@each("end", ["dies", "is refused"])
-def test_an_indexer_that_ends_anywhere_is_gone_on_with(point, end):
+@each("end, point", part(product(["dies", "is refused"], range(COUNT)), 9))
+def test_an_indexer_that_ends_anywhere_is_gone_on_with(end, point):
     world = busy()
     if end == "dies":
         world.client.kill_at(point, done=False)

@@ -66,7 +66,7 @@ def harbour(request, narrow) -> World:
 @given(
     asked=st.lists(st.sampled_from([*WORDS, *(str(number) for number in range(0, 50, 9))]), min_size=1, max_size=4),
     few=st.integers(1, 30),
-    limit=st.sampled_from([11, 20]),
+    limit=st.sampled_from([15, 20]),
     scope=st.sampled_from(["all", "all", "live,bank,archive", "bank,archive,memories", "conversations"]),
 )
 def test_the_answer_is_one_list_that_holds_each_document_once_by_any_pages_and_however_many_are_asked_for(
