@@ -66,7 +66,7 @@ def test_8_no_name_in_a_path_that_breaks_its_rule_makes_the_store_be_asked(guard
     wrong = {}
     names = ((place, text) for place in PLACES for text in HOSTILE.get(place[2], hostile.NAMES))
     # No number of texts is a multiple of it: each is at other places.
-    for (function, key, name), text in part(names, 5):
+    for (function, key, name), text in part(names, 10):
         status, code, keys = asked(guarded, function, good(key, TOKEN, **{name: text}))
         if status not in UNHEARD or code not in {"invalid_request", "route_not_found"} or keys:
             wrong[key, name, ascii(text[:30])] = (status, code, keys)
