@@ -91,10 +91,10 @@ function Chosen({ space, chosen, clear }) {
 const dayStart = (day) => day && new Date(`${day}T00:00:00`).toISOString();
 const dayEnd = (day) => day && new Date(`${day}T23:59:59.999`).toISOString();
 
-function Timeline({ space, query, again }) {
+function Timeline({ space, query, info }) {
   const filters = { status: query.status, category: query.category, agent: query.agent, tag: query.tag, since: dayStart(query.since), until: dayEnd(query.until) };
   const list = usePages(at('spaces', space, 'notes'), { query: filters, every: LATEST, idOf });
-  again.current = list.refresh;
+  info.again = list.refresh;
   const fresh = useFresh(list);
   const [chosen, setChosen] = useState(new Set());
   const [choosing, setChoosing] = useState(false);
@@ -124,8 +124,6 @@ function Timeline({ space, query, again }) {
 export default function Space({ params: { space }, query }) {
   const info = useLive(at('spaces', space), { every: 3 * LATEST });
   const known = useKnown(info.data, info.refresh);
-  const again = useRef();
-  const written = () => [info.refresh(), again.current()];
   return html`
     <${Heading} title=${space} above=${info.data?.description && html`<${Words} text=${info.data.description} />`} />
     <${NoModel} />
@@ -133,8 +131,8 @@ export default function Space({ params: { space }, query }) {
     ${(info.data || !info.problem) && html`<div class="columns memory-view">
       <div>
         <${Holds} space=${info.data} known=${known} />
-        ${may('write') && html`<${NewNote} space=${space} done=${written} />`}
-        <${Timeline} space=${space} query=${query} again=${again} />
+        ${may('write') && html`<${NewNote} space=${space} done=${() => [info.refresh(), info.again()]} />`}
+        <${Timeline} space=${space} query=${query} info=${info} />
       </div>
       ${info.data && html`<aside><${Changed} space=${info.data} known=${known} /><${Open} space=${info.data} known=${known} /><${Work} space=${info.data} refresh=${info.refresh} /></aside>`}
     </div>`}`;
