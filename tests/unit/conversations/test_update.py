@@ -242,7 +242,7 @@ def test_a_caller_who_orders_an_update_while_a_rebuild_is_at_work_is_told_so():
 
 @pytest.mark.parametrize("slow", ["/boundaries/", "/summaries/"])
 def test_a_caller_gets_an_answer_in_time_however_many_blocks_a_slow_store_has_to_take(slow):
-    talk = talk_of(120)
+    talk = talk_of(60)
     now = talk.world.clock()
     until = now + timedelta(seconds=20)
 

@@ -20,6 +20,7 @@ from livemem.notes import pages
 from livemem.store.bucket import TURN_ID
 from tests.support.counting import Killed
 from tests.support.erased import damaged_backups, left_of, receipts
+from tests.support.part import part
 from tests.support.searching import searching_world
 from tests.support.talk import Talk, frank
 from tests.support.world import EVERYONE, INVOCATION, ScriptedLlm, World
@@ -222,7 +223,7 @@ def test_another_selection_waits_until_the_first_one_is_done(space: Space):
 @pytest.mark.slow
 def test_killed_at_any_request_it_is_finished_by_the_same_request(space: Space):
     total = len(_erased(space, kill=None))
-    for point in range(0, total, 9):
+    for point in part(range(total), 13):
         twin = Space()
         _erased(twin, kill=point)
         twin.world.clock.move(3_600)

@@ -127,7 +127,7 @@ def test_a_bomb_of_gzip_is_left_before_it_is_unpacked(tmp_path, monkeypatch):
 def test_a_bomb_of_zip_is_refused_by_what_it_says(tmp_path, monkeypatch):
     monkeypatch.setattr(zips, "FREE_BYTES", 1 << 20)
     with pytest.raises(BadSource, match="times its size"):
-        contents(zipped(tmp_path / "a.zip", {"a.md": bytes(64 << 20)}))
+        contents(zipped(tmp_path / "a.zip", {"a.md": bytes(24 << 20)}))
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):

@@ -571,7 +571,8 @@ def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_d
         assert total.usage == told.used(), point
         # One that died between its word and its question counts as if it had asked.
         assert len(world.llm.prompts) <= total.usage.calls <= len(world.llm.prompts) + died, point
-        point += 1
+        # The second limit adds requests of its own: each third is enough to meet them.
+        point += 3 if limits else 1
     assert point > 20
 
 
