@@ -30,7 +30,7 @@ def serve(
 ) -> int:
     """Run a service until SIGINT or SIGTERM; returns the exit status.
 
-    A service has `data`, `start` (gives its endpoints), `look` (both raise OSError), `stop`. `describe` gets its time.
+    A service has `data`, `start` (gives its endpoints), `look` (both raise OSError), `stop`. `describe` gets how long.
     """
     terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)

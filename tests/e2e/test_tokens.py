@@ -56,7 +56,6 @@ def test_make_token_finds_the_service_that_make_run_serves(service, running):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["agent_one", "demo"], "name: must be 1 to 64 of"),
         (["agent-one", ""], "name the spaces"),
         (["agent-one", "demo", "-p root"], "permissions: must be some of"),
     ],
