@@ -55,9 +55,12 @@ def only(notes: list[Note], *categories: str) -> list[Note]:
 
 @SETTINGS
 @given(RULES, note_lists(), note_lists())
-def test_every_note_is_cited_or_discarded_once(rules: str, first: list[Note], second: list[Note]) -> None:
+def test_every_note_is_used_once_and_equal_input_gives_an_equal_answer(
+    rules: str, first: list[Note], second: list[Note]
+) -> None:
     answer = fold(rules, {}, first)
     assert accounted(answer) == [note.number for note in first]
+    assert fold(rules, {}, first) == answer
 
     again = fold(rules, apply_answer({}, answer), second)
     assert accounted(again) == [note.number for note in second]
@@ -124,12 +127,6 @@ def test_folding_the_same_notes_again_confirms_or_discards_them_all(rules: str, 
     told = [*(entry["note"] for entry in answer["discarded"]), *(number for edit in edits for number in edit["notes"])]
     assert sorted(told) == [note.number for note in lasting]
     assert fold_into(bank, rules, lasting) == bank
-
-
-@SETTINGS
-@given(RULES, note_lists())
-def test_equal_input_gives_an_equal_answer(rules: str, notes: list[Note]) -> None:
-    assert fold(rules, {}, notes) == fold(rules, {}, notes)
 
 
 @pytest.mark.process
