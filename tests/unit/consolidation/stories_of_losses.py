@@ -19,7 +19,8 @@ FOLDER = Path(__file__).parent / "losses"
 
 
 def _load(name: str) -> Any:
-    return yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    # In C: every worker reads them when it collects.
+    return yaml.load((FOLDER / f"{name}.yaml").read_text("utf-8"), yaml.CSafeLoader)
 
 
 WORLDS: dict[str, Any] = _load("worlds")
