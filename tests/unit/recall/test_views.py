@@ -2,6 +2,7 @@
 
 import random
 from contextlib import suppress
+from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -334,16 +335,19 @@ def test_what_a_record_told_of_is_told_of_by_the_others_when_it_is_gone(gone):
     assert holdings(world.process) == holdings(world.with_parts())
 
 
-def test_a_snapshot_that_breaks_off_leaves_no_file_behind(monkeypatch):
+@pytest.mark.parametrize(
+    ("fault", "told"), [(StoreUnavailable("no"), StoreUnavailable), (OSError(ENOSPC, "full"), SearchNotReady)]
+)
+def test_a_snapshot_that_breaks_off_leaves_no_file_behind(monkeypatch, fault, told):
     world = indexed()
     world.new_process()
 
     def break_off(*_):
         yield b"half"
-        raise StoreUnavailable("no")
+        raise fault
 
     monkeypatch.setattr("livemem.store.large._chunks", break_off)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(told):
         find(world.process, "parser")
 
     folder = world.process.cache(Views)._folder

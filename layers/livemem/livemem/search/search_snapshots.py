@@ -86,10 +86,8 @@ def _fetch(store: Store, key: str, uid: str, path: Path) -> bool:
         if stream is None:
             # Pruned between listing and reading.
             return False
-        if stream.size > MOST_BYTES:
-            raise Unusable("too large")
-        if stream.metadata.get(UID) != uid:
-            raise Unusable("of another space")
+        if stream.size > MOST_BYTES or stream.metadata.get(UID) != uid:
+            raise Unusable("too large, or of another space")
         digest = hashlib.sha256()
         with path.open("wb") as file:
             for chunk in stream.chunks:

@@ -458,7 +458,7 @@ class Views:
                 view = None
             view = view or self._make(store, space_id, uid, prefix, segments)
             yield view
-        except apsw.Error as error:
+        except (apsw.Error, OSError) as error:
             # On any fault, such as a full disk or a file that somebody touched, the next view is made again.
             logger.warning("view thrown away", extra={"space_id": space_id, "error": type(error).__name__})
             self.drop(space_id)
@@ -493,7 +493,7 @@ class Views:
         path = self._path()
         try:
             index, loaded = _opened(store, space_id, uid, path, prefix)
-        except (apsw.Error, LiveMemoryError):
+        except (apsw.Error, OSError, LiveMemoryError):
             # Half a snapshot: the next try has a file of its own.
             path.unlink(missing_ok=True)
             raise
