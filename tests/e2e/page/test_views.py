@@ -265,8 +265,8 @@ def test_a_plan_is_read_as_a_diff_and_approved_and_the_change_says_by_whom(signe
 
 def test_a_long_list_keeps_few_rows_and_its_place_when_a_note_comes(signed_in, service):
     with fresh_space(service, 0) as space:
-        for first in range(0, 250, 50):
-            some = [{"category": "progress", "content": f"Step {first + one} is done."} for one in range(50)]
+        for first in range(0, 400, 100):
+            some = [{"category": "progress", "content": f"Step {first + one} is done."} for one in range(100)]
             service.notes.append(space, items=some)
         found: Visit = signed_in(fresh=True)
         page = found.page
@@ -278,7 +278,7 @@ def test_a_long_list_keeps_few_rows_and_its_place_when_a_note_comes(signed_in, s
             found.settle()
 
         rows = page.locator(".thread-list ul.page > li")
-        page.get_by_text("Step 249 is done.").wait_for()
+        page.get_by_text("Step 399 is done.").wait_for()
         # On a busy machine each of its pages takes a while.
         end = time.monotonic() + PATIENCE_MS / 1_000
         while not page.get_by_text("Step 0 is done.").count() and time.monotonic() < end:
@@ -287,7 +287,7 @@ def test_a_long_list_keeps_few_rows_and_its_place_when_a_note_comes(signed_in, s
         page.get_by_text("Step 0 is done.").wait_for()
         found.settle()
         # A short list keeps all its rows: those of the beginning, and those near the window.
-        assert rows.count() < 200
+        assert rows.count() < 300
 
         middle = page.get_by_text("Step 30 is done.")
         middle.scroll_into_view_if_needed()
@@ -301,7 +301,7 @@ def test_a_long_list_keeps_few_rows_and_its_place_when_a_note_comes(signed_in, s
         assert abs(after["y"] - before["y"]) < 2
 
         # One that is erased is gone, also below.
-        (gone,) = [one for one in service.notes.list(space).items if one.content == "Step 245 is done."]
+        (gone,) = [one for one in service.notes.list(space).items if one.content == "Step 395 is done."]
         page.evaluate("scrollTo(0, 0)")
         page.get_by_text(gone.content).wait_for()
         erasing = service.send("POST", f"/spaces/{space}/erasures", {"ids": [gone.note_id]})
@@ -315,7 +315,7 @@ def test_a_long_list_keeps_few_rows_and_its_place_when_a_note_comes(signed_in, s
             poll()
         page.evaluate("scrollTo(0, 0)")
         page.get_by_text("Late step 89.").wait_for()
-        for sought in ("Late step 50.", "Late step 5.", "This one came now.", "Step 235 is done."):
+        for sought in ("Late step 50.", "Late step 5.", "This one came now.", "Step 380 is done."):
             for _ in range(40):
                 assert page.get_by_text(gone.content).count() == 0
                 if page.get_by_text(sought).count():

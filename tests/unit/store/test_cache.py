@@ -70,7 +70,7 @@ FRAMES = 40
 def test_the_size_that_it_reckons_is_at_least_what_notes_take_in_memory(text: str):
     world = World()
     world.create_space()
-    for number in range(15):
+    for number in range(40):
         world.note(f"{number} {text}")
         world.clock.move(1)
     process = world.new_process()
