@@ -48,6 +48,7 @@ def _buckets() -> Iterator[str]:
     return (f"live-memory-{number}" for number in count())
 
 
+# Tests name no stores of it: real ones take them by this fixture (tests/integration/stores/test_contract.py).
 @pytest.fixture(name="store", params=["fake", "v4", "hybrid"])
 def _store(request: pytest.FixtureRequest, moto_stores: dict[str, Store], buckets: Iterator[str]) -> Store:
     if request.param == "fake":
@@ -56,10 +57,6 @@ def _store(request: pytest.FixtureRequest, moto_stores: dict[str, Store], bucket
     opened, bucket = moto_stores[request.param], next(buckets)
     opened.v4.create_bucket(Bucket=bucket)
     return Store(bucket, opened.v4, opened.plain)
-
-
-LISTED = pytest.mark.parametrize("store", ["fake", "v4"], indirect=True)
-"""With old signatures for objects, lists and deletions of many are asked by the same client."""
 
 
 def fill(store: Store, written: list[str], content: bytes = b"") -> None:
@@ -183,7 +180,6 @@ def test_a_deletion_is_repeatable_and_conditional_where_asked(store: Store):
     assert store.delete("a", if_match=etag) is True
 
 
-@LISTED
 def test_many_are_deleted_a_thousand_at_a_time_and_missing_ones_do_no_harm(store: Store):
     fill(store, [f"d/{number:04d}" for number in range(1_003)])
     store.put("d2", b"stays")
@@ -194,7 +190,6 @@ def test_many_are_deleted_a_thousand_at_a_time_and_missing_ones_do_no_harm(store
     assert names(store) == ["d2"]
 
 
-@LISTED
 def test_a_listing_goes_over_all_pages_in_the_order_of_the_keys(store: Store):
     written = [f"s/{number:04d}" for number in range(1_234)]
     fill(store, written[::-1], b"12345")
@@ -234,7 +229,6 @@ def test_keys_sort_by_bytes_and_may_hold_any_letters(store: Store):
     assert body(store, "k/🦊") == b""
 
 
-@LISTED
 def test_folders_are_the_first_parts_of_all_keys_once_each_over_all_pages(store: Store):
     fill(store, [f"f{number:04d}/x" for number in range(1_101)])
     fill(store, ["f0000/y", "f0000/z/deep", "top-level", "_system/tokens.json"])
