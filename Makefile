@@ -112,7 +112,7 @@ sam-local: setup setup-sam ## start the service on sam local, Docker and MinIO (
 
 .PHONY: e2e
 e2e: setup setup-sam ## the end-to-end tests on those real parts, or on LIVEMEM_URL
-	@E2E_STACK=$${E2E_STACK:-sam} $(PYTHON_BIN) -m pytest -q --durations=5 tests/e2e
+	@LIVEMEM_TEST_WHOLE=1 E2E_STACK=$${E2E_STACK:-sam} $(PYTHON_BIN) -m pytest -q --durations=5 tests/e2e
 
 .PHONY: check
 check: setup ## lint, format, types, imports, template, OpenAPI, prose, and the sizes that only fall

@@ -37,7 +37,7 @@ RESTORE = """(session) => {
   sessionStorage.clear();
   Object.assign(sessionStorage, session);
 }"""
-FINDINGS = """async (structure) => {
+FINDINGS = """async () => {
   const style = (one) => getComputedStyle(one);
   const known = (window.known ??= new Set());
   const first = new Map();
@@ -50,11 +50,8 @@ FINDINGS = """async (structure) => {
     const key = look.filter((part) => !['rgba(0, 0, 0, 0)', 'none', '1'].includes(part)).join();
     if (!known.has(key) && !first.has(key)) first.set(key, one);
   }
-  const found = [];
-  if (structure) {
-    const options = { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: false } } };
-    found.push(...(await axe.run(options)).violations);
-  }
+  const options = { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: false } } };
+  const found = (await axe.run(options)).violations;
   if (first.size) {
     const told = await axe.run({ include: [...first.values()] }, { elementRef: true, runOnly: ['color-contrast'] });
     found.push(...told.violations);
@@ -133,15 +130,14 @@ class Visit:
         if folder := os.environ.get("PAGE_SCREENSHOTS"):
             self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
-    def findings(self, *, structure: bool = True) -> list[str]:
-        """What axe-core finds that hinders people in using the view, however little; of its colours alone, or of its
-        structure as well.
+    def findings(self) -> list[str]:
+        """What axe-core finds that hinders people in using the view, however little.
 
         Look at troubles first: axe's own work in the page is not the page's.
         """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
-        found: list[str] = self.page.evaluate(FINDINGS, structure)
+        found: list[str] = self.page.evaluate(FINDINGS)
         return found
 
     def _watch(self) -> None:

@@ -55,13 +55,13 @@ def test_a_service_that_restarts_is_told_and_what_was_typed_is_sent_when_it_is_b
     page.get_by_text(AWAY).first.wait_for()
     page.get_by_role("button", name="Write the note").click()
     told(found, "The service did not answer.", "The page tries again by itself.")
-    assert page.get_by_text(NOTE["content"]).first.is_visible(), "the last answer stays"
+    expect(page.get_by_text(NOTE["content"]).first, "the last answer stays").to_be_visible()
     own.start()
     found.wake()
 
     expect(page.get_by_text(AWAY)).to_have_count(0, timeout=PATIENCE_MS)
     page.reload()
-    assert page.get_by_label("Leave a note").input_value() == TYPED
+    expect(page.get_by_label("Leave a note")).to_have_value(TYPED)
     page.get_by_role("button", name="Write the note").click()
     page.locator("article.note").filter(has_text=TYPED).wait_for()
     # The list may show the note before the answer of its writing is there.
@@ -97,7 +97,7 @@ def test_a_cap_is_told_with_its_setting_and_what_was_typed_stays(api: Service, a
 
     told(found, "A limit of this service is reached.", "uploads_per_token_per_day")
     found.page.reload()
-    assert found.page.get_by_label("Name", exact=True).input_value() == "capped"
+    expect(found.page.get_by_label("Name", exact=True)).to_have_value("capped")
 
 
 def test_a_note_that_is_too_large_is_still_there_after_a_reload(api: Service, at):
@@ -111,7 +111,7 @@ def test_a_note_that_is_too_large_is_still_there_after_a_reload(api: Service, at
 
     told(found, "This text is too large.", "What you typed is still here.")
     found.page.reload()
-    assert found.page.get_by_label("Leave a note").input_value() == words
+    expect(found.page.get_by_label("Leave a note")).to_have_value(words)
 
 
 def test_a_token_that_is_revoked_meanwhile_asks_for_another_and_loses_neither_view_nor_words(api: Service, at):
@@ -128,7 +128,7 @@ def test_a_token_that_is_revoked_meanwhile_asks_for_another_and_loses_neither_vi
     assert "revoked" in found.page.locator("main").inner_text(), "it says why"
     found.sign_in(str(api.token))
     found.page.get_by_label("Leave a note").wait_for()
-    assert found.page.get_by_label("Leave a note").input_value() == TYPED
+    expect(found.page.get_by_label("Leave a note")).to_have_value(TYPED)
     assert found.page.evaluate("location.hash") == "#/spaces/revoked"
 
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.spaces import fresh_space
 from tests.e2e.stack import give_up
@@ -123,10 +124,10 @@ def test_the_spaces_are_shown_once_a_choice_is_wanted(visit, client, token):
     boxes = page.locator("input[name=space_id]")
     page.get_by_role("button", name="Allow").wait_for()
 
-    assert boxes.count() == 2
-    assert not boxes.first.is_visible()
+    expect(boxes).to_have_count(2)
+    expect(boxes.first).to_be_hidden()
     page.get_by_label("Only these").check()
-    assert boxes.first.is_visible()
+    expect(boxes.first).to_be_visible()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

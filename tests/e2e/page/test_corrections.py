@@ -1,6 +1,7 @@
 """Corrections on the page: they keep what they do not mean, and never replace what nobody has seen."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
@@ -49,8 +50,8 @@ def test_a_text_that_came_since_is_shown_before_a_draft_replaces_it(signed_in, s
         save = form.get_by_role("button", name="Save the correction")
         save.click()
         form.get_by_text("The section has changed since you began").wait_for()
-        assert form.get_by_text("The tide is 20 cm.").first.is_visible()
-        assert save.is_disabled()
+        expect(form.get_by_text("The tide is 20 cm.").first).to_be_visible()
+        expect(save).to_be_disabled()
         assert service.send("GET", f"/spaces/{space}/bank/tides.md").body["content"] == newer
 
         form.get_by_role("button", name="Replace it with mine").click()

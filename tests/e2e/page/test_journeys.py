@@ -1,5 +1,7 @@
 """A person on the page: signs in by a code, is asked, erases a note, loses the service."""
 
+from playwright.sync_api import expect
+
 from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
 from tests.support.browser import Visit
@@ -116,7 +118,7 @@ def test_a_note_that_is_erased_on_the_page_is_gone_everywhere(signed_in, service
 
         found.page.get_by_role("button", name="Forget").click()
         confirm = found.page.get_by_role("button", name="Erase for ever")
-        assert confirm.is_disabled(), "the name of the space has to be typed first"
+        expect(confirm, "the name of the space has to be typed first").to_be_disabled()
         found.page.locator("dialog input").fill(space)
         confirm.click()
         found.page.get_by_role("heading", name="Receipt of an erasure").wait_for()
@@ -151,7 +153,7 @@ def test_a_service_that_is_away_is_told_and_the_page_goes_on_when_it_is_back(sig
         found.page.context.set_offline(True)
         found.wake()
         found.page.get_by_text("cannot be reached").first.wait_for()
-        assert found.page.get_by_text("Before the interruption.").first.is_visible(), "the last answer stays"
+        expect(found.page.get_by_text("Before the interruption.").first, "the last answer stays").to_be_visible()
         service.notes.append(space, category="todo", content="Written meanwhile.")
         found.page.context.set_offline(False)
         found.page.get_by_text("Written meanwhile.").first.wait_for(timeout=60_000)

@@ -147,7 +147,7 @@ def test_a_line_is_corrected_and_forgotten_where_a_search_found_it_and_what_chan
         found.allowed |= {409, 422}
         page.get_by_role("button", name="Save the correction").click()
         page.locator(".fixable").get_by_role("alert").wait_for()
-        assert page.get_by_label("The right words").input_value() == "The import retries twice."
+        expect(page.get_by_label("The right words")).to_have_value("The import retries twice.")
         assert "nine times" in service.send("GET", file).body["content"]
 
         # Nor is a line forgotten that is no more.

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from playwright.sync_api import expect
+
 from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space, post_notes, removed
 from tests.support.archives import targz
@@ -18,7 +20,7 @@ def test_a_space_is_made_of_an_archive_that_is_chosen_on_the_page(signed_in, ser
     found.page.get_by_label("Archive", exact=True).set_input_files(archive)
     found.page.get_by_label("Name", exact=True).fill("page-imported")
     found.page.reload()
-    assert found.page.get_by_label("Name", exact=True).input_value() == "page-imported", "what is typed is kept"
+    expect(found.page.get_by_label("Name", exact=True), "what is typed is kept").to_have_value("page-imported")
     found.page.get_by_label("Archive", exact=True).set_input_files(archive)
     found.page.get_by_role("button", name="Make the space").click()
     found.page.locator("main h1", has_text="page-imported").wait_for()
@@ -33,7 +35,7 @@ def test_a_space_is_made_of_an_archive_that_is_chosen_on_the_page(signed_in, ser
         found.page.get_by_label("Name", exact=True).fill("page-imported")
         found.page.get_by_role("button", name="Make the space").click()
         found.page.get_by_role("alert").first.wait_for()
-        assert found.page.get_by_label("Name", exact=True).input_value() == "page-imported"
+        expect(found.page.get_by_label("Name", exact=True)).to_have_value("page-imported")
 
 
 def test_an_archive_that_is_too_large_for_the_page_is_told_with_the_command_that_takes_it(signed_in, tmp_path: Path):
@@ -44,7 +46,7 @@ def test_an_archive_that_is_too_large_for_the_page_is_told_with_the_command_that
     found.page.get_by_label("Archive", exact=True).set_input_files(archive)
 
     found.page.get_by_text("livemem import large.tar.gz -s demo-imported").wait_for()
-    assert found.page.get_by_role("button", name="Make the space").is_disabled()
+    expect(found.page.get_by_role("button", name="Make the space")).to_be_disabled()
     assert not [one for one in found.requests if one.startswith("POST")]
 
 

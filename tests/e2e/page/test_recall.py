@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.client import Service
 from tests.e2e.page.looks import looked_at
@@ -149,7 +150,7 @@ def test_an_answer_goes_on_by_pages_and_says_how_much_matches(signed_in, service
     page = found.page
 
     page.get_by_text("20 of 74 that match").wait_for()
-    assert page.locator(".hit").count() == 20
+    expect(page.locator(".hit")).to_have_count(20)
     page.get_by_role("button", name="Show more").click()
     page.get_by_text("70 of 74 that match").wait_for()
     page.get_by_role("button", name="Show more").click()
@@ -175,7 +176,7 @@ def test_a_conversation_opens_from_its_summaries_down_to_a_turn_that_can_be_eras
     page.get_by_role("button", name="Read turn 1").click()
     page.get_by_text("2 tool calls").click()
     page.get_by_text("02:14 503 kiel").wait_for()
-    assert page.get_by_text("1 failed").count() == 1
+    expect(page.get_by_text("1 failed")).to_have_count(1)
 
     found.open(f"#/spaces/{SPACE}/conversations/{talk}?turn=3")
     page.locator(".turn.focus", has_text="What is next?").get_by_role("button", name="Erase").click()
@@ -196,7 +197,7 @@ def test_a_memory_is_written_corrected_confirmed_forgotten_and_taken_back(signed
     page.get_by_label("What is so").fill("The harbour master is called Ole.")
     page.reload()
     page.get_by_role("button", name="New memory").click()
-    assert page.get_by_label("What is so").input_value() == "The harbour master is called Ole."
+    expect(page.get_by_label("What is so")).to_have_value("The harbour master is called Ole.")
     page.get_by_role("button", name="Store the memory").click()
     page.get_by_role("link", name="The harbour master is called Ole.", exact=True).click()
 
@@ -306,10 +307,10 @@ def test_a_question_is_answered_with_its_sources_and_survives_a_reload(signed_in
     question = page.get_by_label("Your question")
     question.fill("Who looks after the import of the ferry timetable?")
     page.reload()
-    assert question.input_value() == "Who looks after the import of the ferry timetable?"
+    expect(question).to_have_value("Who looks after the import of the ferry timetable?")
     question.press("Enter")
     page.locator(".exchange .cost").wait_for()
-    assert question.input_value() == ""
+    expect(question).to_have_value("")
     page.locator(".source", has_text="Ann looks after").wait_for()
     posts = [one for one in found.requests if one.startswith("POST") and one.endswith(("/ask 200", "/ask 202"))]
 

@@ -92,7 +92,7 @@ def test_each_of_the_six_questions_is_answered_within_four_clicks_from_the_start
     reader.link("Operate the service", "nav")
     reader.link("Usage and cost")
     answers("tokens")
-    assert found.page.get_by_role("button", name="7 days", pressed=True).count() == 1
+    expect(found.page.get_by_role("button", name="7 days", pressed=True)).to_have_count(1)
 
     # Take back the last change.
     reader.begin()

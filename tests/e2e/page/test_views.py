@@ -138,11 +138,11 @@ def test_the_line_of_a_note_leads_to_the_section_that_it_became(signed_in, servi
 
     opened(found, links(service, story)["note"])
 
-    assert found.page.locator(".event.written").count() == 1
+    expect(found.page.locator(".event.written")).to_have_count(1)
     folded = found.page.locator(".event.folded")
     assert "Change 2" in folded.inner_text()
     assert folded.locator("a[href*='/bank/']").count() >= 1
-    assert found.page.locator(".event.now.consolidated").count() == 1
+    expect(found.page.locator(".event.now.consolidated")).to_have_count(1)
 
 
 def test_hostile_notes_are_shown_and_do_nothing(signed_in, service, story):
@@ -218,7 +218,7 @@ def test_an_answer_that_breaks_off_is_a_lost_connection_and_recovers(signed_in, 
     found.wake()
     found.page.get_by_text("The service cannot be reached").wait_for()
 
-    assert found.page.get_by_text("2 · consolidation").is_visible()
+    expect(found.page.get_by_text("2 · consolidation")).to_be_visible()
     found.page.unroute("**/v1/**")
     found.wake()
     expect(found.page.get_by_text("The service cannot be reached")).to_have_count(0, timeout=PATIENCE_MS)
