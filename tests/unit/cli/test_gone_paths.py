@@ -104,6 +104,10 @@ def test_an_id_names_the_day_of_its_line(repository):
     assert marked(text, repository) == text.replace("old.py", "old.py (gone)")
 
 
+def test_an_id_of_the_memory_is_no_path(repository):
+    assert marked(NOTE.format("old.py#Parser"), repository) == NOTE.format("old.py#Parser")
+
+
 def test_a_file_that_was_removed_and_not_committed_is_gone(repository):
     (repository / "src" / "app.py").unlink()
     assert marked(NOTE.format("src/app.py"), repository) == NOTE.format("src/app.py (gone)")

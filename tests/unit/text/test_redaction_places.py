@@ -106,6 +106,8 @@ HEADERS = [
     "Ocp-Apim-Subscription-Key: «0f1e2d3c4b5a69788796a5b4c3d2e1f0»",
     '"x-goog-api-key": "«abc123def456»"',
     "Authorization: «k3j4h5g6f7d8»",
+    '-H "Webhook-Secret: «quietly»"',
+    "client-ſecret: «Ab3dEf9hQ2»",
 ]
 COOKIES = [
     "Cookie: session=«abc123def456»; theme=dark",
